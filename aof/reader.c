@@ -75,7 +75,7 @@ bool aof_reader_new(struct aof_reader **ret, const struct aof_manifest *manifest
         return false;
     if (r->opts.open == NULL) {
         aof_reader_free(r);
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no way to open the files of a log");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "opts.open is not set");
     }
     r->manifest = manifest;
     *ret = r;

@@ -15,7 +15,7 @@ struct candidate {
     enum aof_type type;         /* base or incremental */
     const struct aof_file *old; /* its line in the old manifest, or NULL */
     bool upgraded;              /* a log from before 7.0, under the plain name */
-    bool dropped;               /* told already */
+    bool dropped;               /* reported already */
 };
 
 struct plan {
@@ -114,7 +114,7 @@ static bool classify(const struct plan *p, const struct aof_found *found, struct
     }
     if (c->old == NULL) {
         *ret_why = strncmp(found->name, p->prefix, strlen(p->prefix)) == 0
-                       ? "not a name that a server gives"
+                       ? "not a name that servers use"
                        : NULL;
         return false;
     }
@@ -218,13 +218,13 @@ static bool add_file(struct plan *p, const struct candidate *c, enum aof_type ty
 
 static bool take_base(struct plan *p, const struct candidate *base)
 {
-    const char *what = base->upgraded ? "a log from before 7.0 that was taken over"
+    const char *what = base->upgraded ? "a log from before Redis 7.0 that was migrated"
                        : base->found->content == AOF_SNAPSHOT ? "a snapshot"
                                                               : "commands";
     if (!base->found->sound)
         return add_file(p, base, AOF_BASE) &&
                note(p, base->found->name, AOF_USE_BASE, true,
-                    "%s; it is damaged, but no base is sound: --salvage first", what);
+                    "%s; it is damaged, but no base is sound: use --salvage first", what);
     return add_file(p, base, AOF_BASE) && note(p, base->found->name, AOF_USE_BASE, false,
                                                "%s; the newest base that is sound", what);
 }
@@ -373,6 +373,6 @@ bool aof_rebuild_plan(struct aof_rebuild *ret, const struct aof_found *files, si
     aof_manifest_names_done(&p.names);
     rd_free(p.all);
     if (ok && aof_manifest_count(&ret->manifest) == 0)
-        ok = rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no file of this log is here");
+        ok = rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no file of this log was found");
     return ok;
 }

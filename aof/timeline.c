@@ -13,7 +13,7 @@ static bool base_is_later(const struct aof_timeline *line, const char *name, con
 {
     rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                "the base is from %" PRId64 " (%s), later than %" PRId64
-               ": the log does not hold earlier data",
+               ": the log does not contain earlier data",
                line->base_s, clock, line->limit_s);
     rd_err_origin(err, name);
     return false;
@@ -83,5 +83,5 @@ bool aof_timeline_end(const struct aof_timeline *line, struct rd_err *err)
     return line->annotations > 0 ||
            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                       "the log has no times: it has no time annotation (the server writes them "
-                      "with aof-timestamp-enabled yes, which is off unless it is set)");
+                      "with aof-timestamp-enabled yes, which is off by default)");
 }

@@ -50,7 +50,7 @@ static void set_up(CURL *c, const struct archive_http *ask, struct curl_slist *h
     }
 }
 
-/* The sentence of curl for a code names no host and no URL, in contrast to its error buffer. */
+/* curl's text for an error code contains no host and no URL, unlike its error buffer. */
 static bool failed(CURLcode code, struct rd_err *err)
 {
     bool usage = code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;

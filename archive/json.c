@@ -43,8 +43,8 @@ bool archive_json_begin(struct archive_json *in, char c)
     return ++in->depth <= DEPTH_MAX || archive_json_fail(in, "nested too deeply");
 }
 
-/* Whether something follows in an object or array, whose end is consumed. The comma before the
- * second is required unless the opening bracket precedes it. */
+/* Whether another member or element follows; consumes the end of the object or array if not. A
+ * comma is required before all but the first. */
 static bool follows(struct archive_json *in, char close)
 {
     if (in->failed)
@@ -55,7 +55,7 @@ static bool follows(struct archive_json *in, char close)
         return false;
     }
     if (first)
-        return peek(in) != 0 || archive_json_fail(in, "ends too early");
+        return peek(in) != 0 || archive_json_fail(in, "ends inside an object or array");
     return expect(in, ',');
 }
 
@@ -93,7 +93,7 @@ static bool escape(struct archive_json *in, char *ret)
     }
     uint8_t code[2];
     if (c != 'u' || in->end - in->at < 4 || !rd_digest_get_hex(rd_slice(in->at, 4), code, 2))
-        return archive_json_fail(in, "a backslash that begins nothing");
+        return archive_json_fail(in, "invalid escape sequence");
     in->at += 4;
     *ret = code[0] == 0 && code[1] != 0 && code[1] < 0x80 ? (char)code[1] : '?';
     return true;
@@ -121,7 +121,7 @@ bool archive_json_string(struct archive_json *in, char *dst, size_t cap)
     return in->at < in->end ? take(in, '"') : archive_json_fail(in, "ends inside a string");
 }
 
-/* The characters of a number; empty where there are none. */
+/* The characters of a number; empty if there are none. */
 static struct rd_slice number(struct archive_json *in)
 {
     if (in->failed)
@@ -160,7 +160,7 @@ bool archive_json_hex(struct archive_json *in, uint8_t *dst, size_t size)
             archive_json_fail(in, "expected hexadecimal digits"));
 }
 
-/* A string of any length, without keeping it. */
+/* Skips a string of any length without storing it. */
 static bool skip_string(struct archive_json *in)
 {
     for (in->at++; in->at < in->end && *in->at != '"'; in->at++)
@@ -211,7 +211,7 @@ bool archive_json_skip(struct archive_json *in)
 
 bool archive_json_end(struct archive_json *in)
 {
-    return !in->failed && (peek(in) == 0 || archive_json_fail(in, "more follows the end"));
+    return !in->failed && (peek(in) == 0 || archive_json_fail(in, "data after the end"));
 }
 
 bool archive_json_put(struct rd_buf *out, const char *text)

@@ -9,9 +9,9 @@
  *             else
  *                 archive_json_skip(&in);
  *
- * After a failure, which is RD_ERR_CORRUPT at a byte of the text, all functions are false. Strings
- * are UTF-8; what is not ASCII is read and written as it is, and \uXXXX beyond ASCII is read as a
- * question mark: nothing that the project writes has any.
+ * After a failure (RD_ERR_CORRUPT with the offset in the text) all functions return false. Strings
+ * are UTF-8; other characters are read and written unchanged. \uXXXX beyond ASCII is read as a
+ * question mark, because manifests do not contain it.
  */
 #ifndef ARCHIVE_JSON_H
 #define ARCHIVE_JSON_H
@@ -45,7 +45,7 @@ bool archive_json_bool(struct archive_json *in, bool *ret);
 bool archive_json_hex(struct archive_json *in, uint8_t *dst, size_t size);
 bool archive_json_skip(struct archive_json *in);
 
-/* Nothing but blanks is left. */
+/* Only white space is left. */
 bool archive_json_end(struct archive_json *in);
 
 /* Appends a string with its quotes. */

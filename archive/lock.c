@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* Reads the owner's line; it is empty if the lock does not exist. */
+/* Reads the line of the owner; empty if the lock does not exist. */
 static bool read_owner(struct archive_store *store, const char *name, char ret[ARCHIVE_OWNER_MAX],
                        struct rd_err *err)
 {
@@ -39,7 +39,7 @@ bool archive_lock_take(struct archive_lock *lock, struct archive_store *store, c
     struct rd_err refused = {0};
     if (!read_owner(store, name, has, err))
         return false;
-    bool ours = strcmp(has, owner) == 0; /* the connection was lost, and the lock was not */
+    bool ours = strcmp(has, owner) == 0; /* the connection was lost after the lock was written */
     if (has[0] != '\0' && !ours && (gone == NULL || !gone(has)))
         return locked(name, has, err);
     if (has[0] != '\0' && !ours && !store->ops->remove(store, name, err))

@@ -1,8 +1,8 @@
-/* lock.h - a lock for stores that have none: an object that names its owner; private to archive/.
+/* lock.h - a lock for stores without locks: an object that names its owner; private to archive/.
  *
- * The owner writes the object, which fails where it is there, and reads it back: of two that write
- * at once one finds the other's line and gives up. A lock whose owner is gone is removed by the
- * next one.
+ * The owner writes the object, which fails if it exists, and reads it back: if two processes write
+ * at the same time, one of them finds the line of the other and gives up. The next process removes
+ * a lock whose owner has ended.
  */
 #ifndef ARCHIVE_LOCK_H
 #define ARCHIVE_LOCK_H

@@ -205,7 +205,8 @@ bool archive_manifest_print(const struct archive_manifest *m, const struct rd_se
 
 /* ---- the digests at the end ---- */
 
-/* Cuts `,\n "NAME": "HEX"` off the end of *text. Capital digits are not what was written. */
+/* Cuts `,\n "NAME": "HEX"` off the end of *text. Only the lower-case digits that are written match.
+ */
 static bool cut_digest(struct rd_slice *text, const char *name, uint8_t ret[ARCHIVE_SHA256])
 {
     char head[24], hex[2 * ARCHIVE_SHA256 + 1];
@@ -226,17 +227,17 @@ static bool check_digests(struct archive_manifest *m, struct rd_slice text, stru
 {
     uint8_t want[ARCHIVE_SHA256], sum[RD_DIGEST_MAX];
     if (text.len < 2 || memcmp(text.ptr + text.len - 2, "}\n", 2) != 0)
-        return rd_err_set(err, RD_ERR_TRUNCATED, text.len, "the manifest ends too early");
+        return rd_err_set(err, RD_ERR_TRUNCATED, text.len, "the manifest is truncated");
     text.len -= 2;
     m->has_hmac = cut_digest(&text, "hmac", m->hmac);
     m->signed_len = text.len;
     if (!cut_digest(&text, "sha256", want))
-        return rd_err_set(err, RD_ERR_CORRUPT, text.len, "the manifest has no digest at its end");
+        return rd_err_set(err, RD_ERR_CORRUPT, text.len, "the manifest has no digest");
     if (!rd_digest_of(RD_DIGEST_SHA256, text, sum, err))
         return false;
     return memcmp(sum, want, ARCHIVE_SHA256) == 0 ||
            rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET,
-                      "the manifest's digest is that of other bytes");
+                      "the digest of the manifest does not match");
 }
 
 bool archive_manifest_authentic(const struct archive_manifest *m, struct rd_slice text,
@@ -265,7 +266,7 @@ static bool get_choice(struct archive_json *in, const char *const *words, size_t
             return true;
         }
     }
-    return archive_json_fail(in, "a word that is not known");
+    return archive_json_fail(in, "unknown word");
 }
 
 static void get_sums(struct archive_json *in, struct archive_sums *sums)
@@ -323,7 +324,7 @@ static void get_file(struct archive_json *in, struct archive_file *file)
         }
     }
     if (!in->failed && !file_ok(file))
-        archive_json_fail(in, "a file's name that is none");
+        archive_json_fail(in, "invalid file name");
 }
 
 static void get_files(struct archive_json *in, struct archive_manifest *m)
@@ -501,9 +502,9 @@ static bool parse(struct archive_manifest *m, struct rd_slice text, struct rd_er
         return false;
     for (size_t i = 0; i < m->n_files; i++)
         if (m->files[i].node > m->n_nodes)
-            return archive_json_fail(&in, "a file of a node that is not there");
+            return archive_json_fail(&in, "a file belongs to an unknown node");
     return (archive_name_ok(m->id) && m->n_files > 0) ||
-           archive_json_fail(&in, "the manifest lacks an id or files");
+           archive_json_fail(&in, "the manifest has no id or no files");
 }
 
 bool archive_manifest_parse(struct archive_manifest *ret, struct rd_slice text, struct rd_err *err)

@@ -1,13 +1,13 @@
-/* manifest.h - what a set of a repository is: its files with sizes and digests, and where they come
- * from.
+/* manifest.h - describes a set of a repository: its files, their sizes and digests, and their
+ * source.
  *
- * The manifest of a set is written last. A set without one does not exist. It is JSON, and
- * docs/format/repository.md has its members. Its last two are digests of the text before them:
+ * The manifest of a set is written last. A set without one does not exist. It is JSON;
+ * docs/format/repository.md lists its members. Its last two are digests of the text before them:
  *
  *     …,"sha256":"<of all bytes before this comma>","hmac":"<of all bytes before this comma>"}
  *
- * The SHA-256 finds what has been damaged without any key. A set that is sealed has the HMAC too,
- * by the repository's key: it cannot be forged by who can write to the store.
+ * The SHA-256 detects damage and needs no key. A sealed set also has the HMAC with the key of the
+ * repository, so that someone who can write to the store cannot forge it.
  *
  *     struct archive_manifest m = {0};
  *     if (!archive_manifest_parse(&m, rd_buf_slice(&text), &err))
@@ -34,7 +34,7 @@ enum {
     ARCHIVE_MANIFEST_MAX = 16 * 1024 * 1024 /* bytes of its text */
 };
 
-/* What a file is to the server. */
+/* The role of a file in the server. */
 #define ARCHIVE_ROLES(X)                                                                           \
     X(RDB, "rdb")                                                                                  \
     X(AOF_MANIFEST, "aof-manifest")                                                                \
@@ -61,7 +61,7 @@ enum archive_compression {
         ARCHIVE_COMPRESSION_COUNT
 };
 
-/* Of the bytes at one end of the pipe. */
+/* Size and digests of the bytes at one end of the pipe. */
 struct archive_sums {
     uint64_t bytes;
     uint64_t crc64;
@@ -74,12 +74,12 @@ struct archive_file {
     enum archive_role role;
     enum archive_compression compression;
     bool sealed;
-    uint64_t node; /* of a cluster: the master that it is of, from 1; else 0 */
+    uint64_t node; /* of a cluster: the number of its master, from 1; else 0 */
     struct archive_sums plain, stored;
 };
 
-/* A master of a cluster: its data are those of its snapshot (role rdb) with the stream after it
- * (role stream, in order) up to `offset`. */
+/* A master of a cluster. Its data is its snapshot (role rdb) and the stream after it (role stream,
+ * in order) up to `offset`. */
 struct archive_node {
     char id[64];
     char host[ARCHIVE_TEXT_MAX];
@@ -101,11 +101,11 @@ struct archive_manifest {
     char tool[ARCHIVE_TEXT_MAX];   /* "redoubt 0.1.0" */
     char server[ARCHIVE_TEXT_MAX]; /* "redis 7.0.15", or "" */
     int64_t begin_ms, end_ms;      /* unix time */
-    int64_t data_ms;               /* the moment that the data are of; 0: not known */
+    int64_t data_ms;               /* the time of the data; 0: unknown */
     uint64_t rdb_version;
     char replid[44]; /* "": not known */
     uint64_t offset;
-    bool scan; /* the keys are of different moments */
+    bool scan; /* the keys were read at different times */
     uint64_t keys, expires, functions;
     char key_id[RD_SEAL_ID_HEX]; /* "": not sealed */
     struct archive_file *files;
@@ -114,12 +114,12 @@ struct archive_manifest {
     size_t n_dbs;
     struct archive_node *nodes; /* of a cluster */
     size_t n_nodes;
-    int64_t moment_from_us, moment_to_us; /* of a cluster: each master had its data at a moment
-                                             between, by the clock of the host of the backup */
+    int64_t moment_from_us, moment_to_us; /* of a cluster: the data of each master is from a time in
+                                             this range, by the clock of the host of the backup */
 
     bool has_hmac;
     uint8_t hmac[RD_SEAL_HMAC];
-    size_t signed_len; /* bytes of the text that the HMAC is of */
+    size_t signed_len; /* bytes of the text that the HMAC covers */
 };
 
 /* RD_ERR_MEMORY, RD_ERR_LIMIT. */
@@ -127,19 +127,19 @@ bool archive_manifest_add_file(struct archive_manifest *m, const struct archive_
                                struct rd_err *err);
 bool archive_manifest_add_node(struct archive_manifest *m, const struct archive_node *node,
                                struct rd_err *err);
-/* The counts of a database, a zeroed one where it is new; dbs stay sorted by number where they come
- * so. NULL where memory is short or there are too many. */
+/* The counts of a database; zeroed if it is new. dbs stay sorted if new databases come in ascending
+ * order. NULL: out of memory, or too many databases. */
 struct archive_db *archive_manifest_db(struct archive_manifest *m, uint64_t db);
 
 /* Appends the text. key: the set is sealed with it; NULL: no HMAC. */
 bool archive_manifest_print(const struct archive_manifest *m, const struct rd_seal_key *key,
                             struct rd_buf *ret, struct rd_err *err);
 
-/* RD_ERR_CORRUPT and RD_ERR_CHECKSUM where the text is damaged, RD_ERR_UNSUPPORTED for a later
- * format. On failure *ret is as it was. */
+/* RD_ERR_CORRUPT and RD_ERR_CHECKSUM: the text is damaged; RD_ERR_UNSUPPORTED: a later format. On
+ * failure *ret is unchanged. */
 bool archive_manifest_parse(struct archive_manifest *ret, struct rd_slice text, struct rd_err *err);
 
-/* Whether the text that m was read from was made by who has this key: RD_ERR_CHECKSUM. */
+/* Whether the text that m was read from was signed with this key; otherwise RD_ERR_CHECKSUM. */
 bool archive_manifest_authentic(const struct archive_manifest *m, struct rd_slice text,
                                 const struct rd_seal_key *key, struct rd_err *err);
 

@@ -1,4 +1,4 @@
-/* pipe.h - the way of a file's bytes into an object and back: digest, compress, seal, digest.
+/* pipe.h - the stages between a file and an object, and back: digest, compress, seal, digest.
  *
  *     struct archive_file file = {.compression = ARCHIVE_COMPRESSION_LZ4};
  *     struct archive_pipe pipe = {.key = &key, .name = "20261123T013445Z-1f2e3d4c/dump.rdb.lz4"};
@@ -24,23 +24,24 @@ struct archive_pipe {
     uint8_t random[RD_SEAL_RANDOM];
 };
 
-/* file->compression says how to compress; file->plain, stored and sealed are set. */
+/* file->compression selects the compression; file->plain, stored and sealed are set. */
 bool archive_pipe_open_sink(struct rd_sink **ret, struct rd_sink *inner,
                             const struct archive_pipe *pipe, struct archive_file *file,
                             struct rd_err *err);
 
-/* The plain bytes of an object. What does not have the sizes and digests of `file` fails at its
- * end: RD_ERR_CHECKSUM, or RD_ERR_TRUNCATED where bytes are missing. */
+/* The plain bytes of an object. If sizes or digests differ from those of `file`, it fails at its
+ * end: RD_ERR_CHECKSUM, or RD_ERR_TRUNCATED if bytes are missing. */
 bool archive_pipe_open_src(struct rd_src **ret, struct rd_src *inner,
                            const struct archive_file *file, const struct rd_seal_ring *ring,
                            const char *name, struct rd_err *err);
 
-/* The same for an object whose sums are not known: of file only compression and sealed count. */
+/* The same for an object whose digests are not known: of file only compression and sealed are used.
+ */
 bool archive_pipe_open_bare(struct rd_src **ret, struct rd_src *inner,
                             const struct archive_file *file, const struct rd_seal_ring *ring,
                             const char *name, struct rd_err *err);
 
-/* A source that passes bytes on and fails at the end unless they are those of `sums`. */
+/* A source that passes bytes on and fails at the end unless they match `sums`. */
 bool archive_sums_open_src(struct rd_src **ret, struct rd_src *inner,
                            const struct archive_sums *sums, struct rd_err *err);
 
@@ -48,8 +49,8 @@ bool archive_sums_open_src(struct rd_src **ret, struct rd_src *inner,
 bool archive_sums_open_sink(struct rd_sink **ret, struct rd_sink *inner, struct archive_sums *sums,
                             struct rd_err *err);
 
-/* A sink that passes bytes on to several. One that fails is dropped, and its error kept; where the
- * last one fails, the sink fails. Closing closes those that are left. */
+/* A sink that passes bytes on to several sinks. One that fails is dropped, and its error is stored;
+ * if the last one fails, the tee fails. Closing the tee closes the remaining ones. */
 enum { ARCHIVE_TEE_MAX = 8 };
 
 struct archive_tee {

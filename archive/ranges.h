@@ -1,7 +1,7 @@
 /* ranges.h - a source over an object of a remote store, read in ranges; private to archive/.
  *
- * Each range is a request of its own, which its store repeats where the network fails: a cut costs
- * one range and not the object.
+ * Each range is a separate request. The store repeats it if the network fails, so that a disconnect
+ * costs one range and not the whole object.
  */
 #ifndef ARCHIVE_RANGES_H
 #define ARCHIVE_RANGES_H
@@ -15,7 +15,7 @@ enum { ARCHIVE_RANGE = 4 * 1024 * 1024 };
 typedef bool (*archive_range_fn)(struct archive_store *store, const char *name, uint64_t offset,
                                  size_t len, struct rd_buf *ret, struct rd_err *err);
 
-/* size is that of the whole object; the store must outlive the source. */
+/* size is the size of the whole object; the store must outlive the source. */
 bool archive_ranges_open(struct rd_src **ret, struct archive_store *store, const char *name,
                          uint64_t size, archive_range_fn get, struct rd_err *err);
 

@@ -1,4 +1,4 @@
-/* remote.h - what the stores that libcurl reaches share; private to archive/.
+/* remote.h - shared by the stores that use libcurl; private to archive/.
  *
  *     struct archive_remote_retry retry = {0};
  *     do {
@@ -28,17 +28,18 @@ bool archive_remote_open(struct archive_remote *ret, unsigned tries, void (*wait
                          struct rd_err *err);
 void archive_remote_close(struct archive_remote *remote);
 
-/* Where the body of an answer goes. A body that is larger than `max` ends the request. */
+/* Receives the body of an answer. A body larger than `max` ends the request. */
 struct archive_remote_body {
-    struct rd_buf *out; /* NULL: it is dropped */
+    struct rd_buf *out; /* NULL: the body is dropped */
     size_t max;
 };
 
-/* Resets the handle and sets what all requests have in common. problem: CURL_ERROR_SIZE bytes. */
+/* Resets the handle and sets the options that all requests have in common. problem: CURL_ERROR_SIZE
+ * bytes. */
 void archive_remote_begin(const struct archive_remote *remote, const char *url,
                           const char *protocols, struct archive_remote_body *body, char *problem);
 
-/* Performs the request. An error is set in err, with this origin. */
+/* Performs the request. On failure err has this origin. */
 CURLcode archive_remote_perform(const struct archive_remote *remote, const char *problem,
                                 const char *origin, struct rd_err *err);
 
@@ -47,7 +48,7 @@ struct archive_remote_retry {
     uint64_t wait_ms;
 };
 
-/* Waits before the next try, twice as long each time; false: there were enough. */
+/* Waits before the next try, each time twice as long; false: the maximum is reached. */
 bool archive_remote_again(const struct archive_remote *remote, struct archive_remote_retry *retry);
 
 /* A copy for rd_free(); NULL stays NULL. */

@@ -65,7 +65,7 @@ struct listing {
 
 static void *grow(void *ptr, size_t n, size_t size)
 {
-    /* Room doubles: at powers of two. */
+    /* The capacity is a power of two: it doubles when the array is full. */
     return (n & (n - 1)) == 0 ? rd_realloc(ptr, (n == 0 ? 1 : 2 * n) * size) : ptr;
 }
 
@@ -140,7 +140,7 @@ static void on_mark(void *arg, const char *name, uint64_t size)
     }
 }
 
-/* What the files of the manifest should be, against what there is. */
+/* Compares the files of the manifest with the objects of the set. */
 static void find_missing(struct archive_set *set)
 {
     for (size_t i = 0; i < set->m.n_files; i++) {
@@ -153,7 +153,7 @@ static void find_missing(struct archive_set *set)
     }
 }
 
-/* False where the repository cannot be read; what is wrong with the manifest is set->err. */
+/* False if the repository cannot be read; an invalid manifest is recorded in set->err. */
 static bool read_manifest(struct archive_repo *repo, struct archive_set *set, struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
@@ -172,7 +172,7 @@ static bool read_manifest(struct archive_repo *repo, struct archive_set *set, st
         return false;
     }
     if (strcmp(set->m.id, set->id) != 0) {
-        rd_err_set(&set->err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the manifest is that of %s",
+        rd_err_set(&set->err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the manifest belongs to %s",
                    set->m.id);
         rd_err_origin(&set->err, name);
     }

@@ -4,7 +4,7 @@
  *     TARGET/sets/ID/OBJECT…
  *     TARGET/sets/ID/manifest.json      written last
  *     TARGET/marks/ID.pinned            the set is kept
- *     TARGET/marks/ID.damaged           a check found that the set is damaged
+ *     TARGET/marks/ID.damaged           verify found that the set is damaged
  *
  *     struct archive_repo repo = {.store = store, .target = "nightly"};
  *     struct archive_sets sets;
@@ -12,8 +12,8 @@
  *         ...
  *     archive_sets_done(&sets);
  *
- * An id begins with the second (UTC) in which the set was begun: 20261123T013445Z-1f2e3d4c. Who
- * changes something holds the lock.
+ * An id begins with the second (UTC) in which the set was begun: 20261123T013445Z-1f2e3d4c. All
+ * changes require the lock.
  */
 #ifndef ARCHIVE_REPO_H
 #define ARCHIVE_REPO_H
@@ -34,15 +34,15 @@ struct archive_set {
     char id[ARCHIVE_ID_MAX];
     int64_t time_ms; /* of the id */
     bool marked[ARCHIVE_MARK_COUNT];
-    bool incomplete;           /* no manifest: the remains of a set */
+    bool incomplete;           /* no manifest: an unfinished or partly removed set */
     struct rd_err err;         /* set: the manifest could not be read */
     struct archive_manifest m; /* else */
     struct rd_buf text;        /* of the manifest */
-    uint64_t missing;          /* files of the manifest that are not there or have other sizes */
-    char **objects;            /* all objects there are in the set's folder, by their names */
+    uint64_t missing;          /* files of the manifest that are missing or have other sizes */
+    char **objects;            /* all objects in the folder of the set, by name */
     uint64_t *sizes;
     size_t n_objects;
-    uint64_t bytes; /* of them together */
+    uint64_t bytes; /* their total size */
 };
 
 struct archive_sets {
@@ -54,16 +54,16 @@ struct archive_sets {
 bool archive_repo_list(struct archive_repo *repo, struct archive_sets *ret, struct rd_err *err);
 void archive_sets_done(struct archive_sets *sets);
 
-/* Whether nothing is known against the set. */
+/* Whether the set is complete and not marked as damaged. */
 bool archive_set_good(const struct archive_set *set);
 
-/* The set with this id, or the newest one of good sets for "latest" and NULL: of those that are not
- * in the future, by a clock that was wrong, if there are any. NULL: none. A part of
- * an id is enough where no other begins with it. */
+/* The set with this id. For "latest" and NULL: the newest good set that is not in the future (a
+ * clock may have been wrong), or else the newest good one. NULL: none. A prefix of an id is enough
+ * if it is unique. */
 struct archive_set *archive_sets_find(struct archive_sets *sets, const char *id, int64_t now_ms);
 
-/* Opens a file of a set for reading, plain (archive_pipe_open_src()) or as it is stored, then with
- * its digest checked. ring and set are borrowed. */
+/* Opens a file of a set for reading, plain (archive_pipe_open_src()) or as it is stored; in both
+ * cases the digest is checked. ring and set are borrowed. */
 bool archive_set_open(struct archive_repo *repo, const struct archive_set *set,
                       const struct archive_file *file, const struct rd_seal_ring *ring,
                       struct rd_src **ret, struct rd_err *err);
@@ -80,14 +80,14 @@ void archive_repo_unlock(struct archive_repo *repo);
 void archive_make_id(char ret[ARCHIVE_ID_MAX], int64_t time_ms, uint32_t chance);
 bool archive_id_time(const char *id, int64_t *ret_ms);
 
-/* A new object of a set that has no manifest yet. */
+/* A new object of a set that does not have a manifest yet. */
 bool archive_repo_put(struct archive_repo *repo, const char *id, const char *object,
                       struct rd_sink **ret, struct rd_err *err);
-/* The manifest: from now on the set exists. */
+/* Writes the manifest: from now on the set exists. */
 bool archive_repo_commit(struct archive_repo *repo, const char *id, struct rd_slice text,
                          struct rd_err *err);
 
-/* Removes a set or what is left of one: the manifest first. */
+/* Removes a set, or the rest of one, beginning with the manifest. */
 bool archive_repo_remove(struct archive_repo *repo, const struct archive_set *set,
                          struct rd_err *err);
 
@@ -97,7 +97,7 @@ void archive_repo_tidy(struct archive_repo *repo);
 bool archive_repo_mark(struct archive_repo *repo, const char *id, enum archive_mark mark, bool on,
                        struct rd_err *err);
 
-/* What is bound into the seal of an object: "ID/OBJECT". */
+/* The name that is bound into the seal of an object: "ID/OBJECT". */
 void archive_object_name(char ret[ARCHIVE_NAME_MAX], const char *id, const char *object);
 
 #endif

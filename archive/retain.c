@@ -40,7 +40,7 @@ static bool blank(uint8_t c)
     return c == ' ' || c == '\t';
 }
 
-/* Cuts a word off the front of *text, and the blanks around it. */
+/* Cuts a word off the front of *text, with the white space around it. */
 static struct rd_slice take_word(struct rd_slice *text)
 {
     const uint8_t *p = text->ptr, *end = p + text->len;
@@ -116,8 +116,8 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* Years and months since the year 0 of the Gregorian calendar: days are counted in eras of 400
- * years from the first of March, so that the day of a leap year is the last of its year. */
+/* Years and months since the year 0 of the Gregorian calendar. Days are counted in eras of 400
+ * years from the first of March, so that the leap day is the last day of its year. */
 static int64_t month_of(int64_t day)
 {
     int64_t from_march = day + 719468;
@@ -129,7 +129,7 @@ static int64_t month_of(int64_t day)
     return (era * 400 + year) * 12 + month + 2;
 }
 
-/* The number of the hour, day and so on that a time is in. */
+/* The number of the hour, day and so on that contains a time. */
 static int64_t period_of(enum archive_rule rule, int64_t time_ms)
 {
     int64_t seconds = floor_div(time_ms, MS);

@@ -11,16 +11,16 @@
  *     count N     the N newest sets
  *     hourly N    of the N latest hours that have a set: the newest set of each
  *     daily N, weekly N, monthly N, yearly N
- *                 the same with days, weeks (they begin on Monday), months and years
+ *                 the same with days, weeks (from Monday on), months and years
  *     age D       sets that are at most D older than the newest one: 90m, 12h, 30d, 8w
  *
- * Hours and days are those of UTC. Hours without a set do not count: where backups stop, nothing is
- * lost by waiting. For the same reason an age counts back from the newest set that is not in the
- * future, and not from the present.
+ * Hours and days are those of UTC. Hours without a set do not count: if backups stop, no set is
+ * removed because time passes. For the same reason an age is relative to the newest set that is not
+ * in the future, and not to the present.
  *
- * Besides, these are kept: what is pinned, the newest good set, and everything where no set is good
- * or no rule is given. Sets in the future, of a clock that was wrong, are kept until their time has
- * come, and do not count. A set that is known to be damaged is kept by a pin only.
+ * These are also kept: pinned sets, the newest good set, and all sets if none is good or no rule is
+ * given. Sets in the future (a clock was wrong) are kept until that time, and do not count. A set
+ * that is known to be damaged is kept only if it is pinned.
  */
 #ifndef ARCHIVE_RETAIN_H
 #define ARCHIVE_RETAIN_H
@@ -62,7 +62,7 @@ struct archive_retained {
     unsigned why; /* out: bits of enum archive_rule; 0: it may be removed */
 };
 
-/* "hourly 48, daily 60". RD_ERR_USAGE. An empty text has no rules. */
+/* Parses "hourly 48, daily 60". RD_ERR_USAGE. An empty text has no rules. */
 bool archive_retention_parse(struct archive_retention *ret, struct rd_slice text,
                              struct rd_err *err);
 bool archive_retention_given(const struct archive_retention *rules);
@@ -73,7 +73,7 @@ void archive_retain(const struct archive_retention *rules, struct archive_retain
 
 const char *archive_rule_word(enum archive_rule rule);
 
-/* 90s, 90m, 25h, 30d, 8w, in milliseconds; of no sign, and at most some centuries. */
+/* Parses 90s, 90m, 25h, 30d, 8w, to milliseconds; without a sign, and at most a few centuries. */
 bool archive_get_duration(struct rd_slice text, uint64_t *ret_ms);
 
 #endif

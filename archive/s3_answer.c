@@ -18,7 +18,7 @@ struct rd_slice archive_s3_text(struct rd_slice xml, const char *tag)
     return end != NULL ? rd_slice(begin, (size_t)(end - begin)) : rd_slice(NULL, 0);
 }
 
-/* Names go into URLs. Those of a repository have no other characters. */
+/* Names become part of URLs. Names in a repository contain only these characters. */
 static bool name_ok(struct rd_slice name)
 {
     for (size_t i = 0; i < name.len; i++) {
@@ -62,7 +62,7 @@ bool archive_s3_page(struct rd_slice xml, const char *prefix,
         next.token = archive_s3_text(xml, "NextContinuationToken");
     if (next.more && (next.token.len == 0 || memchr(next.token.ptr, '&', next.token.len) != NULL))
         return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
-                          "the store's list continues at an invalid position");
+                          "the listing of the store continues at an invalid position");
     *ret = next;
     return true;
 }

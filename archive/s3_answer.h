@@ -1,8 +1,7 @@
-/* s3_answer.h - reads what S3 answers; private to archive/.
+/* s3_answer.h - parses the answers of S3; private to archive/.
  *
- * Answers are small documents of XML. They come from a server that may be anything, so they are
- * searched for a few elements and trusted in nothing: a name that a repository cannot have is left
- * out.
+ * Answers are small XML documents from a server that may be hostile. They are searched for a few
+ * elements, and nothing in them is trusted: a name that a repository cannot have is ignored.
  */
 #ifndef ARCHIVE_S3_ANSWER_H
 #define ARCHIVE_S3_ANSWER_H
@@ -13,19 +12,21 @@
 /* The text between <tag> and </tag>, or none. */
 struct rd_slice archive_s3_text(struct rd_slice xml, const char *tag);
 
-/* The place where a list continues: a slice of the answer, without characters that XML escapes. */
+/* The position where a list continues: a slice of the answer, without characters that XML escapes.
+ */
 struct archive_s3_next {
     bool more;
     struct rd_slice token;
 };
 
-/* A page of a list of version 2: each(arg, name, size) for every object whose key begins with
- * prefix, without it. RD_ERR_PROTOCOL if it is incomplete and does not say where it continues. */
+/* A page of a list of version 2: each(arg, name, size) is called for every object whose key begins
+ * with prefix; name is the rest of the key. RD_ERR_PROTOCOL if the list is incomplete and its next
+ * position is missing. */
 bool archive_s3_page(struct rd_slice xml, const char *prefix,
                      void (*each)(void *arg, const char *name, uint64_t size), void *arg,
                      struct archive_s3_next *ret, struct rd_err *err);
 
-/* The error of a refused request, into err: with code and message where the answer has them. */
+/* Sets err to the error of a refused request, with code and message if the answer has them. */
 bool archive_s3_refused(struct rd_slice xml, const char *method, long status, struct rd_err *err);
 
 #endif

@@ -22,7 +22,7 @@ static void forget(struct rd_buf *buf)
     rd_buf_done(buf);
 }
 
-/* The answer to one request, which must be 200. */
+/* Sends one request; its status must be 200. */
 static bool ask(const char *url, bool put, const char *header, struct rd_buf *ret,
                 struct rd_err *err)
 {
@@ -31,10 +31,10 @@ static bool ask(const char *url, bool put, const char *header, struct rd_buf *re
     long status;
     return archive_http_ask(&http, &status, ret, err) &&
            (status == 200 ||
-            rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "it answers with status %ld", status));
+            rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "it answered with status %ld", status));
 }
 
-/* Text that becomes a part of a header or a path. */
+/* Whether the text can be part of a header or a path. */
 static bool is_plain(const char *text, const char *more)
 {
     for (const char *at = text; *at != '\0'; at++)
@@ -43,7 +43,7 @@ static bool is_plain(const char *text, const char *more)
     return text[0] != '\0';
 }
 
-/* The value of a header, which may contain blanks. */
+/* Whether the text can be the value of a header, which may contain spaces. */
 static bool is_value(const char *text)
 {
     for (const char *at = text; *at != '\0'; at++)
@@ -70,7 +70,7 @@ static bool read_member(struct archive_json *in, const char *name, struct archiv
     return archive_json_skip(in);
 }
 
-/* The object may also say that there are none, with another code. */
+/* Without keys, the object has another code. */
 static bool parse_keys(struct rd_slice text, struct archive_s3_keys *ret, struct rd_err *err)
 {
     struct rd_err ignored = {0};
@@ -85,7 +85,7 @@ static bool parse_keys(struct rd_slice text, struct archive_s3_keys *ret, struct
         is_plain(ret->secret, NULL) && (ret->token[0] == '\0' || is_plain(ret->token, NULL)))
         return true;
     archive_s3_keys_done(ret);
-    return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the answer holds no access key");
+    return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the answer has no access key");
 }
 
 static bool ask_keys(const char *url, const char *header, struct archive_s3_keys *ret,
@@ -148,7 +148,7 @@ bool archive_s3_keys_instance(struct archive_s3_keys *ret, const char *endpoint,
 
 /* ---- a container ---- */
 
-/* Other hosts must not learn the authorization. */
+/* The authorization must not be sent to other hosts. */
 static bool may_ask(const char *url)
 {
     static const char *const hosts[] = {"127.0.0.1",     "localhost",      "[::1]",

@@ -22,16 +22,16 @@ struct archive_s3_keys {
     char access[ARCHIVE_S3_KEY_MAX];
     char secret[ARCHIVE_S3_KEY_MAX];
     char token[ARCHIVE_S3_TOKEN_MAX];  /* of the session; may be empty */
-    char expires[ARCHIVE_S3_TIME_MAX]; /* RFC 3339; may be empty: never */
+    char expires[ARCHIVE_S3_TIME_MAX]; /* RFC 3339; empty: they do not expire */
 };
 
-/* From the metadata service of an instance, version 2: a token, the name of the role, its keys.
- * Version 1, which needs no token, is not used. */
+/* Gets the keys from the metadata service of an instance, version 2: a token, the name of the role,
+ * its keys. Version 1, which works without a token, is not used. */
 bool archive_s3_keys_instance(struct archive_s3_keys *ret, const char *endpoint,
                               struct rd_err *err);
 
-/* From the URL that a container is given. authorization: the value of this header; NULL: none. The
- * URL must be https:, or its host one of those that platforms use, or of this host. */
+/* Gets the keys from the URL that the container was given. authorization: the value of this header,
+ * or NULL. The URL must be https:, or its host this host or one that platforms use. */
 bool archive_s3_keys_container(struct archive_s3_keys *ret, const char *url,
                                const char *authorization, struct rd_err *err);
 

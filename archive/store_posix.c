@@ -1,9 +1,8 @@
 /* store_posix.c - a repository in a folder.
  *
- * An object is written into a file without a name, made durable, and given its name by a link,
- * which fails where the name is taken. A process that is killed leaves nothing. Where the file
- * system has no such files, the object is written as NAME.new beside its place; the next run
- * removes what is left of it.
+ * An object is written to a file without a name, synced, and gets its name by a link, which fails
+ * if the name exists. A killed process leaves nothing. If the file system does not support unnamed
+ * files, the object is written as NAME.new in the same folder; the next run removes such remains.
  */
 #include "archive/store.h"
 
@@ -39,7 +38,8 @@ static bool failed(const char *name, int sys, const char *what, struct rd_err *e
 
 /* ---- folders ---- */
 
-/* The folder of a name, made where it is missing; a descriptor, or -1 with errno. */
+/* Opens the folder of a name, and creates it if it is missing; returns a descriptor, or -1 with
+ * errno. */
 static int open_parent(const struct posix *p, const char *name, bool make)
 {
     char part[ARCHIVE_NAME_MAX];
@@ -51,7 +51,7 @@ static int open_parent(const struct posix *p, const char *name, bool make)
         int inner = made && fsync(fd) != 0
                         ? -1
                         : openat(fd, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        /* Why the folder could not be made says more than that it is missing. */
+        /* The reason why the folder could not be created is more useful than that it is missing. */
         int sys = inner < 0 && refused != 0 ? refused : errno;
         close(fd);
         errno = sys;
@@ -111,7 +111,7 @@ static bool commit(struct put *put, struct rd_err *err)
     if (fsync(put->fd) != 0)
         return failed(put->origin, errno, "cannot make durable", err);
     if (!give_name(put) && errno == EEXIST) {
-        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "is there already");
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "already exists");
         rd_err_origin(err, put->origin);
         return false;
     }
@@ -134,7 +134,7 @@ static bool put_close(void *impl, bool may, struct rd_err *err)
     return ok;
 }
 
-/* A file without a name, or NAME.new where the file system has none. */
+/* A file without a name, or NAME.new if the file system does not support that. */
 static bool open_new(struct put *put)
 {
     put->fd = openat(put->dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, FILE_MODE);
@@ -170,7 +170,7 @@ static bool posix_put(struct archive_store *store, const char *name, struct rd_s
 
 /* ---- the rest ---- */
 
-/* Only regular files are objects. A FIFO would block, and a device has no end. */
+/* Only regular files are objects. A FIFO would block, and reading a device never ends. */
 static int open_object(const struct posix *p, const char *name)
 {
     struct stat st;
@@ -231,7 +231,7 @@ static bool walk_entry(const struct walk *walk, int fd, const char *path, const 
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return true;
     if (len < 0 || (size_t)len >= sizeof full)
-        return true; /* it is none of ours */
+        return true; /* not an object */
     if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT || failed(full, errno, "cannot stat", walk->err);
     if (S_ISREG(st.st_mode))
@@ -291,7 +291,7 @@ static void posix_tidy(struct archive_store *store, const char *folder)
         close(fd);
 }
 
-/* The folders of an object go with the last object in them. */
+/* The folders of an object are removed with their last object. */
 static void remove_folder(const struct posix *p, const char *name)
 {
     char folder[ARCHIVE_NAME_MAX];
@@ -367,7 +367,8 @@ static void posix_unlock(struct archive_store *store)
     struct posix *p = posix_of(store);
     if (p->lock < 0)
         return;
-    /* Who held it is of no interest any more; where that stays, the lock is free all the same. */
+    /* The name of the owner is not needed any more; if it cannot be removed, the lock is free
+     * anyway. */
     bool cleared = ftruncate(p->lock, 0) == 0;
     (void)cleared;
     close(p->lock);
@@ -382,7 +383,7 @@ static void posix_close_store(struct archive_store *store)
     rd_free(p);
 }
 
-/* Of a folder that is created the parent is made durable too. */
+/* If the folder is created, its parent is synced too. */
 static int open_root(const char *path, bool create)
 {
     bool made = create && mkdir(path, FOLDER_MODE) == 0;

@@ -50,8 +50,8 @@ struct request {
     const char *method;
     const char *url;
     struct rd_slice body;
-    const char *header; /* one more, or NULL */
-    bool encrypt;       /* an object begins: with the header for encryption */
+    const char *header; /* an additional one, or NULL */
+    bool encrypt;       /* begins an object: send the header for encryption */
     struct rd_buf *out;
     size_t max; /* of out */
     long status;
@@ -164,7 +164,7 @@ static bool set_login(struct s3 *s, const char *access, const char *secret, cons
                  sizeof s->token, err));
 }
 
-/* Keys of a platform change while the store is open. */
+/* The keys of a platform change while the store is open. */
 static bool take_keys(struct s3 *s, bool rejected, struct rd_err *err)
 {
     if (s->keys == NULL)
@@ -173,7 +173,7 @@ static bool take_keys(struct s3 *s, bool rejected, struct rd_err *err)
     return keys != NULL && set_login(s, keys->access, keys->secret, keys->token, err);
 }
 
-/* Whether the store refused the keys, and there are others now. */
+/* Whether the store refused the keys, and new ones were obtained. */
 static bool keys_changed(struct s3 *s, const struct request *r)
 {
     char before[sizeof s->userpwd];
@@ -204,8 +204,8 @@ static bool once(struct s3 *s, struct request *r, CURLcode *ret_code, struct rd_
     return ok;
 }
 
-/* Retries after failures that may pass. Returns false if the host does not answer. Otherwise
- * r->status is the status of the response, and r->out holds its body. */
+/* Retries after temporary failures. Returns false if the host does not answer. Otherwise r->status
+ * is the status of the response, and r->out holds its body. */
 static bool perform(struct s3 *s, struct request *r, struct rd_err *err)
 {
     struct archive_remote_retry retry = {0};
@@ -232,8 +232,8 @@ static bool perform(struct s3 *s, struct request *r, struct rd_err *err)
     }
 }
 
-/* Without interest in what the answer says; an answer other than 2xx is an error, but 404 where it
- * is allowed. */
+/* A request whose answer is not needed. Any status other than 2xx is an error, except 404 if it is
+ * allowed. */
 static bool simple(struct s3 *s, struct request *r, bool missing_ok, struct rd_err *err)
 {
     struct rd_buf none = {0};
@@ -266,7 +266,7 @@ static bool object_url(const struct s3 *s, const char *name, const char *query, 
 struct put {
     struct s3 *s;
     char name[ARCHIVE_NAME_MAX];
-    char upload[TOKEN_MAX]; /* the upload's id, escaped; "": none was begun */
+    char upload[TOKEN_MAX]; /* the id of the upload, escaped; "": not begun */
     struct rd_buf part;
     char (*etags)[ETAG_MAX];
     size_t n_parts;
@@ -286,7 +286,7 @@ static bool begin_upload(struct put *put, struct rd_err *err)
         if (ok)
             snprintf(put->upload, sizeof put->upload, "%s", text);
         else
-            rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the store names no upload");
+            rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the store returned no upload id");
         curl_free(text);
     }
     rd_buf_done(&answer);
@@ -350,7 +350,7 @@ static bool complete(struct put *put, struct rd_err *err)
     snprintf(query, sizeof query, "uploadId=%s", put->upload);
     r.body = rd_buf_slice(&xml);
     ok = ok && object_url(put->s, put->name, query, url, err) && simple(put->s, &r, false, err);
-    /* A failure may come with status 200, after a time. */
+    /* A failure may be reported after a while, with status 200. */
     if (ok && memmem(answer.ptr, answer.len, "<Error>", 7) != NULL)
         ok = refused(put->s, &r, err);
     if (ok)
@@ -373,7 +373,7 @@ static bool put_whole(struct put *put, struct rd_err *err)
                         .max = ANSWER_MAX};
     bool ok = object_url(put->s, put->name, NULL, url, err) && perform(put->s, &r, err);
     if (ok && (r.status == 412 || r.status == 409)) {
-        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "is there already");
+        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "already exists");
         rd_err_origin(err, put->name);
     } else if (ok && (r.status < 200 || r.status > 299)) {
         ok = refused(put->s, &r, err);
@@ -445,7 +445,7 @@ static bool get_range(struct archive_store *store, const char *name, uint64_t of
     if (!object_url(s3_of(store), name, NULL, url, err) || !simple(s3_of(store), &r, false, err))
         return false;
     return ret->len - before == len ||
-           rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the store sends a part of a range");
+           rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the store sent only part of a range");
 }
 
 static bool s3_get(struct archive_store *store, const char *name, struct rd_src **ret,
@@ -488,7 +488,7 @@ static bool take_page(struct listing *l, struct rd_slice xml, struct rd_err *err
         snprintf(l->token, sizeof l->token, "%s", text);
     curl_free(text);
     return ok || rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
-                            "the store's list continues at an invalid position");
+                            "the listing of the store continues at an invalid position");
 }
 
 static bool list_page(struct listing *l, const char *folder, struct rd_err *err)

@@ -1,4 +1,4 @@
-/* store_s3.h - a repository in a bucket of S3, or of a store that speaks its protocol.
+/* store_s3.h - a repository in a bucket of S3, or of a store with the same protocol.
  *
  *     const struct archive_s3_opts opts = {.endpoint = "https://s3.eu-central-1.amazonaws.com",
  *                                          .region = "eu-central-1", .bucket = "backups",
@@ -6,12 +6,12 @@
  *     if (!archive_store_open_s3(&store, &opts, &err))
  *         ...
  *
- * Requests are signed with AWS Signature Version 4, which libcurl computes. Objects beyond a part
- * are uploaded in parts. A request that fails for reasons that pass (the network, 429, 5xx) is
- * repeated, with waits that double: an upload resumes with the part that was interrupted. Memory:
- * one part and one range.
+ * Requests are signed with AWS Signature Version 4, which libcurl computes. Objects larger than a
+ * part are uploaded in parts. A request that fails temporarily (the network, 429, 5xx) is repeated,
+ * with delays that double: an upload resumes with the part that was interrupted. Memory: one part
+ * and one range.
  *
- * Strings are copied. No error holds a key.
+ * Strings are copied. Errors never contain a key.
  */
 #ifndef ARCHIVE_STORE_S3_H
 #define ARCHIVE_STORE_S3_H
@@ -29,11 +29,11 @@ struct archive_s3_opts {
     const char *access_key, *secret_key;
     const char *session_token; /* may be NULL */
     /* Instead of these: called before each request, and with `rejected` after the store has refused
-     * the last keys. NULL: there are none. */
+     * the last keys. NULL: not used. */
     const struct archive_s3_keys *(*keys)(void *ctx, bool rejected, struct rd_err *err);
     void (*keys_done)(void *ctx); /* called once, also if the store cannot be opened */
     void *keys_ctx;
-    const char *ca_file;             /* whom to believe; NULL: the system's list */
+    const char *ca_file;             /* trusted authorities; NULL: the system's list */
     const char *sse;                 /* x-amz-server-side-encryption: "AES256"; may be NULL */
     bool host_style;                 /* BUCKET.HOST instead of HOST/BUCKET */
     size_t part_size;                /* 0: ARCHIVE_S3_PART */

@@ -31,7 +31,7 @@ static struct sftp *sftp_of(struct archive_store *store)
 /* ---- a request ---- */
 
 struct request {
-    const char *path; /* relative to the folder; with a slash at its end: a list */
+    const char *path; /* relative to the folder; with a slash at its end: list this folder */
     const char *range;
     struct rd_slice body; /* to be written */
     bool upload, append;
@@ -93,7 +93,7 @@ static bool make_url(const struct sftp *s, const char *path, char ret[URL_MAX], 
            rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the name of an object is too long");
 }
 
-/* False where the request cannot be made at all. */
+/* False if the request cannot be prepared. */
 static bool once(struct sftp *s, struct request *r, CURLcode *ret_code, struct rd_err *err)
 {
     char url[URL_MAX], problem[CURL_ERROR_SIZE] = "";
@@ -126,8 +126,8 @@ static bool passes(CURLcode code)
            code == CURLE_GOT_NOTHING || code == CURLE_FAILED_INIT;
 }
 
-/* Repeats what may pass. *ret_code says how it ended; false where that is an error, set in err.
- * Requests that append are not repeated here. */
+/* Repeats a request after temporary failures. *ret_code is the last result; false with err if it is
+ * an error. Requests that append are not repeated here. */
 static bool perform(struct sftp *s, struct request *r, CURLcode *ret_code, struct rd_err *err)
 {
     struct archive_remote_retry retry = {0};
@@ -155,7 +155,8 @@ struct entry {
     struct rd_slice name;
 };
 
-/* A line as `ls -l` prints it: mode, links, owner, group, size, month, day, time or year, name. */
+/* Parses a line in the format of `ls -l`: mode, links, owner, group, size, month, day, time or
+ * year, name. */
 static bool parse_line(struct rd_slice line, struct entry *ret)
 {
     struct rd_slice field = {0};
@@ -178,7 +179,7 @@ static bool parse_line(struct rd_slice line, struct entry *ret)
     return ret->name.len > 0;
 }
 
-/* Takes the next line off *text. */
+/* Cuts the next line off *text. */
 static bool next_entry(struct rd_slice *text, struct entry *ret)
 {
     while (text->len > 0) {
@@ -192,7 +193,7 @@ static bool next_entry(struct rd_slice *text, struct entry *ret)
     return false;
 }
 
-/* The list of a folder; one that is not there is empty. */
+/* Lists the folder; a folder that does not exist is empty. */
 static bool read_folder(struct sftp *s, const char *folder, struct rd_buf *ret, struct rd_err *err)
 {
     char path[ARCHIVE_NAME_MAX + 2];
@@ -268,12 +269,12 @@ struct put {
     struct sftp *s;
     char name[ARCHIVE_NAME_MAX];
     char temp[ARCHIVE_NAME_MAX + 4];
-    uint64_t sent; /* bytes that are there */
+    uint64_t sent; /* bytes that have arrived */
     bool begun;
     struct rd_buf chunk;
 };
 
-/* Appends what is left of the chunk after a failure: as much as did not get there. */
+/* Appends the rest of the chunk after a failure: the bytes that have not arrived. */
 static bool find_place(struct put *put, size_t *at, struct rd_err *err)
 {
     struct archive_object object;
@@ -282,7 +283,7 @@ static bool find_place(struct put *put, size_t *at, struct rd_err *err)
     uint64_t size = object.there ? object.size : 0;
     if (size < put->sent || size > put->sent + put->chunk.len)
         return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
-                          "the object has another size than was written");
+                          "the object has a different size than was written");
     *at = (size_t)(size - put->sent);
     return true;
 }
@@ -340,7 +341,7 @@ static bool run_commands(struct sftp *s, const char *one, const char *two, struc
     return perform(s, &r, &code, err);
 }
 
-/* The answer to a rename may be lost: then the object is there, and the other is not. */
+/* The answer to a rename may be lost: then the object exists under the new name only. */
 static bool give_name(struct put *put, struct rd_err *err)
 {
     char command[4 * URL_MAX];
@@ -357,7 +358,7 @@ static bool give_name(struct put *put, struct rd_err *err)
     if (named.there && !temp.there)
         return true;
     if (named.there)
-        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "is there already");
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "already exists");
     rd_err_adopt(err, &failed);
     rd_err_origin(err, put->name);
     return false;
@@ -403,7 +404,7 @@ static bool get_range(struct archive_store *store, const char *name, uint64_t of
     if (!perform(sftp_of(store), &r, &code, err))
         return false;
     return ret->len - before == len ||
-           rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the host sends a part of a range");
+           rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the host sent only part of a range");
 }
 
 static bool sftp_get(struct archive_store *store, const char *name, struct rd_src **ret,
@@ -419,7 +420,7 @@ static bool sftp_get(struct archive_store *store, const char *name, struct rd_sr
     return false;
 }
 
-/* The object's folder goes with the last object in it. */
+/* The folder of an object is removed with its last object. */
 static bool sftp_remove(struct archive_store *store, const char *name, struct rd_err *err)
 {
     char remove[2 * URL_MAX], folder[2 * URL_MAX];
@@ -474,7 +475,7 @@ static bool set_place(struct sftp *s, const char *url, struct rd_err *err)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a host is sftp://USER@HOST:PORT/PATH");
     if (at != NULL && at < path && memchr(host + 3, ':', (size_t)(at - host - 3)) != NULL)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "a URL of SFTP holds no password: use a key");
+                          "an SFTP URL cannot contain a password: use a key");
     size_t len = strlen(path);
     snprintf(s->host, sizeof s->host, "%.*s", (int)(path - url), url);
     snprintf(s->folder, sizeof s->folder, "%s%s", path, path[len - 1] == '/' ? "" : "/");

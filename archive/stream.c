@@ -32,7 +32,7 @@ bool archive_segment_name(char ret[ARCHIVE_NAME_MAX], const struct archive_repo 
            rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the name of an object is too long");
 }
 
-/* The text up to a character, which is consumed; false where it is missing. */
+/* The text up to a character, which is consumed; false if it is missing. */
 static bool cut(const char **at, char end, struct rd_slice *ret)
 {
     const char *stop = strchr(*at, end);
@@ -43,7 +43,7 @@ static bool cut(const char **at, char end, struct rd_slice *ret)
     return true;
 }
 
-/* Numbers have leading zeros where the name sorts by them. */
+/* Numbers have leading zeros if the name sorts by them. */
 static bool get_number(struct rd_slice text, uint64_t *ret)
 {
     while (text.len > 1 && text.ptr[0] == '0')
@@ -82,7 +82,7 @@ static bool get_endings(const char *at, struct archive_segment *ret)
     return false;
 }
 
-/* Only the very name that archive_segment_bound() makes. */
+/* Accepts only the exact name that archive_segment_bound() makes. */
 static bool parse_name(const char *name, struct archive_segment *ret)
 {
     const char *at = name;
@@ -186,7 +186,7 @@ void archive_stream_done(struct archive_stream *stream)
     *stream = (struct archive_stream){0};
 }
 
-/* ---- what follows what ---- */
+/* ---- the order of segments ---- */
 
 bool archive_segment_follows(const struct archive_segment *a, const struct archive_segment *b)
 {
@@ -215,7 +215,7 @@ size_t archive_stream_base(const struct archive_stream *stream, size_t begin, si
 {
     if (m->replid[0] == '\0' || m->n_files != 1 || m->files[0].role != ARCHIVE_ROLE_RDB)
         return SIZE_MAX;
-    /* From the end: the beginning of a segment rather than the end of the one before it. */
+    /* From the end: prefers the beginning of a segment to the end of the one before it. */
     for (size_t i = end; i-- > begin;)
         if (archive_segment_has(&stream->segments[i], m->replid, m->offset))
             return i;
@@ -281,8 +281,8 @@ void archive_stream_needed(const struct archive_stream *stream, const struct arc
 
 /* ---- reading ---- */
 
-/* Whether the object ends with a digest: a seal authenticates every byte, and a segment that is
- * stored as it is ends with a digest of its own. */
+/* Whether the object ends with a digest. A seal authenticates every byte, and a segment that is
+ * stored unchanged ends with its own digest. */
 static bool has_tail(const struct archive_segment *segment)
 {
     return !segment->sealed && segment->compression != ARCHIVE_COMPRESSION_NONE;
@@ -371,8 +371,7 @@ bool archive_segment_matches(const struct archive_segment *segment,
             header->start == segment->start && header->end == segment->end &&
             header->chapter == segment->chapter && continues(header) == segment->continues &&
             strcmp(header->replid.hex, segment->replid) == 0) ||
-           rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
-                      "the segment is not the one that its name announces");
+           rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the segment does not match its name");
 }
 
 /* ---- changes ---- */

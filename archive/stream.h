@@ -4,10 +4,10 @@
  *     TARGET/stream/lock
  *
  * RUN is the id of one capture (archive_make_id()). CHAPTER is "00000001-REPLID", followed by
- * "-continues" if its offsets continue those of the chapter before it. The name of a segment has
- * its number, the offsets at which it begins and ends, and the earliest and the latest time of its
- * commands in Unix milliseconds. So one listing shows what a repository has, and without a download
- * which segments a place in the stream needs.
+ * "-continues" if its offsets continue those of the previous chapter. The name of a segment has its
+ * number, the offsets at which it begins and ends, and the earliest and the latest time of its
+ * commands in Unix milliseconds. So one listing shows what a repository contains and, without a
+ * download, which segments are needed for a position in the stream.
  *
  *     struct archive_stream stream;
  *     if (!archive_stream_list(&repo, &stream, &err))
@@ -32,7 +32,7 @@ struct archive_segment {
     char run[ARCHIVE_ID_MAX];
     char replid[REPL_REPLID_LEN + 1];
     uint64_t chapter;
-    bool continues; /* the chapter continues the offsets of the chapter before it */
+    bool continues; /* the chapter continues the offsets of the previous chapter */
     uint64_t number, start, end;
     int64_t first_ms, latest_ms; /* the earliest and the latest time of its commands */
     enum archive_compression compression;
@@ -47,7 +47,7 @@ struct archive_stream {
     char other[ARCHIVE_NAME_MAX]; /* the first of them, from RUN on */
 };
 
-/* The lock and what an interrupted upload has left are left out. */
+/* The lock and the remains of an interrupted upload are ignored. */
 bool archive_stream_list(struct archive_repo *repo, struct archive_stream *ret, struct rd_err *err);
 void archive_stream_done(struct archive_stream *stream);
 
@@ -57,20 +57,19 @@ bool archive_segment_follows(const struct archive_segment *a, const struct archi
 /* The end of the run of segments from i on that follow each other: the index after the last one. */
 size_t archive_stream_chain(const struct archive_stream *stream, size_t i);
 
-/* Whether the data at `offset` of a history is at the beginning or the end of a segment, or in it.
- */
+/* Whether `offset` of a history is at the beginning or the end of a segment, or in it. */
 bool archive_segment_has(const struct archive_segment *segment, const char *replid,
                          uint64_t offset);
 
 /* The segment of a chain (begin to end - 1) from which the stream continues after the data of a
- * set; SIZE_MAX: the set is not a base for it. */
+ * set; SIZE_MAX: the set is not a base for the chain. */
 size_t archive_stream_base(const struct archive_stream *stream, size_t begin, size_t end,
                            const struct archive_manifest *m);
 
-/* From where to where a chain gives the data of every moment. */
+/* The range in which a chain gives the data of every moment. */
 struct archive_range {
     uint64_t from, to;      /* offsets */
-    int64_t from_ms, to_ms; /* Unix time; both are certain, and a little more may be possible */
+    int64_t from_ms, to_ms; /* Unix time; certain, and a little more may be possible */
     size_t bases;           /* sets that are a base for a part of it */
 };
 
@@ -78,13 +77,13 @@ struct archive_range {
 bool archive_stream_range(const struct archive_stream *stream, size_t begin, size_t end,
                           const struct archive_sets *sets, struct archive_range *ret);
 
-/* Sets needed[i] where a set that stays (why[k] != 0; NULL: all) is the base for segment i, or a
- * later one of its chain. A segment that is newer than all good sets that stay is needed as well:
- * its base may be on its way. */
+/* Sets needed[i] if a set that stays (why[k] != 0; NULL: all) is the base for segment i or for an
+ * earlier one of its chain. A segment that is newer than all good sets that stay is needed, too:
+ * its base may not be complete yet. */
 void archive_stream_needed(const struct archive_stream *stream, const struct archive_sets *sets,
                            const unsigned *why, bool *needed);
 
-/* The name of the object in the repository, and what is bound into its seal. RD_ERR_LIMIT. */
+/* The name of the object in the repository, which is also bound into its seal. RD_ERR_LIMIT. */
 bool archive_segment_name(char ret[ARCHIVE_NAME_MAX], const struct archive_repo *repo,
                           const struct archive_segment *segment, struct rd_err *err);
 void archive_segment_bound(char ret[ARCHIVE_NAME_MAX], const struct archive_segment *segment);
@@ -93,15 +92,15 @@ void archive_segment_bound(char ret[ARCHIVE_NAME_MAX], const struct archive_segm
 bool archive_segment_open(struct archive_repo *repo, const struct archive_segment *segment,
                           const struct rd_seal_ring *ring, struct rd_src **ret, struct rd_err *err);
 
-/* Whether the header and the end of a segment are those that its name announces: RD_ERR_CORRUPT. */
+/* Whether the header and the end of a segment match its name: RD_ERR_CORRUPT if not. */
 bool archive_segment_matches(const struct archive_segment *segment,
                              const struct repl_capture_segment *header, struct rd_err *err);
 
-/* Whether opening and reading the object to its end proves its name. For the others, which are
- * neither sealed nor compressed, the header and the times of the commands must be compared. */
+/* Whether opening and reading the object to its end proves its name. For objects that are neither
+ * sealed nor compressed, compare the header and the times of the commands. */
 bool archive_segment_proves_name(const struct archive_segment *segment);
 
-/* The part of a segment that its header knows. */
+/* Fills in the fields that the header of a segment has. */
 void archive_segment_of(struct archive_segment *ret, const char *run,
                         const struct repl_capture_segment *header);
 
@@ -112,7 +111,7 @@ void archive_segment_end_times(struct archive_segment *segment);
 
 /* ---- changes ---- */
 
-/* The lock of the one who writes the stream. It is another one than that of the sets. */
+/* Locks the stream for writing. This is not the lock of the sets. */
 bool archive_stream_lock(struct archive_repo *repo, const char *owner, struct rd_err *err);
 
 /* A new object for the segment. */

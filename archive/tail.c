@@ -5,8 +5,8 @@
 
 enum { TAIL_MAX = 64 };
 
-/* What precedes and follows the digest: an lz4 frame that decompressors skip, or an empty member of
- * gzip with an extra field. */
+/* The bytes before and after the digest: an lz4 frame that decompressors skip, or an empty member
+ * of gzip with an extra field. */
 static const struct form {
     uint8_t before[16], after[16];
     size_t n_before, n_after;
@@ -139,7 +139,7 @@ static enum rd_src_status check_tail(struct tail *t, struct rd_err *err)
         rd_err_adopt(err, rd_src_err(t->in));
     else if (!same || status != RD_SRC_END)
         rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET,
-                   "the bytes are not those whose digest is at the end of the object");
+                   "the digest at the end of the object does not match");
     t->ended = same && status == RD_SRC_END;
     return t->ended ? RD_SRC_END : RD_SRC_FAIL;
 }
@@ -156,7 +156,7 @@ static enum rd_src_status tail_read(void *impl, uint8_t *buf, size_t cap, size_t
     if (status == RD_SRC_FAIL)
         rd_err_adopt(err, rd_src_err(t->in));
     else if (status == RD_SRC_END)
-        rd_err_set(err, RD_ERR_TRUNCATED, rd_src_offset(t->in), "the object was cut");
+        rd_err_set(err, RD_ERR_TRUNCATED, rd_src_offset(t->in), "the object is truncated");
     if (status != RD_SRC_OK)
         return RD_SRC_FAIL;
     size_t n = s.len < cap ? s.len : cap;

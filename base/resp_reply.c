@@ -224,7 +224,7 @@ static enum resp_status read_node(struct rd_resp_reply *r, uint8_t type, struct 
     case RESP_ATTRIBUTE:
         return read_sized(r, node, ret_len);
     default:
-        return bad(r, 0, "no reply type begins with this byte");
+        return bad(r, 0, "unknown type of reply");
     }
 }
 

@@ -382,7 +382,8 @@ static bool no_key(struct opener *o, const uint8_t *h)
     rd_digest_hex(want, rd_slice(h + AT_ID, RD_SEAL_ID));
     if (h[AT_KIND] == BY_PASSPHRASE)
         return rd_err_set(&o->err, RD_ERR_USAGE, RD_NO_OFFSET, "sealed with a passphrase; %s",
-                          ring->passphrase.len > 0 ? "the given one is wrong" : "none is given");
+                          ring->passphrase.len > 0 ? "the given passphrase is wrong"
+                                                   : "none is given");
     if (ring->n_keys == 0)
         return rd_err_set(&o->err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "sealed with the key %s; no key is given", want);

@@ -168,7 +168,7 @@ static bool choose_temp_name(struct file *file, struct rd_err *err)
 {
     uint64_t number;
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
-        return rd_err_sys(err, errno, "cannot draw a random name");
+        return rd_err_sys(err, errno, "cannot get a random name");
     atomic_store(&file->slot->state, SLOT_BUSY);
     size_t len = put_temp_begin(file, file->slot->name, sizeof file->slot->name);
     snprintf(file->slot->name + len, sizeof file->slot->name - len, "%016" PRIx64 "%s", number,

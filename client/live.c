@@ -9,7 +9,7 @@
 enum {
     DEPTH_FIRST = 32,
     DEPTH_MAX = 512,
-    TURN_LONG = 4 << 20,  /* bytes in one turn: ask for fewer keys */
+    TURN_LONG = 4 << 20,  /* bytes in one turn: request fewer keys */
     TURN_SHORT = 1 << 20, /* ask for more */
     TRIES = 5
 };
@@ -34,7 +34,7 @@ static bool wants(const struct client_live *live, uint64_t db, const struct rd_s
 
 /* ---- expiries ---- */
 
-/* Whether the server has PEXPIRETIME (7.0), and lets us use it; no such key is as good as any. */
+/* Whether the server has PEXPIRETIME (7.0) and allows it. The key need not exist. */
 static bool choose_expire_command(struct client_live *live, struct rd_err *err)
 {
     struct resp_node node;
@@ -48,7 +48,7 @@ static bool choose_expire_command(struct client_live *live, struct rd_err *err)
     return true;
 }
 
-/* For PTTL: what it is counted from. */
+/* With PTTL: the time that expiries are relative to. */
 static bool look_at_clock(struct client_live *live, struct rd_err *err)
 {
     struct client_peer_reply reply = {0};
@@ -93,7 +93,7 @@ static void count(struct client_live *live, const struct client_peer_item *key,
     }
 }
 
-/* One key that changed between two questions. The last time, what it was is taken as it is. */
+/* Reads a key that changed between two requests again. The last attempt is accepted unchanged. */
 static bool read_again(struct client_live *live, const struct client_peer_item *key,
                        struct rd_err *err)
 {
@@ -115,7 +115,7 @@ static void adapt(struct client_live *live, uint64_t bytes)
         live->depth *= 2;
 }
 
-/* A turn: keys[0 … n) are asked for and taken. */
+/* A turn: requests keys[0 … n) and reads the answers. */
 static bool read_turn(struct client_live *live, const struct client_peer_item *const *keys,
                       size_t n, struct rd_err *err)
 {

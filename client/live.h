@@ -24,14 +24,14 @@
 struct client_live_opts {
     const struct client_target *target; /* one database if it names one, else all */
     bool functions;                     /* read them too */
-    /* Whether keys of a database, or a key of it by its name, are wanted; NULL: all are. Called
-     * before the value is read. */
+    /* Whether keys of a database, or a key with this name, are wanted; NULL: all are. Called before
+     * the value is read. */
     bool (*wants)(void *ctx, uint64_t db, const struct rd_slice *name);
     void *ctx;
 };
 
-/* Where the snapshot goes: an empty file. The header and records that turn out to be unusable are
- * changed after they were written. */
+/* The destination of the snapshot: an empty file. The header, and records that turn out to be
+ * unusable, are changed after they were written. */
 struct client_live_out {
     bool (*append)(void *ctx, const void *bytes, size_t len, struct rd_err *err);
     /* Writes over existing bytes. */

@@ -24,18 +24,18 @@ struct client_live {
     uint64_t size;     /* of what was appended to it */
     struct rd_buf out; /* what was not yet */
     uint64_t db;
-    const char *expire_command; /* PEXPIRETIME, else PTTL */
+    const char *expire_command; /* PEXPIRETIME, or PTTL */
     int64_t server_ms;          /* PTTL: the server's clock */
-    int version;                /* of the payloads; 0: none was seen */
+    int version;                /* of the payloads; 0: not known yet */
     enum rdb_dialect dialect;
-    size_t depth; /* keys that are asked for at a time */
+    size_t depth; /* keys that are requested at a time */
 };
 
 bool client_live_begin_snapshot(struct client_live *live, struct rd_err *err);
 bool client_live_put_functions(struct client_live *live, struct rd_err *err);
 bool client_live_put_db(struct client_live *live, struct rd_err *err);
 
-/* Asks for a key; client_live_take() takes the answer. Between them others may be asked for. */
+/* Requests a key; client_live_take() reads the answer. Other keys may be requested in between. */
 bool client_live_ask(struct client_live *live, struct rd_slice name, struct rd_err *err);
 
 /* Reads the answer. The record of the key is passed on if the outcome is CLIENT_LIVE_READ, and with

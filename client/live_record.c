@@ -5,9 +5,9 @@
  *     record                [252  expiry (8, little-endian)]  type (1)  name  value
  *     FUNCTION DUMP         [245  library]*  version (2)  crc64 (8)
  *
- * The version is at the end of each payload and at the beginning of a snapshot, so the header
- * is written again when the first was seen. The snapshot has no checksum: each payload's was
- * looked at.
+ * The version is at the end of each payload and at the beginning of a snapshot, so the header is
+ * written again when the first was seen. The snapshot has no checksum, because the checksum of each
+ * payload was verified.
  */
 #include "base/crc64.h"
 #include "base/endian.h"
@@ -51,7 +51,7 @@ static uint64_t position(const struct client_live *live)
     return live->size + live->out.len;
 }
 
-/* Takes back what was put after a position. */
+/* Discards the output after a position. */
 static void cut(struct client_live *live, uint64_t at)
 {
     if (at >= live->size) {
@@ -105,14 +105,14 @@ bool client_live_end_snapshot(struct client_live *live, struct rd_err *err)
 
 /* ---- payloads ---- */
 
-/* A payload that is passing by. The last FOOT bytes are known to be that when it ends. */
+/* A payload that is being copied. Its last FOOT bytes are known only when it ends. */
 struct payload {
     uint64_t left; /* of it, with the foot */
     uint64_t crc;
     uint8_t foot[FOOT];
 };
 
-/* Passes on `len` bytes of the source; they are summed. */
+/* Copies `len` bytes of the source and adds them to the checksum. */
 static bool pass(struct client_live *live, struct payload *p, uint64_t len, struct rd_err *err)
 {
     struct rd_src *src = client_peer_src(live->peer);
@@ -157,7 +157,7 @@ static bool take_version(struct client_live *live, int version, struct rd_err *e
     return true;
 }
 
-/* The foot, the line end, and whether all of it was right. */
+/* Reads the foot and the line end, and checks both. */
 static bool end_payload(struct client_live *live, struct payload *p, struct rd_err *err)
 {
     struct rd_src *src = client_peer_src(live->peer);
@@ -198,7 +198,7 @@ static bool take_expiry(struct client_live *live, int64_t *ret, struct rd_err *e
     return true;
 }
 
-/* Counted from what is left, two times that are one are some milliseconds apart. */
+/* With PTTL, two readings of one expiry differ by a few milliseconds. */
 static bool same_expiry(const struct client_live *live, int64_t a, int64_t b)
 {
     if (a == b || a == RDB_NO_EXPIRE || b == RDB_NO_EXPIRE || !live->result->rough)

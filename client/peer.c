@@ -46,7 +46,7 @@ static void close_fd(struct client_peer *peer)
     peer->connecting = false;
 }
 
-/* What fails here is a wish: the connection works without. */
+/* A failure here is ignored: the connection works without it. */
 static void set_manners(int fd)
 {
     const int on = 1, idle = KEEP_IDLE_S, each = KEEP_EACH_S, count = KEEP_COUNT;
@@ -82,7 +82,7 @@ static bool connect_local(struct client_peer *peer, struct rd_err *err)
     return connect_to(peer, AF_UNIX, (const struct sockaddr *)&address, sizeof address, err);
 }
 
-/* A share of what is left of the time, so that an address that does not answer leaves some to the
+/* A share of the remaining time, so that an address that does not answer leaves time for the
  * others. */
 static void limit_try(struct client_peer *peer)
 {
@@ -94,7 +94,7 @@ static void limit_try(struct client_peer *peer)
         peer->try_limit_ms = now + (peer->limit_ms > now ? (peer->limit_ms - now) / n : 0);
 }
 
-/* From peer->address on, the first with which connecting can begin. */
+/* The first address, from peer->address on, to which connecting can begin. */
 static bool connect_next(struct client_peer *peer, struct rd_err *err)
 {
     for (; peer->address != NULL; peer->address = peer->address->ai_next) {

@@ -38,9 +38,9 @@
  * Read until CLIENT_WAIT: TLS may hold bytes that poll() does not report. The caller then logs in
  * itself, with target->user and target->password, and has its own timeouts once it is connected.
  *
- * Errors are RD_ERR_PROTOCOL, exit status 6, with errno in `sys` where there is one, and the peer's
- * name as origin; what a server says is quoted in them, and secrets never are. A connection that
- * failed once is good for client_peer_close() only.
+ * Errors are RD_ERR_PROTOCOL, exit status 6, with errno in `sys` if there is one, and the peer's
+ * name as origin. They quote the server's text, but never a secret. After a failure only
+ * client_peer_close() may be called.
  *
  * Time limits are those of target->opts: connecting (of all addresses of a name together, with the
  * handshake of TLS), and each wait for the peer to give or take a byte.
@@ -68,12 +68,12 @@ enum client_reason {
 enum client_status {
     CLIENT_OK,
     CLIENT_WAIT, /* poll() and call again */
-    CLIENT_END,  /* the peer has closed the connection, between two bytes */
+    CLIENT_END,  /* the peer has closed the connection */
     CLIENT_FAIL
 };
 
-/* Connects, logs in where there is a password or user, selects the database where there is one. The
- * target is borrowed and must outlive the peer. */
+/* Connects, logs in if the target has a password or user, and selects the database if it has one.
+ * The target is borrowed and must outlive the peer. */
 bool client_peer_open(struct client_peer **ret, const struct client_target *target,
                       struct rd_err *err);
 
@@ -84,11 +84,11 @@ const struct client_target *client_peer_target(const struct client_peer *peer);
 
 /* ---- not blocking ---- */
 
-/* Begins to connect; only the search for the name's addresses takes its time here. */
+/* Begins to connect. Only the lookup of the name's addresses blocks. */
 bool client_peer_begin(struct client_peer **ret, const struct client_target *target,
                        struct rd_err *err);
 
-/* CLIENT_OK: connected, with TLS where it is asked for. Never CLIENT_END. */
+/* CLIENT_OK: connected, with TLS if it was requested. Never CLIENT_END. */
 enum client_status client_peer_connect(struct client_peer *peer, struct rd_err *err);
 
 /* How long poll() may wait before client_peer_connect() must be called; -1: no limit. */
@@ -96,27 +96,28 @@ int client_peer_wait_ms(const struct client_peer *peer);
 
 int client_peer_fd(const struct client_peer *peer);
 
-/* What to ask poll() for. */
+/* The events to poll for. */
 short client_peer_events(const struct client_peer *peer, bool want_write);
 
 /* CLIENT_OK: *ret_len is 1 or more. */
 enum client_status client_peer_read_some(struct client_peer *peer, void *buf, size_t cap,
                                          size_t *ret_len, struct rd_err *err);
-/* Never CLIENT_END. After CLIENT_WAIT the same bytes, or more, must be offered again. */
+/* Never CLIENT_END. After CLIENT_WAIT pass the same bytes, or more, again. */
 enum client_status client_peer_write_some(struct client_peer *peer, struct rd_slice bytes,
                                           size_t *ret_len, struct rd_err *err);
 
 /* ---- commands, blocking ---- */
 
-/* Queues a command. Queued bytes are sent when there are many, and when a reply is waited for. A
- * peer that answers as it reads could fill both directions: bound what is on the way. */
+/* Queues a command. Queued bytes are sent when there are many, and before waiting for a reply. A
+ * peer that replies while it reads could fill both directions: limit the number of commands in
+ * flight. */
 bool client_peer_send(struct client_peer *peer, const struct rd_slice *argv, size_t argc,
                       struct rd_err *err);
 
-/* The same, of words between blanks: for commands without bytes of others. */
+/* The same for words separated by spaces: for commands without foreign data. */
 bool client_peer_send_line(struct client_peer *peer, const char *line, struct rd_err *err);
 
-/* Bytes of commands that are encoded already, cut anywhere. */
+/* Bytes of commands that are encoded already, split anywhere. */
 bool client_peer_send_bytes(struct client_peer *peer, struct rd_slice bytes, struct rd_err *err);
 
 bool client_peer_flush(struct client_peer *peer, struct rd_err *err);
@@ -128,7 +129,7 @@ bool client_peer_login(struct client_peer *peer, struct rd_err *err);
  * RESP_ERROR is a node like others. Strings of more than 512 MB are RD_ERR_LIMIT. */
 bool client_peer_next(struct client_peer *peer, struct resp_node *ret, struct rd_err *err);
 
-/* A reply that is a single string or number; what the server answers with an error is an error. */
+/* A reply that is a single string or number; an error reply is an error. */
 bool client_peer_next_value(struct client_peer *peer, struct resp_node *ret, struct rd_err *err);
 
 /* If the next reply is a string, reads only its length, which is not bounded: the caller consumes
@@ -139,14 +140,14 @@ bool client_peer_next_header(struct client_peer *peer, bool *ret_is_string, uint
                              struct rd_err *err);
 bool client_peer_end_string(struct client_peer *peer, struct rd_err *err);
 
-/* The bytes of the peer, blocking: for strings as above, and for what follows a reply that begins
- * something else. RD_SRC_END where the peer has closed the connection. */
+/* The bytes of the peer, blocking: for strings as above, and for data after a reply. RD_SRC_END if
+ * the peer has closed the connection. */
 struct rd_src *client_peer_src(struct client_peer *peer);
 
 /* The source's error, with the name of the peer. Returns false. */
 bool client_peer_fail(const struct client_peer *peer, struct rd_err *err);
 
-/* An error that the server answered with. Returns false. */
+/* An error reply of the server. Returns false. */
 bool client_peer_refused(const struct client_peer *peer, struct rd_slice text, struct rd_err *err);
 
 /* ---- whole replies ---- */
@@ -159,7 +160,7 @@ struct client_peer_item {
     int64_t integer;
     struct rd_slice text; /* lives as long as the reply */
     size_t n_children;
-    size_t span; /* items of this one and of what it holds */
+    size_t span; /* items of this one and its descendants */
 };
 
 struct client_peer_reply {
@@ -169,8 +170,9 @@ struct client_peer_reply {
     struct rd_buf bytes;
 };
 
-/* One command of words between blanks, and its reply, at most CLIENT_REPLY_MAX bytes of memory. An
- * error at its top is an error. *reply is zeroed or holds an earlier reply. */
+/* Sends one command of words separated by spaces and reads its reply, at most CLIENT_REPLY_MAX
+ * bytes of memory. An error at its top level is an error. *reply is zeroed or contains an earlier
+ * reply. */
 bool client_peer_ask(struct client_peer *peer, const char *line, struct client_peer_reply *reply,
                      struct rd_err *err);
 bool client_peer_ask_argv(struct client_peer *peer, const struct rd_slice *argv, size_t argc,
@@ -179,11 +181,11 @@ bool client_peer_read_reply(struct client_peer *peer, struct client_peer_reply *
                             struct rd_err *err);
 void client_peer_reply_done(struct client_peer_reply *reply);
 
-/* The child of an aggregate at a place; NULL where there are not so many. O(place). */
+/* The child of an aggregate at an index; NULL: no such child. O(index). */
 const struct client_peer_item *client_peer_item_at(const struct client_peer_item *item,
                                                    size_t place);
 
-/* The value after a name, in a map or in an array of names and values; NULL where it is not. */
+/* The value after a name, in a map or in an array of names and values; NULL: not found. */
 const struct client_peer_item *client_peer_item_find(const struct client_peer_item *item,
                                                      const char *name);
 

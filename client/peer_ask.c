@@ -24,7 +24,7 @@ static bool out_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err 
             rd_err_adopt(err, &why);
             return false;
         }
-        /* Why it has gone may be what it said last: that is read first. */
+        /* The reason may be in the last message of the peer, which is read first. */
         peer->write_failed = status == CLIENT_FAIL;
         ptr += n;
         len -= n;
@@ -40,7 +40,7 @@ static bool out_close(void *impl, bool commit, struct rd_err *err)
     return true;
 }
 
-/* Waits for a byte: what is queued goes out first. */
+/* Waits for a byte. Queued output is sent first. */
 static enum rd_src_status in_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
                                   struct rd_err *err)
 {
@@ -63,7 +63,7 @@ static enum rd_src_status in_read(void *impl, uint8_t *buf, size_t cap, size_t *
     }
 }
 
-/* What a connection needs to be blocking comes into being with the first command. */
+/* The blocking source is created with the first command. */
 static bool prepare(struct client_peer *peer, struct rd_err *err)
 {
     static const struct rd_sink_ops out_ops = {.write = out_write, .close = out_close};
@@ -144,7 +144,7 @@ bool client_peer_send_line(struct client_peer *peer, const char *line, struct rd
 
 /* ---- replies ---- */
 
-/* What no server would send is the peer's fault, not damage of a file. */
+/* A malformed reply is an error of the peer, not damage in a file. */
 static bool reply_failed(const struct client_peer *peer, enum resp_status status,
                          struct rd_err *err)
 {
@@ -169,7 +169,7 @@ bool client_peer_next(struct client_peer *peer, struct resp_node *ret, struct rd
     return status == RESP_NODE || reply_failed(peer, status, err);
 }
 
-/* The text of an error is printable, and not so long that it hides what we say. */
+/* The text of an error is made printable and truncated, so that it does not hide our own. */
 bool client_peer_refused(const struct client_peer *peer, struct rd_slice text, struct rd_err *err)
 {
     char line[180];

@@ -19,16 +19,16 @@ struct client_peer_tls;
 struct client_peer {
     const struct client_target *target;
     int fd;
-    bool connected; /* all of it: the next bytes are the caller's */
+    bool connected; /* completely: the next bytes belong to the caller */
     bool connecting;
-    struct addrinfo *addresses; /* of the name; NULL for a socket */
-    struct addrinfo *address;   /* which is tried */
+    struct addrinfo *addresses; /* of the name; NULL: a socket */
+    struct addrinfo *address;   /* the current attempt */
     uint64_t limit_ms;          /* for all of connecting; 0: none */
     uint64_t try_limit_ms;      /* for this address */
     struct rd_err tried;        /* why the address before this one failed */
     struct client_peer_tls *tls;
-    short tls_events;  /* what TLS waits for while it is connecting */
-    bool write_failed; /* what the peer has said before is still to be read */
+    short tls_events;  /* the events that TLS needs while it is connecting */
+    bool write_failed; /* earlier output of the peer is still to be read */
     struct rd_sink *out;
     struct rd_src *in;
     struct rd_resp_reply *replies;
@@ -36,7 +36,7 @@ struct client_peer {
 
 uint64_t client_peer_now_ms(void);
 
-/* Waits with poll(). False: nothing came within the target's limit. */
+/* Waits with poll(). False: nothing arrived within the target's limit. */
 bool client_peer_poll(struct client_peer *peer, short events, const char *what, struct rd_err *err);
 
 /* ---- TLS ---- */

@@ -17,7 +17,7 @@ static bool grow(struct client_peer_reply *reply, struct rd_err *err)
     return true;
 }
 
-/* Until all of the reply is there, text.ptr is not set: the bytes move as they grow. */
+/* text.ptr is set when the whole reply was read: the bytes move while they grow. */
 static bool add(struct client_peer_reply *reply, const struct resp_node *node, struct rd_err *err)
 {
     size_t used = reply->bytes.len + (reply->n + 1) * sizeof *reply->items;
@@ -35,7 +35,7 @@ static bool add(struct client_peer_reply *reply, const struct resp_node *node, s
     return true;
 }
 
-/* From the last to the first: what an item holds follows it, and its span is known. */
+/* From the last to the first: the descendants of an item follow it, so their spans are known. */
 static void join(struct client_peer_reply *reply)
 {
     const uint8_t *at = reply->bytes.ptr;
@@ -58,7 +58,7 @@ bool client_peer_read_reply(struct client_peer *peer, struct client_peer_reply *
     reply->n = 0;
     rd_buf_reset(&reply->bytes);
     do {
-        /* Attributes are not asked for, and would not fit the tree. */
+        /* Attributes are never requested, and do not fit into the tree. */
         if (!client_peer_next(peer, &node, err))
             return false;
         if (node.type == RESP_ATTRIBUTE)

@@ -1,7 +1,7 @@
 /* client_peer_tls.c - a connection through TLS.
  *
- * OpenSSL reads and writes through functions of our own, which send without a signal where the peer
- * has gone.
+ * OpenSSL reads and writes through functions of our own, which do not raise a signal when the peer
+ * has closed the connection.
  */
 #include "base/mem.h"
 #include "client/peer_impl.h"
@@ -20,7 +20,7 @@ struct client_peer_tls {
     SSL_CTX *ctx;
     SSL *ssl;
     BIO_METHOD *method;
-    int sys; /* errno of the socket, where that failed */
+    int sys; /* errno of the socket, if that failed */
     bool ended;
 };
 
@@ -104,7 +104,7 @@ static struct rd_err_reason reason_of_certificate(long verified)
     return reason(name ? CLIENT_REASON_TLS_NAME : CLIENT_REASON_TLS_UNTRUSTED);
 }
 
-/* OpenSSL's reason, with what was being done; its queue is empty afterwards. */
+/* OpenSSL's reason and the current operation. The error queue is empty afterwards. */
 static bool refuse(struct rd_err *err, enum rd_err_code code, const char *what)
 {
     unsigned long number = ERR_get_error();
@@ -121,7 +121,7 @@ static bool refuse_file(struct rd_err *err, const char *what, const char *path)
     return false;
 }
 
-/* What a call that did not succeed means. */
+/* The meaning of a failed call. */
 static enum client_status judge(struct client_peer_tls *tls, int n, short *ret_events,
                                 struct rd_err *err)
 {
@@ -160,7 +160,7 @@ static enum client_status judge(struct client_peer_tls *tls, int n, short *ret_e
     return CLIENT_FAIL;
 }
 
-/* ---- whom to believe, who we are ---- */
+/* ---- certificates ---- */
 
 static bool set_authorities(struct client_peer_tls *tls, const struct client_opts *opts,
                             struct rd_err *err)
@@ -204,13 +204,13 @@ static bool is_address(const char *host)
     return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
 }
 
-/* The name that is asked for is also the one that the certificate must be for. */
+/* The name that is requested is also the name that the certificate must have. */
 static bool set_name(struct client_peer_tls *tls, const struct client_target *target)
 {
     const struct client_opts *opts = target->opts;
     const char *name = opts->sni != NULL ? opts->sni : target->host;
     bool address = is_address(name);
-    /* What SSL_set_tlsext_host_name() stands for, whose cast clang warns of. */
+    /* The expansion of SSL_set_tlsext_host_name(), whose cast clang warns about. */
     if (!address && name[0] != '\0' &&
         SSL_ctrl(tls->ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
                  (void *)(uintptr_t)name) != 1)
@@ -230,7 +230,7 @@ static bool begin(struct client_peer_tls *tls, const struct client_target *targe
     SSL_CTX_set_default_passwd_cb(tls->ctx, no_phrase);
     SSL_CTX_set_verify(tls->ctx, target->opts->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_mode(tls->ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    /* Servers close without a word; that a reply was cut short is seen by its length. */
+    /* Servers close without a notification. A truncated reply is detected by its length. */
     SSL_CTX_set_options(tls->ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
     if (!set_authorities(tls, target->opts, err) || !set_identity(tls, target->opts, err))
         return false;
@@ -298,7 +298,7 @@ enum client_status client_peer_tls_read(struct client_peer_tls *tls, void *buf, 
     return CLIENT_OK;
 }
 
-/* While the other side renegotiates, writing may wait for reading: poll() is asked for both. */
+/* While the other side renegotiates, writing may wait for reading: both events are polled. */
 enum client_status client_peer_tls_write(struct client_peer_tls *tls, struct rd_slice bytes,
                                          size_t *ret_len, struct rd_err *err)
 {

@@ -1,4 +1,4 @@
-/* target.h - which server is meant, and how to reach it.
+/* target.h - the address of a server and how to connect to it.
  *
  *     struct client_opts opts = {.timeout_ms = CLIENT_TIMEOUT_MS};
  *     struct client_target target = {.opts = &opts};
@@ -58,7 +58,8 @@ struct client_target {
 /* Whether text begins with one of the schemes above. */
 bool client_target_is_url(const char *text);
 
-/* Sets what the URL contains and leaves the rest. RD_ERR_USAGE if the URL is invalid. */
+/* Sets the fields that the URL contains and leaves the others unchanged. RD_ERR_USAGE if the URL is
+ * invalid. */
 bool client_target_set_url(struct client_target *target, const char *url, struct rd_err *err);
 
 /* An empty host is 127.0.0.1. RD_ERR_USAGE if the host is too long or the port is not valid. */

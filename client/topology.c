@@ -28,7 +28,7 @@ static bool has(const struct client_topology_node *node, struct rd_slice host, u
     return node->port == port && rd_slice_is(host, node->host);
 }
 
-/* The node at a place, which is added where it is new. */
+/* The node at an address, which is added if it is new. */
 static struct client_topology_node *find_node(struct client_topology *t, struct rd_slice host,
                                               uint64_t port, struct rd_slice id, struct rd_err *err)
 {
@@ -63,7 +63,8 @@ static bool add_range(struct client_topology *t, struct client_topology_node *no
     return true;
 }
 
-/* An address as a member tells it. An empty one, a null or "?" is that of whom we ask. */
+/* An address as a member reports it. An empty one, a null or "?" means the address at which the
+ * member was asked. */
 struct place {
     struct rd_slice host;
     uint64_t port;
@@ -82,7 +83,7 @@ static bool check_place(const struct client_peer *peer, struct place *place)
            place->port <= UINT16_MAX;
 }
 
-/* Slots that another node has already would make the count wrong. */
+/* Slots that are assigned twice would make the count wrong. */
 static bool put(struct client_topology *t, const struct client_peer *peer,
                 const struct place *place, int64_t first, int64_t last, struct rd_err *err)
 {
@@ -138,7 +139,7 @@ static bool take_shard(struct client_topology *t, const struct client_peer *peer
     const struct client_peer_item *node = nodes + 1;
     for (size_t i = 0; i < nodes->n_children && !found; i++, node += node->span)
         found = is_master(node) && place_of(peer, node, &place);
-    /* A shard without slots is one of a master that waits for some. */
+    /* A shard without slots belongs to a master that has none yet. */
     if (!found && slots->n_children > 0) {
         rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "slots from %lld have no master",
                    (long long)slots[1].integer);
@@ -151,7 +152,7 @@ static bool take_shard(struct client_topology *t, const struct client_peer *peer
     return true;
 }
 
-/* Aggregates among what should be numbers would shift the places. */
+/* An aggregate in place of a number would shift the positions. */
 static bool is_flat(const struct client_peer_item *item)
 {
     return item == NULL || item->span == item->n_children + 1;

@@ -1,4 +1,4 @@
-/* topology.h - which servers there are: the masters of a cluster, and the one that sentinels name.
+/* topology.h - finds servers: the masters of a cluster, and the master that sentinels know.
  *
  *     struct client_topology cluster = {0};
  *     struct client_target target;
@@ -27,7 +27,7 @@ struct client_topology_range {
     uint16_t last;
 };
 
-/* A master that has slots. */
+/* A master with slots. */
 struct client_topology_node {
     char host[CLIENT_HOST_MAX];
     uint16_t port;
@@ -39,13 +39,13 @@ struct client_topology_node {
 struct client_topology {
     struct client_topology_node *nodes; /* in the order of their first slots */
     size_t n;
-    unsigned n_slots; /* that have a master, of RD_HASH_SLOTS */
+    unsigned n_slots; /* assigned to a master, of RD_HASH_SLOTS */
 };
 
-/* Asks a member, by CLUSTER SHARDS, or CLUSTER SLOTS before Redis 7.0. With TLS, the ports are
- * those of TLS. A member that does not know its own address has the one it was asked at.
- * RD_ERR_PROTOCOL if it is not a member of a cluster, or its reply is invalid. *ret
- * is zeroed or holds an earlier answer. */
+/* Asks a member with CLUSTER SHARDS, or CLUSTER SLOTS before Redis 7.0. With TLS, the ports are
+ * those of TLS. A member that does not know its own address gets the one at which it was asked.
+ * RD_ERR_PROTOCOL if it is not a member of a cluster, or its reply is invalid. *ret is zeroed or
+ * contains an earlier answer. */
 bool client_topology_read(struct client_topology *ret, struct client_peer *peer,
                           struct rd_err *err);
 void client_topology_done(struct client_topology *topology);

@@ -1,8 +1,8 @@
-/* topology_sentinel.c - the master that sentinels name. */
+/* topology_sentinel.c - finds the master that sentinels know. */
 #include "base/num.h"
 #include "client/topology.h"
 
-/* The address that one sentinel gives; a null where it does not know the name. */
+/* The address that one sentinel returns; null if it does not know the name. */
 static bool ask_sentinel(struct client_target *ret, const struct client_target *sentinel,
                          const char *name, const struct client_target *like, struct rd_err *err)
 {

@@ -3,7 +3,7 @@
  *     SCHEME :// [ [USER] : PASSWORD @ | PASSWORD @ ] [HOST | "[" ADDRESS "]"] [ : PORT ] [ / DB ]
  *     unix   :// [ [USER] : PASSWORD @ | PASSWORD @ ] / PATH
  *
- * No error here repeats what the URL says: it may be a secret that is in the wrong place.
+ * Errors never repeat parts of the URL, which may be a misplaced secret.
  */
 #include "base/mem.h"
 #include "base/num.h"
@@ -44,7 +44,7 @@ static int hex_digit(uint8_t c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes %HH into *ret, which is to be forgotten. A NUL byte has no place in any part. */
+/* Decodes %HH into *ret, a secret that must be cleared. A NUL byte is not allowed in any part. */
 static bool decode(struct rd_slice text, char **ret, struct rd_err *err)
 {
     char *out = client_secret_copy(text, err);
@@ -87,8 +87,8 @@ static bool parse_login(struct client_target *target, struct rd_slice login, str
     return decode(cut_front(login, colon != NULL ? user_len + 1 : 0), &target->password, err);
 }
 
-/* Takes what precedes the last @ of *rest. One that follows a slash belongs to a
- * password that is not encoded, or to the path of a socket. */
+/* Cuts off the part before the last @ of *rest. An @ after a slash belongs to a password that is
+ * not encoded, or to the path of a socket. */
 static bool take_login(struct client_target *target, const struct scheme *scheme,
                        struct rd_slice *rest, struct rd_err *err)
 {

@@ -127,7 +127,7 @@ void engine_table_add_at(struct engine_table *t, const struct engine_table_slot 
  *     struct engine_table_queue q = {0};
  *     while (...)
  *         if ((item = engine_table_queue_add(&t, &q, item)) != NULL)
- *             ... its name is there already, and it is the caller's again; an earlier one perhaps
+ *             ... its name already exists, and the caller still owns it; an earlier one perhaps
  *     while ((item = engine_table_queue_end(&t, &q)) != NULL)
  *         ... the same
  *

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* Where to end, and the segment in which that is. */
+/* The end, and the segment that contains it. */
 static bool find_end(struct rebuild_run *run, size_t *ret, struct rd_err *err)
 {
     const struct rebuild_stream *in = &run->capture;
@@ -89,8 +89,7 @@ static bool take_event(struct rebuild_run *run, const struct repl_capture_event 
     return true;
 }
 
-/* What was asked for must be there: a capture that ends before is not the data set at that place.
- */
+/* The requested position must exist: a capture that ends earlier does not have that dataset. */
 static bool check_end(const struct rebuild_run *run, uint64_t end, struct rd_err *err)
 {
     if (run->has_until && end < run->until.number) {
@@ -134,7 +133,7 @@ static bool read_stream(struct rebuild_run *run, const struct repl_capture_segme
         if (run->opts->at != NULL && ev.segment->chapter == base->chapter)
             run->opts->at(run->opts->ctx, ev.offset - base->start);
         run->stopped = is_there(run, &ev, end);
-        if (run->stopped) /* what follows may be damaged, or missing */
+        if (run->stopped) /* the rest may be damaged or missing */
             break;
     }
     if (status == REPL_CAPTURE_END)

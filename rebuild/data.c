@@ -17,7 +17,8 @@ static bool refuse(const struct rebuild_step *step, const char *what, struct rd_
     return false;
 }
 
-/* It succeeded when it was written to the log, so the data set is not what it was then. */
+/* The command succeeded when it was written to the log, so the dataset differs from the original
+ * one. */
 static void note_refusal(struct rebuild_counts *counts, const struct rebuild_step *step,
                          const char *text)
 {
@@ -51,7 +52,7 @@ bool rebuild_data_apply(struct rebuild_data *data, const struct rebuild_step *st
         return refuse(step, "only a server can run it", err);
     }
     data->counts.commands++;
-    /* A script that fails has failed on the server too, and what it did before is in the data. */
+    /* A script that fails has failed on the server too, and its earlier changes are in the data. */
     if (data->reply.error && (!data->script_ended || data->script_ran_foreign))
         note_refusal(&data->counts, step, data->reply.text);
     return true;

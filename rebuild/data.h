@@ -20,7 +20,7 @@
 
 enum { REBUILD_DATABASES = 1024 };
 
-/* What the person who started this can do about an error. */
+/* How the user can react to an error. */
 enum rebuild_advice {
     REBUILD_NO_ADVICE,
     REBUILD_LOG_DAMAGED, /* repair or salvage the log, or end before the damage */
@@ -32,7 +32,7 @@ struct rebuild_counts {
     uint64_t skipped;
     uint64_t refused; /* by the engine, with an error, as a server would have done */
     uint64_t keys;    /* saved */
-    char first_refused[RD_ERR_TEXT_MAX]; /* where, and the error */
+    char first_refused[RD_ERR_TEXT_MAX]; /* position and error */
 };
 
 struct rebuild_data {
@@ -61,7 +61,8 @@ struct rebuild_step {
 void rebuild_data_begin(struct rebuild_data *data, int64_t now_us);
 void rebuild_data_end(struct rebuild_data *data);
 
-/* Loads a snapshot. *ret_saved_s, which may be NULL: when it was saved, if it says so. */
+/* Loads a snapshot. *ret_saved_s, which may be NULL: the time at which it was saved, if recorded.
+ */
 bool rebuild_data_load(struct rebuild_data *data, struct rdb_reader *snapshot, const char *name,
                        int64_t *ret_saved_s, struct rd_err *err);
 
@@ -70,7 +71,7 @@ bool rebuild_data_load(struct rebuild_data *data, struct rdb_reader *snapshot, c
 bool rebuild_data_apply(struct rebuild_data *data, const struct rebuild_step *step,
                         struct rd_err *err);
 
-/* Prepares the key of a later command: its memory is fetched meanwhile. */
+/* Prefetches the key of a later command. */
 void rebuild_data_ahead(struct rebuild_data *data, struct rd_slice key);
 
 bool rebuild_data_save(struct rebuild_data *data, struct rd_sink *out, struct rd_err *err);

@@ -6,8 +6,7 @@
 
 /* ---- what is a log ---- */
 
-/* A snapshot with which a log was begun has a field that says so; it precedes the data.
- */
+/* A snapshot at the start of a log has an aux field before the data that marks it. */
 static bool has_preamble_mark(struct rd_src *src)
 {
     const struct rdb_reader_opts opts =
@@ -26,7 +25,7 @@ static bool has_preamble_mark(struct rd_src *src)
     return found;
 }
 
-/* Nine bytes from its end a snapshot has the mark of the end, before the sum. */
+/* Nine bytes before its end, a snapshot has the end mark, followed by the checksum. */
 static bool ends_as_snapshot(struct rd_src *src)
 {
     enum { TRAILER = 9, END_MARK = 0xff };
@@ -88,7 +87,7 @@ static bool is_skipped(const struct rebuild_run *run, const struct aof_event *ev
     return false;
 }
 
-/* A file that was named and is not there is a mistake, not a wish for everything. */
+/* A file that was named but does not exist is an error. */
 static bool check_places(const struct rebuild_run *run, struct rd_err *err)
 {
     const char *missing =
@@ -102,7 +101,7 @@ static bool check_places(const struct rebuild_run *run, struct rd_err *err)
     return rebuild_check_skips(run, err);
 }
 
-/* ---- what the log holds ---- */
+/* ---- the range of the log ---- */
 
 static bool take_command(struct rebuild_run *run, const struct aof_event *ev, struct rd_err *err)
 {
@@ -136,7 +135,7 @@ static bool is_base(const struct aof_event *ev)
     return ev->file != NULL && ev->file->type == AOF_BASE;
 }
 
-/* A place inside of a snapshot: what the data was before it was made is not in the log. */
+/* A position inside a snapshot: the log does not contain the data from before the snapshot. */
 static bool ends_in_snapshot(const struct rebuild_run *run, const struct aof_event *ev,
                              uint64_t end, struct rd_err *err)
 {
@@ -169,7 +168,7 @@ static bool take_annotation(struct rebuild_run *run, const struct aof_event *ev,
     return step != AOF_TIMELINE_REFUSE;
 }
 
-/* A place after the end of the file that it names is a mistake. */
+/* A position after the end of the named file is an error. */
 static bool end_file(struct rebuild_run *run, const struct aof_event *ev, struct rd_err *err)
 {
     bool named = run->has_until && run->until.file[0] != '\0' && run->until.index == ev->index;
@@ -210,7 +209,7 @@ static bool take_event(struct rebuild_run *run, struct aof_event *ev, struct rd_
     }
 }
 
-/* The log ended before the place or the time that was asked for. */
+/* The log ended before the requested position or time. */
 static bool check_reached(struct rebuild_run *run, struct rd_err *err)
 {
     if (run->has_until && run->until.file[0] == '\0' && run->until.number > run->end)

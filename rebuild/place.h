@@ -35,7 +35,7 @@ void rebuild_place_begin_file(struct rebuild_place *place, const char *name, siz
 /* Whether a file was named and has not been reached. */
 bool rebuild_place_missing(const struct rebuild_place *place);
 
-/* -1, 0, 1: what is at `offset` of the file lies before, at, after the place. */
+/* -1, 0, 1: `offset` of the file is before, at, after the position. */
 int rebuild_place_compare(const struct rebuild_place *place, size_t index, uint64_t offset);
 
 #endif

@@ -19,7 +19,7 @@
 
 enum { REBUILD_SKIPS_MAX = 64 };
 
-/* What is read now, for a display of progress. src may be NULL. */
+/* Progress: the current input. src may be NULL. */
 typedef void (*rebuild_reading_fn)(void *ctx, const char *what, const struct rd_src *src,
                                    uint64_t total);
 

@@ -75,7 +75,7 @@ static bool add_segment(struct repl_capture_list *list, const struct rd_fs *fs,
     case CAPTURE_OPEN_TORN:
         if (last)
             return true;
-        rd_err_set(err, RD_ERR_CORRUPT, 0, "no whole header, though another segment follows");
+        rd_err_set(err, RD_ERR_CORRUPT, 0, "incomplete header, although another segment follows");
         rd_err_origin(err, text);
         return false;
     default:

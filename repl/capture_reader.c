@@ -16,8 +16,8 @@ struct repl_capture_reader {
     bool is_open;
     struct capture_file file;
     struct capture_cursor cursor;
-    bool tell;  /* the chapter comes next */
-    bool fresh; /* the next block sets the context; otherwise it must match it */
+    bool chapter_due; /* the chapter comes next */
+    bool fresh;       /* the next block sets the context; otherwise it must match it */
     struct capture_walk walk;
 
     struct capture_piece piece;
@@ -81,12 +81,12 @@ static const struct capture_name *name_after(const struct repl_capture_reader *r
     return low < r->folder.n ? &r->folder.name[low] : NULL;
 }
 
-static void enter(struct repl_capture_reader *r, struct capture_file *f, bool tell)
+static void enter(struct repl_capture_reader *r, struct capture_file *f, bool chapter_due)
 {
     close_file(r);
     r->file = *f;
     r->is_open = true;
-    r->tell = tell;
+    r->chapter_due = chapter_due;
     r->fresh = true;
     r->torn = 0;
     r->given = 0;
@@ -123,7 +123,8 @@ static enum repl_capture_status open_next(struct repl_capture_reader *r,
     case CAPTURE_OPEN_TORN:
         if (last)
             return at_end(r);
-        rd_err_set(&r->err, RD_ERR_CORRUPT, 0, "no whole header, though another segment follows");
+        rd_err_set(&r->err, RD_ERR_CORRUPT, 0,
+                   "incomplete header, although another segment follows");
         rd_err_origin(&r->err, text);
         return REPL_CAPTURE_FAIL;
     default:
@@ -172,7 +173,7 @@ static enum repl_capture_status client_live_end(struct repl_capture_reader *r)
     if (r->file.seg.closed)
         return REPL_CAPTURE_EVENT;
     r->piece.at = r->cursor.at;
-    return fail(r, RD_ERR_CORRUPT, "the segment was not closed, though another one follows");
+    return fail(r, RD_ERR_CORRUPT, "the segment was not closed, although another one follows");
 }
 
 /* ---- blocks ---- */
@@ -284,11 +285,12 @@ static enum repl_capture_status give_command(struct repl_capture_reader *r,
     enum capture_walk_status st =
         repl_capture_walk_step(&r->walk, ptr, r->piece.head.len - r->pos, &taken, NULL);
     if (st == CAPTURE_WALK_FAIL || st == CAPTURE_WALK_MORE)
-        return fail(r, RD_ERR_CORRUPT, "the block is sound, but does not hold whole commands");
+        return fail(r, RD_ERR_CORRUPT,
+                    "the checksum of the block matches, but it does not contain whole commands");
     r->pos += taken;
     ev->bytes = rd_slice(ptr, taken);
     if (!set_time(r, ev))
-        return fail(r, RD_ERR_CORRUPT, "times that no writer produces");
+        return fail(r, RD_ERR_CORRUPT, "invalid times");
     if (is_skipped(r, ev->offset + taken, ev->time_us))
         return REPL_CAPTURE_MORE;
     stop_skipping(r);
@@ -340,7 +342,8 @@ static enum repl_capture_status give_gathered(struct repl_capture_reader *r,
     enum capture_walk_status st =
         repl_capture_walk_step(&r->walk, ev->bytes.ptr, ev->bytes.len, &taken, NULL);
     if (st != CAPTURE_WALK_WHOLE || taken != ev->bytes.len)
-        return fail(r, RD_ERR_CORRUPT, "the blocks are sound, but not a command");
+        return fail(r, RD_ERR_CORRUPT,
+                    "the checksums of the blocks match, but they are not a command");
     return give_args(r, ev);
 }
 
@@ -390,7 +393,7 @@ static enum repl_capture_status give_long(struct repl_capture_reader *r,
     struct rd_slice bytes = rd_slice(r->piece.data + from, head->len - from);
     r->pos = head->len;
     if (!set_time(r, ev))
-        return fail(r, RD_ERR_CORRUPT, "times that no writer produces");
+        return fail(r, RD_ERR_CORRUPT, "invalid times");
     if (bytes.len == 0 && !last)
         return REPL_CAPTURE_MORE;
     r->given += bytes.len;
@@ -413,8 +416,8 @@ static enum repl_capture_status give_event(struct repl_capture_reader *r,
 {
     enum { PART = CAPTURE_BEGINS_INSIDE | CAPTURE_ENDS_INSIDE };
     *ev = (struct repl_capture_event){.segment = &r->file.seg};
-    if (r->tell) {
-        r->tell = false;
+    if (r->chapter_due) {
+        r->chapter_due = false;
         ev->kind = REPL_CAPTURE_CHAPTER;
         ev->offset = r->file.seg.start;
         ev->time_us = r->file.seg.start_us;
@@ -430,7 +433,7 @@ enum repl_capture_status repl_capture_reader_next(struct repl_capture_reader *r,
     if (r->err.code != RD_ERR_OK)
         return REPL_CAPTURE_FAIL;
     for (;;) {
-        while (!r->tell && r->pos == r->piece.head.len) {
+        while (!r->chapter_due && r->pos == r->piece.head.len) {
             enum repl_capture_status st = next_block(r);
             if (st != REPL_CAPTURE_EVENT)
                 return st;
@@ -450,7 +453,7 @@ static void begin_anew(struct repl_capture_reader *r)
     close_file(r);
     rd_err_reset(&r->err);
     stop_skipping(r);
-    r->tell = false;
+    r->chapter_due = false;
     r->given = 0;
 }
 
@@ -460,7 +463,7 @@ static bool go_to(struct repl_capture_reader *r, const struct repl_capture_segme
     struct capture_file f;
     enum capture_open open = repl_capture_file_open(&f, &r->fs, seg->name, err);
     if (open != CAPTURE_OPEN_OK)
-        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "the segment %s is gone", seg->name);
+        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "the segment %s was removed", seg->name);
     enter(r, &f, true);
     if (!repl_capture_cursor_seek(&r->cursor, offset, time_us, err)) {
         close_file(r);

@@ -213,7 +213,7 @@ void repl_psync_ack_now(struct repl_psync *p)
     char offset[RD_NUM_I64_MAX + 1], synced[RD_NUM_I64_MAX + 1];
     if (p->step != REPL_STEP_STREAM || !may_put(p))
         return;
-    offset[rd_num_put_u64(offset, p->ack_told ? p->ack : p->stream.safe)] = 0;
+    offset[rd_num_put_u64(offset, p->ack_set ? p->ack : p->stream.safe)] = 0;
     const char *argv[] = {"REPLCONF", "ACK", offset, NULL, synced, NULL};
     if (p->ack_synced != RD_NO_OFFSET) {
         argv[3] = "FACK";
@@ -224,7 +224,7 @@ void repl_psync_ack_now(struct repl_psync *p)
 
 void repl_psync_ack(struct repl_psync *p, uint64_t offset, uint64_t synced)
 {
-    p->ack_told = true;
+    p->ack_set = true;
     p->ack = offset;
     p->ack_synced = synced;
 }
@@ -319,7 +319,7 @@ enum repl_event_kind repl_psync_line(struct repl_psync *p, struct rd_slice *ret,
     size_t len = lf != NULL ? (size_t)(lf - s.ptr) : s.len;
     if (len > REPL_PSYNC_LINE_MAX)
         return repl_psync_fail(p, REPL_PROTOCOL, RD_ERR_LIMIT, rd_src_offset(p->src),
-                               "the answer to %s has no end", repl_step_word(p->step));
+                               "the answer to %s is too long", repl_step_word(p->step));
     if (lf == NULL) {
         p->scanned = len;
         return wants(p);
@@ -433,8 +433,7 @@ static enum repl_event_kind command_taken(struct repl_psync *p, struct repl_even
 {
     const struct resp_command *cmd = &ret->command;
     if (cmd->offset != p->next_at)
-        return repl_psync_fail(p, REPL_PROTOCOL, RD_ERR_CORRUPT, p->next_at,
-                               "a command without words");
+        return repl_psync_fail(p, REPL_PROTOCOL, RD_ERR_CORRUPT, p->next_at, "an empty command");
     if (!repl_stream_take(&p->stream, cmd->argc, cmd->argv, cmd->len, &ret->place, NULL))
         return command_refused(p, ret);
     p->next_at += cmd->len;

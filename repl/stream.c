@@ -54,7 +54,7 @@ bool repl_stream_take(struct repl_stream *s, size_t argc, const struct rd_slice 
     uint64_t db = s->db;
     bool was_open = s->in_multi;
     if (kind == REPL_SELECT && (argc != 2 || !rd_num_get_u64(argv[1], &db)))
-        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "SELECT names no database");
+        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "SELECT without a database");
     s->db = db;
     *ret = (struct repl_place){.kind = kind,
                                .offset = s->offset,

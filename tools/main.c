@@ -15,7 +15,7 @@ struct tool {
 };
 
 static const struct tool tools[] = {
-    {"archive", "archive the replication stream of a server without end", tool_archive},
+    {"archive", "continuously archive the replication stream of a server", tool_archive},
     {"backup", "take verified backups of servers, snapshots and logs", tool_backup},
     {"capture", "record a master's snapshot and stream, as a replica", tool_capture},
     {"convert", "convert snapshots and logs to other formats and versions", tool_convert},

@@ -9,8 +9,8 @@ struct entry {
     struct aof_kind kind;
 };
 
-#define UNPACK "unpack it first"
-#define ENCODE "convert it to plain bytes first, or take a copy that no editor has saved"
+#define UNPACK "decompress it first"
+#define ENCODE "convert it to plain bytes first, or use a copy that no editor has saved"
 
 static const struct entry entries[] = {
     {"\x1f\x8b", 2, 0, {"it is compressed with gzip", UNPACK}},
@@ -29,9 +29,9 @@ static const struct entry entries[] = {
     {"*\0001\0\r\0", 6, 0, {"it is text in UTF-16", ENCODE}},
     {"*\0002\0\r\0", 6, 0, {"it is text in UTF-16", ENCODE}},
     {"*\0003\0\r\0", 6, 0, {"it is text in UTF-16", ENCODE}},
-    {"\xef\xbb\xbf", 3, 0, {"it begins with the mark of text in UTF-8", ENCODE}},
-    {"\xd4\xc3\xb2\xa1", 4, 0, {"it is a recording of network packets", NULL}},
-    {"\x0a\x0d\x0d\x0a", 4, 0, {"it is a recording of network packets", NULL}},
+    {"\xef\xbb\xbf", 3, 0, {"it begins with a UTF-8 byte order mark", ENCODE}},
+    {"\xd4\xc3\xb2\xa1", 4, 0, {"it is a trace of network packets", NULL}},
+    {"\x0a\x0d\x0d\x0a", 4, 0, {"it is a trace of network packets", NULL}},
     {"\x7f"
      "ELF",
      4,

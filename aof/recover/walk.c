@@ -15,7 +15,7 @@ enum { TICK_BYTES = 1 << 16, INNER_MAX = 1 << 20 };
 
 /* -- losses -- */
 
-static void tell_losses(struct walk *w, int64_t after)
+static void report_losses(struct walk *w, int64_t after)
 {
     for (size_t i = 0; i < w->n_losses; i++) {
         w->losses[i].loss.after = after;
@@ -34,7 +34,7 @@ static void add_loss(struct walk *w, const struct aof_loss *loss, const char *wh
     res->transactions += loss->kind == AOF_LOSS_TRANSACTION;
     res->db_uncertain = res->db_uncertain || loss->db_uncertain;
     if (w->n_losses == WALK_LOSSES)
-        tell_losses(w, AOF_NO_TIME);
+        report_losses(w, AOF_NO_TIME);
     struct walk_loss *l = &w->losses[w->n_losses++];
     l->loss = *loss;
     l->loss.file = w->name;
@@ -410,7 +410,7 @@ static bool take_frame(struct walk *w, const struct frame *f)
     }
     w->now.annotations++;
     if (f->time_s != AOF_NO_TIME) {
-        tell_losses(w, f->time_s);
+        report_losses(w, f->time_s);
         w->time_s = f->time_s;
     }
     return true;
@@ -427,7 +427,7 @@ static bool finish(struct walk *w)
     }
     if (!settle(w, &w->now, &w->now))
         return false;
-    tell_losses(w, AOF_NO_TIME);
+    report_losses(w, AOF_NO_TIME);
     return true;
 }
 

@@ -77,7 +77,7 @@ static bool is_word(struct rd_slice arg, const char *word)
 static bool has_file(const struct aof_writer *w, struct rd_err *err)
 {
     return RD_LIKELY(w->fd >= 0) || rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                                               "the log takes no commands before a rewrite");
+                                               "the log accepts no commands before a rewrite");
 }
 
 static bool acceptable(uint64_t db, const struct rd_slice *argv, size_t argc, struct rd_err *err)

@@ -207,7 +207,7 @@ bool aof_folder_next(const struct aof_writer *w, enum aof_type type, bool snapsh
             seq = file->seq;
     }
     if (seq >= INT64_MAX)
-        return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "no number is left for another file");
+        return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "no sequence number is left");
     *ret = (struct aof_file){
         .name = dst, .seq = seq + 1, .type = type, .start_offset = -1, .end_offset = -1};
     return aof_file_name(dst, NAME_SIZE, w->name, seq + 1, type, snapshot) ||

@@ -258,17 +258,17 @@ static enum claimed claim_one(struct engine_call *call, struct claim *c, struct 
 
 static void claim(struct engine_call *call, struct claim *c, const struct rdb_stream_id *ids)
 {
-    bool tell = rdb_stream_id_cmp(c->last_id, c->group->last_id) > 0;
+    bool has_effect = rdb_stream_id_cmp(c->last_id, c->group->last_id) > 0;
     uint64_t n = 0;
-    if (tell)
+    if (has_effect)
         c->group->last_id = c->last_id;
     size_t mark = engine_reply_mark(call->reply);
     for (size_t i = 0; i < c->n_ids; i++) {
         enum claimed what = claim_one(call, c, ids[i], call->argv[5 + i]);
         n += what == TAKEN;
-        tell &= what == LEFT; /* the other cases produce their own effect */
+        has_effect &= what == LEFT; /* the other cases produce their own effect */
     }
-    if (tell) {
+    if (has_effect) {
         engine_stream_group_effect(call, call->argv[1], c->group);
         call->dirty++;
     }

@@ -98,7 +98,7 @@ bool repl_capture_file_refresh(struct capture_file *f, struct rd_err *err)
 {
     int result = get_size(f);
     if (result < 0) {
-        rd_err_sys(err, -result, "cannot look at it");
+        rd_err_sys(err, -result, "cannot stat");
         rd_err_origin(err, f->seg.name);
         return false;
     }
@@ -225,7 +225,7 @@ static enum found find_later(struct capture_file *f, uint64_t at, uint64_t offse
 
 static enum capture_next damaged(const struct capture_file *f, uint64_t at, struct rd_err *err)
 {
-    rd_err_set(err, RD_ERR_CHECKSUM, at, "the block is not what was written");
+    rd_err_set(err, RD_ERR_CHECKSUM, at, "checksum mismatch in the block");
     rd_err_origin(err, f->seg.name);
     return CAPTURE_NEXT_FAIL;
 }
@@ -256,7 +256,7 @@ static void pass(struct capture_cursor *c, const struct capture_block *block)
 static enum capture_next at_end(const struct capture_cursor *c, struct rd_err *err)
 {
     if (c->offset != c->f->trailer.end || c->inside)
-        return wrong(c->f, c->at, err, "the segment is closed at another offset");
+        return wrong(c->f, c->at, err, "the end of the segment has a wrong offset");
     return CAPTURE_NEXT_END;
 }
 
@@ -294,10 +294,9 @@ enum capture_next repl_capture_cursor_next(struct capture_cursor *c, struct capt
         break;
     }
     if (ret->head.offset != c->offset)
-        return wrong(f, c->at, err, "the block is at another offset of the stream");
+        return wrong(f, c->at, err, "the block has a wrong offset of the stream");
     if (((ret->head.flags & CAPTURE_BEGINS_INSIDE) != 0) != c->inside)
-        return wrong(f, c->at, err,
-                     "the block begins elsewhere in a command than the last one ends");
+        return wrong(f, c->at, err, "the block does not continue the command of the previous one");
     pass(c, &ret->head);
     return CAPTURE_NEXT_BLOCK;
 }
@@ -310,7 +309,7 @@ bool repl_capture_file_index(struct capture_file *f, const uint8_t **ret, struct
     if (!repl_capture_file_read(f, f->trailer.index_at, size, ret, &len, err))
         return false;
     if (len < size || rd_crc64(f->seed, *ret, size) != f->trailer.index_crc) {
-        rd_err_set(err, RD_ERR_CHECKSUM, f->trailer.index_at, "the index is not what was written");
+        rd_err_set(err, RD_ERR_CHECKSUM, f->trailer.index_at, "checksum mismatch in the index");
         rd_err_origin(err, f->seg.name);
         return false;
     }

@@ -100,7 +100,7 @@ bool repl_capture_header_get(const uint8_t src[CAPTURE_HEADER], struct repl_capt
         return rd_err_set(err, RD_ERR_CORRUPT, 0, "not a segment of a capture");
     *ret_seed = rd_crc64(0, src, CAPTURE_HEADER - 8);
     if (*ret_seed != rd_get_le64(src + CAPTURE_HEADER - 8))
-        return rd_err_set(err, RD_ERR_CHECKSUM, 0, "the header is not what was written");
+        return rd_err_set(err, RD_ERR_CHECKSUM, 0, "checksum mismatch in the header");
     uint32_t version = rd_get_le32(src + 8), flags = rd_get_le32(src + 12);
     if (version != CAPTURE_VERSION)
         return rd_err_set(err, RD_ERR_UNSUPPORTED, 8, "version %" PRIu32 " of the format", version);

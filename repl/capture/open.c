@@ -93,7 +93,7 @@ bool repl_capture_writer_sync_begin(struct repl_capture_writer *w, struct repl_c
 /* After a failed fsync, the system may have dropped the bytes, and reports that only once. */
 static bool lose(struct repl_capture_writer *w, int result)
 {
-    repl_capture_sys(w, result, w->seg.name, "cannot make it durable");
+    repl_capture_sys(w, result, w->seg.name, "cannot sync it");
     w->whole.at = w->synced_at;
     w->written = w->synced;
     return false;

@@ -17,7 +17,8 @@ static bool walk_block(struct repl_capture_writer *w, const struct capture_piece
     size_t taken, len = piece->head.len;
     while (len > 0) {
         if (repl_capture_walk_step(&w->walk, ptr, len, &taken, &why) == CAPTURE_WALK_FAIL)
-            return bad(w, piece, "the block is sound, but does not hold commands");
+            return bad(w, piece,
+                       "the checksum of the block matches, but it does not contain commands");
         ptr += taken;
         len -= taken;
     }
@@ -34,7 +35,7 @@ static bool take_block(struct repl_capture_writer *w, const struct capture_curso
     repl_capture_segment_index(w, &piece->head);
     repl_capture_times_init(&times, &piece->head, piece->times);
     if (!repl_capture_times_at(&times, piece->head.len - 1, &w->last_us))
-        return bad(w, piece, "times that no writer produces");
+        return bad(w, piece, "invalid times");
     if (!walk_block(w, piece))
         return false;
     w->at = c->at;
@@ -162,7 +163,8 @@ static bool open_last(struct repl_capture_writer *w, const struct capture_folder
             return ok;
         }
         if (open != CAPTURE_OPEN_TORN || i + 1 < segs->n) {
-            rd_err_set(&w->err, RD_ERR_CORRUPT, 0, "no whole header, though another one followed");
+            rd_err_set(&w->err, RD_ERR_CORRUPT, 0,
+                       "incomplete header, although another segment followed");
             rd_err_origin(&w->err, text);
             return false;
         }

@@ -62,7 +62,7 @@ bool repl_capture_segment_create(struct repl_capture_writer *w)
     /* No block is written before the header is durable: a segment without one is empty. */
     if (!rd_digest_end(w->digest, sum, &w->err) ||
         !repl_capture_segment_write(w, header, sizeof header) ||
-        !repl_capture_sys(w, fs->sync(fs->ctx, w->fd), w->seg.name, "cannot make it durable") ||
+        !repl_capture_sys(w, fs->sync(fs->ctx, w->fd), w->seg.name, "cannot sync it") ||
         !repl_capture_sys(w, fs->sync_folder(fs->ctx, false), w->seg.name,
                           "cannot sync the folder"))
         return false;
@@ -132,7 +132,7 @@ bool repl_capture_segment_hash(struct repl_capture_writer *w, struct capture_fil
         if (!repl_capture_file_read(f, at, n, &bytes, &len, &w->err))
             return false;
         if (len == 0) {
-            rd_err_set(&w->err, RD_ERR_TRUNCATED, at, "it has become shorter");
+            rd_err_set(&w->err, RD_ERR_TRUNCATED, at, "it was truncated");
             return false;
         }
         if (!rd_digest_update(w->digest, bytes, len, &w->err))
@@ -148,7 +148,7 @@ bool repl_capture_segment_cut(struct repl_capture_writer *w)
     struct rd_fs *fs = &w->fs;
     if (!repl_capture_sys(w, fs->truncate(fs->ctx, w->fd, w->whole.at), w->seg.name,
                           "cannot cut") ||
-        !repl_capture_sys(w, fs->sync(fs->ctx, w->fd), w->seg.name, "cannot make it durable"))
+        !repl_capture_sys(w, fs->sync(fs->ctx, w->fd), w->seg.name, "cannot sync it"))
         return false;
     w->at = w->synced_at = w->whole.at;
     w->synced = w->written;
@@ -159,7 +159,7 @@ bool repl_capture_segment_cut(struct repl_capture_writer *w)
     w->next_entry = w->n_index > 0 ? w->index[w->n_index - 1].at + w->stride : 0;
     enum capture_open open = repl_capture_file_open(&f, fs, w->seg.name, &w->err);
     if (open != CAPTURE_OPEN_OK)
-        return rd_err_set(&w->err, RD_ERR_CORRUPT, 0, "the segment is gone");
+        return rd_err_set(&w->err, RD_ERR_CORRUPT, 0, "the segment was removed");
     bool ok = repl_capture_segment_hash(w, &f);
     repl_capture_file_close(&f);
     return ok;
@@ -193,7 +193,7 @@ bool repl_capture_segment_close(struct repl_capture_writer *w)
     if (bytes == NULL)
         return rd_err_nomem(&w->err, size);
     bool ok = put_end(w, bytes) && repl_capture_write_all(w, w->fd, w->seg.name, bytes, size) &&
-              repl_capture_sys(w, fs->sync(fs->ctx, w->fd), w->seg.name, "cannot make it durable");
+              repl_capture_sys(w, fs->sync(fs->ctx, w->fd), w->seg.name, "cannot sync it");
     rd_free(bytes);
     if (!ok)
         return false;

@@ -159,8 +159,7 @@ static bool complete(struct repl_capture_writer *w)
     if (!read_records(w))
         return false;
     return rd_digest_end(snap->digest, snap->seg.snapshot_sha256, &w->err) &&
-           repl_capture_sys(w, w->fs.sync(w->fs.ctx, snap->fd), snap->part,
-                            "cannot make it durable");
+           repl_capture_sys(w, w->fs.sync(w->fs.ctx, snap->fd), snap->part, "cannot sync it");
 }
 
 /* The old chapter ends, then the snapshot gets its name, then the new chapter begins. After a crash

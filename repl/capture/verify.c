@@ -63,7 +63,7 @@ static bool check_times(struct verify *v, const struct capture_piece *piece)
     repl_capture_times_init(&times, &piece->head, piece->times);
     for (uint64_t at = 0; at < piece->head.len; at = times.upto) {
         if (!repl_capture_times_at(&times, at, &now_us))
-            return wrong(v, RD_ERR_CORRUPT, piece->at, "times that no writer produces");
+            return wrong(v, RD_ERR_CORRUPT, piece->at, "invalid times");
         latest_us = now_us > latest_us ? now_us : latest_us;
     }
     if (times.cur != times.end || latest_us != piece->head.latest_us)
@@ -79,7 +79,7 @@ static bool check_commands(struct verify *v, const struct capture_piece *piece)
         enum capture_walk_status st = repl_capture_walk_step(&v->walk, ptr, len, &taken, NULL);
         if (st == CAPTURE_WALK_FAIL)
             return wrong(v, RD_ERR_CORRUPT, piece->at,
-                         "the block is sound, but does not hold commands");
+                         "the checksum of the block matches, but it does not contain commands");
         v->res.commands += st == CAPTURE_WALK_WHOLE;
         ptr += taken;
         len -= taken;
@@ -144,7 +144,7 @@ static bool digest_file(struct verify *v, struct capture_file *f, uint64_t size,
             !rd_digest_update(v->digest, bytes, len, &v->err))
             return false;
         if (len == 0)
-            return wrong(v, RD_ERR_TRUNCATED, at, "it has become shorter");
+            return wrong(v, RD_ERR_TRUNCATED, at, "it was truncated");
         at += len;
     }
     return rd_digest_end(v->digest, ret, &v->err);
@@ -303,7 +303,7 @@ static void check_segment(struct verify *v, const char *name, bool last)
     struct capture_cursor c;
     enum capture_open open = repl_capture_file_open(&v->file, &v->fs, name, &why);
     if (open == CAPTURE_OPEN_TORN && !last)
-        rd_err_set(&why, RD_ERR_CORRUPT, 0, "no whole header, though another segment follows");
+        rd_err_set(&why, RD_ERR_CORRUPT, 0, "incomplete header, although another segment follows");
     if (open != CAPTURE_OPEN_OK) {
         rd_err_origin(&why, name);
         if (why.code != RD_ERR_OK)
@@ -318,7 +318,7 @@ static void check_segment(struct verify *v, const char *name, bool last)
     repl_capture_walk_init(&v->walk, v->file.seg.start, v->file.seg.db, v->file.seg.in_multi);
     bool ok = check_blocks(v, &c);
     if (ok && !v->file.seg.closed && !last)
-        wrong(v, RD_ERR_CORRUPT, c.at, "the segment was not closed, though another one follows");
+        wrong(v, RD_ERR_CORRUPT, c.at, "the segment was not closed, although another one follows");
     v->last_open = !v->file.seg.closed;
     v->last_end = v->file.seg.closed ? v->file.seg.end : c.offset;
     v->has_last = true;

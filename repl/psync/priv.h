@@ -27,7 +27,7 @@ struct repl_psync {
     struct rd_buf out;
     size_t out_done; /* bytes of it that are sent */
 
-    bool ack_told; /* by the caller */
+    bool ack_set; /* by the caller */
     uint64_t ack, ack_synced;
     bool asked; /* the last event was a GETACK */
 

@@ -6,7 +6,7 @@
  *     ... server_init(), ports are opened ...
  *     daemon_announce(srv);                            // pid file, logo or line, warnings
  *     ... data is loaded ...
- *     daemon_ready();                                  // tells systemd
+ *     daemon_ready();                                  // notifies systemd
  *     daemon_stopping();                               // at the end
  */
 #ifndef SERVER_CORE_DAEMON_H

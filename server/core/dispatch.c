@@ -304,10 +304,10 @@ static bool is_browser(struct rd_slice word)
 static enum dispatch_status refuse_browser(struct client *c)
 {
     enum { QUIET_US = 60 * 1000000 };
-    static int64_t told_us;
+    static int64_t logged_us;
     struct server *srv = c->srv;
-    if (told_us == 0 || srv->mono_us - told_us > QUIET_US) {
-        told_us = srv->mono_us;
+    if (logged_us == 0 || srv->mono_us - logged_us > QUIET_US) {
+        logged_us = srv->mono_us;
         log_warning("Possible SECURITY ATTACK detected: %s sent POST or Host: lines, as a browser "
                     "does when a web page attacks a server on its network (cross protocol "
                     "scripting). Closing the connection.",

@@ -154,15 +154,15 @@ uint64_t stats_latency_calls(const struct stats_histogram *h)
 size_t stats_latency_levels(const struct stats_histogram *h, struct stats_level *out, size_t max)
 {
     size_t n = 0, slot = 0;
-    uint64_t seen = 0, told = 0;
+    uint64_t seen = 0, listed = 0;
     /* A level covers all slots up to the one that it begins. */
     for (uint64_t level = FIRST_LEVEL_NS; seen < h->total && n < max; level *= 2) {
         size_t last = slot_of(level) < SLOTS ? slot_of(level) : SLOTS - 1;
         for (; slot <= last; slot++)
             seen += h->counts[slot];
-        if (seen > told)
+        if (seen > listed)
             out[n++] = (struct stats_level){.us = slot_end(slot_begin(last)) / 1000, .count = seen};
-        told = seen;
+        listed = seen;
     }
     return n;
 }

@@ -216,9 +216,9 @@ static bool may_log_error(struct server *srv)
 {
     struct persist_state *state = persist_state(srv);
     int64_t now_s = srv->mono_us / 1000000;
-    if (state->error_told_s != 0 && now_s - state->error_told_s < PERSIST_LOG_ERROR_S)
+    if (state->error_logged_s != 0 && now_s - state->error_logged_s < PERSIST_LOG_ERROR_S)
         return false;
-    state->error_told_s = now_s;
+    state->error_logged_s = now_s;
     return true;
 }
 
@@ -265,7 +265,7 @@ static void look_whether_healed(struct server *srv)
         return;
     log_warning("AOF write error looks solved, Redis can write again.");
     info->last_write_ok = true;
-    state->error_told_s = 0;
+    state->error_logged_s = 0;
 }
 
 /* ---- writing ---- */

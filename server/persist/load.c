@@ -13,7 +13,7 @@
 #include "server/core/log.h"
 #include "server/persist/priv.h"
 
-enum { STEP_KEYS = 512, WINDOW = 1024 * 1024, AUX_MAX = 64, EMPTY_TOLD = 10 };
+enum { STEP_KEYS = 512, WINDOW = 1024 * 1024, AUX_MAX = 64, EMPTY_LOGGED = 10 };
 
 /* ---- clients meanwhile ---- */
 
@@ -195,7 +195,7 @@ static void on_empty(void *ctx, struct rd_slice key)
 {
     char text[128];
     struct persist_state *state = ctx;
-    if (state->empty_told++ >= EMPTY_TOLD)
+    if (state->empty_logged++ >= EMPTY_LOGGED)
         return;
     rd_err_quote(text, sizeof text, key);
     size_t len = strlen(text);
@@ -205,7 +205,7 @@ static void on_empty(void *ctx, struct rd_slice key)
 void persist_load_opts(struct server *srv, struct engine_load_opts *ret)
 {
     struct persist_state *state = persist_state(srv);
-    state->empty_told = 0;
+    state->empty_logged = 0;
     *ret = (struct engine_load_opts){
         .no_sum = !srv->settings.rdbchecksum || srv->skip_checksum,
         .no_aux = true,

@@ -42,13 +42,13 @@ struct persist_state {
     bool postponed;            /* a write waits for the previous fsync */
     struct aof_pace pace;
     struct aof_retry retry;
-    bool limit_told;
+    bool limit_logged;
     bool syncing; /* an fsync runs in the background */
     struct aof_sync sync;
     int sync_result;
-    int64_t error_told_s; /* when the last error of the log was logged */
-    bool has_incr;        /* the log at the start has a file of commands */
-    bool cut;             /* the start found an incomplete end */
+    int64_t error_logged_s; /* when the last error of the log was logged */
+    bool has_incr;          /* the log at the start has a file of commands */
+    bool cut;               /* the start found an incomplete end */
     uint64_t cut_to;
 
     /* The child. */
@@ -61,7 +61,7 @@ struct persist_state {
 
     bool may_run_loop; /* loading at the start: clients are answered meanwhile */
     uint64_t next_events_at;
-    unsigned empty_told; /* empty collections */
+    unsigned empty_logged; /* empty collections */
 
     /* The snapshot at the start: its position in a history, and expired keys that were dropped. */
     struct replication_place place;

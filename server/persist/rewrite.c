@@ -84,7 +84,7 @@ static void begun(struct server *srv, int pid)
     info->child_keys_total = persist_count_keys(srv);
 }
 
-static void tell_new_file(struct server *srv)
+static void log_new_file(struct server *srv)
 {
     const struct persist_info *info = persist_info(srv);
     const struct aof_manifest *m = aof_writer_manifest(persist_state(srv)->writer);
@@ -103,7 +103,7 @@ static bool begin_files(struct server *srv)
     persist_wait_sync(srv);
     if ((state->writer != NULL || persist_open_beside(srv, false, &err)) &&
         aof_writer_rewrite_begin(state->writer, &err)) {
-        tell_new_file(srv);
+        log_new_file(srv);
         return true;
     }
     log_warning("Can't start a new append only file: %s", reason(&err));
@@ -123,7 +123,7 @@ static void note_failure(struct server *srv)
     info->last_rewrite_ok = false;
     info->rewrite_failures++;
     aof_retry_failed(&state->retry, srv->mono_us / 1000);
-    state->limit_told = false;
+    state->limit_logged = false;
 }
 
 static void drop_files(struct server *srv, const char *temp)
@@ -221,11 +221,11 @@ static bool is_limited(struct server *srv)
     int64_t now_ms = srv->mono_us / 1000;
     if (aof_retry_allows(&state->retry, now_ms))
         return false;
-    if (!state->limit_told)
+    if (!state->limit_logged)
         log_warning("Background AOF rewrite has repeatedly failed and triggered the limit, will "
                     "retry in %" PRId64 " minutes",
                     (state->retry.not_before_ms - now_ms + 59999) / 60000);
-    state->limit_told = true;
+    state->limit_logged = true;
     return true;
 }
 

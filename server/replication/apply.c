@@ -30,9 +30,9 @@ static void check_disk(struct server *srv)
     if (!srv->settings.replica_ignore_disk_write_errors)
         server_panic(srv, "Replica was unable to write command to disk.");
     int64_t now_s = srv->mono_us / 1000000;
-    if (r->disk_told_s != 0 && now_s - r->disk_told_s < PAUSE_S)
+    if (r->disk_logged_s != 0 && now_s - r->disk_logged_s < PAUSE_S)
         return;
-    r->disk_told_s = now_s;
+    r->disk_logged_s = now_s;
     log_warning("Replica is applying a command even though it is unable to write to disk.");
 }
 

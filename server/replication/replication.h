@@ -44,12 +44,12 @@ struct replication {
     uint64_t full_syncs, partial_syncs, partial_refused;
     uint64_t bytes_in, bytes_out; /* of streams and snapshots */
 
-    bool ask_acks;        /* REPLCONF GETACK is due */
-    bool acked;           /* an acknowledgement arrived: clients in WAIT may be served */
-    size_t n_waiting;     /* clients in WAIT */
-    int64_t ticks;        /* calls of the timer, once a second */
-    int64_t next_tick_ms; /* by server_mono_ms() */
-    int64_t disk_told_s;  /* when a failing disk of a replica was logged */
+    bool ask_acks;         /* REPLCONF GETACK is due */
+    bool acked;            /* an acknowledgement arrived: clients in WAIT may be served */
+    size_t n_waiting;      /* clients in WAIT */
+    int64_t ticks;         /* calls of the timer, once a second */
+    int64_t next_tick_ms;  /* by server_mono_ms() */
+    int64_t disk_logged_s; /* when a failing disk of a replica was logged */
     struct failover failover;
     struct replicas_snapshot *snapshot; /* the diskless one in progress; NULL: none */
 };

@@ -84,7 +84,7 @@ static void tracked_free(void *ctx, void *item)
     engine_scratch_free(k);
 }
 
-static void tell_tracker(struct tracking *tracking, struct tracker *t, struct rd_slice key)
+static void notify_tracker(struct tracking *tracking, struct tracker *t, struct rd_slice key)
 {
     if (t->client == NULL || !tracker_is_on(t) || (t->flags & TRACKING_BCAST) != 0)
         return;
@@ -103,7 +103,7 @@ void tracking_keys_invalidate(struct tracking *tracking, struct rd_slice key)
     if (k == NULL)
         return;
     for (size_t i = 0; i < k->n; i++)
-        tell_tracker(tracking, k->list[i], key);
+        notify_tracker(tracking, k->list[i], key);
     tracked_free(tracking, k);
 }
 

@@ -35,7 +35,7 @@ static void sent(struct client *c)
 }
 
 /* The connection that REDIRECT named is closed. */
-static void tell_broken(struct tracker *t)
+static void report_broken(struct tracker *t)
 {
     struct client *c = t->client;
     struct rd_buf *out = &client_reply(c)->buf;
@@ -69,7 +69,7 @@ void tracking_send(struct tracker *t, struct rd_slice value)
 {
     struct client *c = receiver_of(t);
     if (c == NULL) {
-        tell_broken(t);
+        report_broken(t);
         return;
     }
     struct rd_buf *out = &client_reply(c)->buf;

@@ -40,7 +40,7 @@ def flip(path, at):
 class Configuration(BackupCase):
     def test_what_would_be_cut_is_refused(self):
         for line, text in (("keep = " + "x" * 191, "is longer than 198 bytes"),
-                           ("keep = count 1\0", "has a zero byte")):
+                           ("keep = count 1\0", "has a NUL byte")):
             self.configure(f"[nightly]\nrepository = {self.repository}\n{line}\n")
             self.fails(2, f"line 3 {text}", "list")
             self.fails(2, "redoubt.conf", "list")

@@ -121,7 +121,7 @@ class Instance(BackupCase):
         env = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{self.web.url}/v1/keys"}
         status, said = self.run_tool("backup", "nightly", env=env)
         self.assertEqual(status, 6)
-        self.assertIn("it answers with status 403", said)
+        self.assertIn("it answered with status 403", said)
         self.write("token", "container secret\n")
         env["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = self.path("token")
         self.web.requests.clear()

@@ -1,8 +1,8 @@
 /* archive.c - `redoubt archive`: the replication stream of a server, kept in its repositories.
  *
- * The stream goes into a spool, a capture on the local disk, and from there in closed segments into
- * the repositories. So nothing is lost while a repository cannot be reached, and a run that was
- * killed resumes where it stopped.
+ * The stream is written to a spool, which is a capture on the local disk, and closed segments are
+ * uploaded to the repositories. So nothing is lost while a repository is unreachable, and a killed
+ * run resumes where it stopped.
  */
 #include "tools/archive/priv.h"
 #include "tools/tools.h"
@@ -51,8 +51,8 @@ static void note_link(struct archiver *a, const struct capture_link *link)
     if (full && a->had_stream) {
         a->gaps++;
         archive_say(a, "gap", true,
-                    "the master no longer has the stream from the end of the archive on: "
-                    "it has a gap there, and a new base is taken");
+                    "the master no longer has the stream after the end of the archive: "
+                    "the archive has a gap, and a new base is taken");
     }
     a->had_stream = a->had_stream || full;
 }
@@ -139,7 +139,7 @@ static bool start_threads(struct archiver *a, struct rd_err *err)
     return a->has_base || rd_err_sys(err, EAGAIN, "cannot start a thread");
 }
 
-/* Everything that was captured is shipped, as far as the repositories take it. */
+/* Ships everything that was captured, if the repositories accept it. */
 static void end_threads(struct archiver *a)
 {
     atomic_store(&a->cancel, true);
@@ -385,7 +385,7 @@ int tool_archive(struct cli *cli, int argc, char **argv)
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [TARGET]",
         .about = "Continuously archives the replication stream of a server, so that restore can\n"
-                 "restore any moment. After SIGTERM it uploads what is left and ends.",
+                 "restore any moment. On SIGTERM it uploads the rest and exits.",
         .opts = opts,
         .max_args = 1,
         .example = "redoubt archive nightly",

@@ -1,8 +1,8 @@
 /* base.c - the thread that takes the sets from which the stream is replayed.
  *
- * A full synchronization leaves its snapshot in the spool, which becomes a set. After that a set is
- * taken from the server by schedule, and where the stream has a gap. These are ordinary sets, with
- * their position in the history of the master.
+ * The snapshot of a full synchronization is in the spool and becomes a set. Later sets are taken
+ * from the server on a schedule, and after a gap in the stream. They are ordinary sets, with their
+ * position in the history of the master.
  */
 #include "tools/archive/priv.h"
 
@@ -15,7 +15,7 @@
 struct base {
     struct archiver *a;
     struct cli cli; /* quiet: its own, since progress belongs to the main thread */
-    bool known;     /* whether the repository has a base was looked up */
+    bool known;     /* whether the repository was searched for a base */
     uint64_t wait_ms, next_ms;
     bool failing;
 };
@@ -90,7 +90,8 @@ static bool find_snapshot(const struct archiver *a, char ret[REPL_CAPTURE_NAME])
     return found;
 }
 
-/* The segment beside it knows the history. Without it the writer is about to make it. */
+/* The segment next to it has the history. If it does not exist, the writer is about to create it.
+ */
 static bool find_segment(const struct archiver *a, const char *snapshot,
                          struct repl_capture_segment *ret, struct rd_err *err)
 {
@@ -138,7 +139,7 @@ static void say_error(struct base *base, const char *event, const struct rd_err 
         archive_say(base->a, event, true, "%s", rd_err_render(err, line, sizeof line));
 }
 
-/* As `backup` does it: what goes wrong after the set is there does not undo it. */
+/* As in `backup`, failures after the set is complete do not undo it. */
 static void after(struct base *base, struct set_writer *set, const struct rd_err *failed)
 {
     const struct vault_target *target = base->a->target;

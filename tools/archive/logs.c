@@ -1,4 +1,4 @@
-/* logs.c - the stream of a server of which only the append-only folder can be reached.
+/* logs.c - the stream of a server, read from its append-only folder.
  *
  * The commands of the incremental files are a stream, and their time annotations are its times. A
  * rewrite makes a new base file, and with it a chapter begins: the base is its snapshot, and its
@@ -100,7 +100,7 @@ static const struct aof_file *file_after(const struct aof_manifest *m, uint64_t 
     return found;
 }
 
-/* ---- where reading continues ---- */
+/* ---- resuming ---- */
 
 static bool save_place(struct logs *l, struct rd_err *err)
 {
@@ -119,7 +119,7 @@ static bool save_place(struct logs *l, struct rd_err *err)
     return rd_sink_close(out, err);
 }
 
-/* False: there is no place, or it is not one of this log. */
+/* False: no position was stored, or it belongs to another log. */
 static bool load_place(struct logs *l)
 {
     char path[ARCHIVE_PATH_MAX];
@@ -226,7 +226,7 @@ static bool take_entries(struct logs *l, struct rd_err *err)
     return false;
 }
 
-/* What is there now. *ret_more: the file may have more. */
+/* Reads the bytes that exist now. *ret_more: the file may have more. */
 static bool read_some(struct logs *l, bool *ret_more, struct rd_err *err)
 {
     uint8_t bytes[LOGS_READ];
@@ -352,7 +352,7 @@ static bool next_file(struct logs *l, const struct aof_file *file, struct rd_err
            save_place(l, err);
 }
 
-/* Where the last run stopped, if the log still has it. */
+/* The position at which the last run stopped, if the log still has it. */
 static bool resume(struct logs *l, const struct aof_manifest *m, bool *ret_resumed,
                    struct rd_err *err)
 {
@@ -396,8 +396,7 @@ static bool follow(struct logs *l, const struct aof_manifest *m, struct rd_err *
     if (was_cut(l)) {
         l->a->gaps++;
         archive_say(l->a, "gap", true,
-                    "%s became shorter: the stream has a gap there, and a new base is taken",
-                    l->file);
+                    "%s was truncated: the stream has a gap, and a new base is taken", l->file);
         return begin_chapter(l, m, l->a->source, err);
     }
     if (strcmp(base->name, l->base) != 0) {
@@ -405,8 +404,8 @@ static bool follow(struct logs *l, const struct aof_manifest *m, struct rd_err *
         if (first != NULL && first->seq > l->seq + 1) {
             l->a->gaps++;
             archive_say(l->a, "gap", true,
-                        "files of the log are gone: the stream has a gap there, and a new base "
-                        "is taken");
+                        "files of the log were removed: the stream has a gap, and a new base is "
+                        "taken");
         }
         return begin_chapter(l, m, "the server has rewritten its log", err);
     }
@@ -438,7 +437,7 @@ static bool save(struct logs *l, uint64_t now_ms, struct rd_err *err)
     return repl_capture_writer_sync(w, err) && save_place(l, err);
 }
 
-/* A file that cannot be read may be back soon. */
+/* A file that cannot be read may become readable again. */
 static bool may_pass(const struct rd_err *err)
 {
     return err->code == RD_ERR_IO &&
@@ -526,8 +525,8 @@ static bool begin(struct logs *l, struct rd_err *err)
         if (l->a->had_stream) {
             l->a->gaps++;
             archive_say(l->a, "gap", true,
-                        "the log was rewritten since the last run: the stream has a gap there, "
-                        "and a new base is taken");
+                        "the log was rewritten since the last run: the stream has a gap, and "
+                        "a new base is taken");
         }
         l->base[0] = '\0';
     }

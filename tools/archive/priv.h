@@ -6,8 +6,8 @@
  *     base.c      a thread: sets from which the stream can be replayed
  *     report.c    events, figures and the result
  *
- * The main thread runs the capture (tools/capture/priv.h). What the threads tell each other is in
- * struct archiver and guarded by its mutex.
+ * The main thread runs the capture (tools/capture/priv.h). The threads communicate through struct
+ * archiver, which its mutex protects.
  */
 #ifndef TOOLS_ARCHIVE_PRIV_H
 #define TOOLS_ARCHIVE_PRIV_H
@@ -41,9 +41,9 @@ struct archive_shipped {
     uint64_t offset;                        /* up to here everything is in all repositories */
     uint64_t gaps;                          /* segments were lost before they were shipped */
     uint64_t n_waiting;
-    int64_t oldest_us; /* the beginning of what waits; INT64_MAX: nothing does */
+    int64_t oldest_us; /* the beginning of the unshipped data; INT64_MAX: nothing is waiting */
     int64_t last_ms;   /* when the last segment was shipped; 0: never */
-    bool failing;      /* a repository does not take anything at the moment */
+    bool failing;      /* a repository currently does not accept segments */
     bool ended;
 };
 
@@ -67,10 +67,10 @@ struct archiver {
 
     bool of_log; /* the source is an append-only folder */
 
-    /* The main thread's. */
+    /* Used by the main thread only. */
     struct repl_capture_writer *writer; /* NULL: not open; of a link or of logs.c */
     bool up;                            /* the source gives its stream */
-    uint64_t heard_ms;                  /* when it did so last; 0: never */
+    uint64_t heard_ms;                  /* the last time that it did; 0: never */
     uint64_t rolled;                    /* the offset at which the last segment was closed */
     uint64_t dirty_ms; /* since when there is something after it; 0: there is not */
     int64_t dirty_us;  /* the same by the clock */
@@ -91,7 +91,7 @@ struct archiver {
     uint64_t n_dropped;
     struct archive_shipped shipped;
     struct archive_bases bases;
-    atomic_bool draining; /* the capture has ended: ship what there is, and end */
+    atomic_bool draining; /* the capture has ended: ship the rest, and end */
     bool want_base;
     bool streaming; /* the master sends its stream */
     struct rd_err fatal;
@@ -102,7 +102,7 @@ struct archiver {
 
 /* ---- archive.c ---- */
 
-/* In every turn: closes a segment where that is due, and reports. */
+/* Called in every turn: closes a segment if that is due, and reports. */
 bool archive_tick(struct archiver *a, uint64_t now_ms, uint64_t *ret_wait_ms, struct rd_err *err);
 /* Closes the last segment, so that it can be shipped. */
 void archive_close_segment(struct archiver *a);

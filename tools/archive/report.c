@@ -1,4 +1,5 @@
-/* report.c - what an archive says: events, a line of progress, figures for Prometheus, the result.
+/* report.c - the reports of an archive: events, a progress line, figures for Prometheus, the
+ * result.
  */
 #include "tools/archive/priv.h"
 
@@ -51,7 +52,7 @@ static void put_event(struct archiver *a, const struct archive_event *e)
         cli_note(a->cli, "%s: %s", a->target->name, e->text);
 }
 
-/* What the threads had to say. */
+/* Prints the messages of the threads. */
 static void put_events(struct archiver *a)
 {
     struct archive_event events[ARCHIVE_EVENTS];
@@ -65,7 +66,8 @@ static void put_events(struct archiver *a)
     for (size_t i = 0; i < n; i++)
         put_event(a, &events[i]);
     if (dropped > 0)
-        cli_warn(a->cli, "%" PRIu64 " more messages are left out", dropped);
+        cli_warn(a->cli, "%" PRIu64 " more message%s suppressed", dropped,
+                 dropped == 1 ? " was" : "s were");
 }
 
 /* ---- figures ---- */
@@ -77,7 +79,7 @@ struct figures {
     uint64_t received, rpo_ms;
 };
 
-/* Without a connection it is unknown what the master has: everything since the last byte counts. */
+/* Without a connection, the state of the master is unknown: the time since the last byte counts. */
 static int64_t oldest_us(const struct archiver *a, int64_t now_us)
 {
     int64_t oldest = a->shipped.oldest_us;
@@ -144,10 +146,10 @@ static void put_figures(struct archiver *a, struct rd_sink *out)
         {"segments_total", "counter", "Segments shipped in this run.", (double)f.shipped.segments},
         {"stream_bytes_total", "counter", "Bytes of the stream shipped in this run.",
          (double)f.shipped.stream_bytes},
-        {"last_ship_timestamp_seconds", "gauge", "When a segment was shipped last.",
+        {"last_ship_timestamp_seconds", "gauge", "Time of the last shipped segment.",
          (double)f.shipped.last_ms / 1000},
         {"bases_total", "counter", "Base sets taken in this run.", (double)f.bases.n},
-        {"last_base_timestamp_seconds", "gauge", "When the newest base set was taken.",
+        {"last_base_timestamp_seconds", "gauge", "Time of the newest base set.",
          (double)f.bases.last_ms / 1000},
         {"base_failing", "gauge", "Whether the last attempt to take a base set failed.",
          f.bases.failing},

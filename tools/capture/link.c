@@ -197,7 +197,7 @@ void capture_link_move(struct capture_link *link, struct client_target *target, 
 
 /* ---- replies of the master ---- */
 
-static void tell_acks(struct capture_link *link, uint64_t now_ms)
+static void send_acks(struct capture_link *link, uint64_t now_ms)
 {
     struct capture_store *store = &link->store;
     if (link->stream_ms == 0)
@@ -217,7 +217,7 @@ static void stream_begins(struct capture_link *link, uint64_t now_ms)
     link->mark = 0;
     if (link->began_ms == 0)
         link->began_ms = now_ms;
-    tell_acks(link, now_ms);
+    send_acks(link, now_ms);
 }
 
 static void on_full(struct capture_link *link, const struct repl_event *ev)
@@ -281,7 +281,7 @@ static bool on_event(struct capture_link *link, const struct repl_event *ev, uin
         if (!capture_store_flush(store, err))
             return false;
         store->sync_wanted = true;
-        tell_acks(link, now_ms);
+        send_acks(link, now_ms);
     }
     if (has_enough(link, ev))
         link->state = CAPTURE_DONE;
@@ -374,7 +374,7 @@ bool capture_link_work(struct capture_link *link, short revents, uint64_t now_ms
     if (!read_input(link, now_ms, err))
         return false;
     if (link->state == CAPTURE_TALKING)
-        tell_acks(link, now_ms);
+        send_acks(link, now_ms);
     return send_output(link, now_ms, err);
 }
 
@@ -397,7 +397,7 @@ static bool tick_psync(struct capture_link *link, uint64_t now_ms, uint64_t *ret
 {
     if (link->state != CAPTURE_TALKING)
         return true;
-    tell_acks(link, now_ms);
+    send_acks(link, now_ms);
     capture_sooner(ret_wait_ms, repl_psync_tick(link->psync, now_ms));
     return take_events(link, now_ms, err) && send_output(link, now_ms, err);
 }
@@ -417,7 +417,7 @@ static bool tick(struct capture_link *link, uint64_t now_ms, uint64_t *ret_wait_
         return false;
     if (syncing && !link->store.syncing && link->state == CAPTURE_TALKING &&
         link->store.ack == CAPTURE_ACK_SYNCED) {
-        tell_acks(link, now_ms);
+        send_acks(link, now_ms);
         repl_psync_ack_now(link->psync);
     }
     return tick_psync(link, now_ms, ret_wait_ms, err);
@@ -456,7 +456,7 @@ static void say_last(struct capture_link *link, uint64_t now_ms)
     struct rd_err ignored = {0};
     struct rd_slice out;
     size_t len;
-    tell_acks(link, now_ms);
+    send_acks(link, now_ms);
     repl_psync_ack_now(link->psync);
     while ((out = repl_psync_output(link->psync)).len > 0 &&
            client_peer_write_some(link->peer, out, &len, &ignored) == CLIENT_OK)

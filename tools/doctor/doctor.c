@@ -1,4 +1,5 @@
-/* doctor.c - `redoubt doctor`: whether a server, or its folder, is set up so that data survive. */
+/* doctor.c - `redoubt doctor`: checks whether a server, or its folder, is set up so that data
+ * survives. */
 #include "tools/doctor/priv.h"
 #include "tools/tools.h"
 

@@ -1,4 +1,4 @@
-/* facts.c - looks up what the server said, and fills in verdicts. */
+/* facts.c - looks up the server's answers, and fills in verdicts. */
 #include "tools/doctor/priv.h"
 
 #include "base/num.h"
@@ -48,7 +48,7 @@ bool doctor_info_u64(const struct doctor *d, struct doctor_verdict *v, const cha
 {
     if (client_info_u64(rd_buf_slice(&d->info), name, ret))
         return true;
-    doctor_unknown(v, "INFO of this server has no number %s", name);
+    doctor_unknown(v, "the field %s of INFO is not a number", name);
     return false;
 }
 

@@ -1,4 +1,4 @@
-/* judge_files.c - the folder of a server: what is in it, and whether there is room. */
+/* judge_files.c - the folder of a server: its contents, and the free space. */
 #include "tools/check_aof/priv.h"
 #include "tools/doctor/priv.h"
 #include "tools/snapshot/sound.h"
@@ -22,7 +22,7 @@ static bool begins_with(const char *name, const char *head)
     return strncmp(name, head, strlen(head)) == 0;
 }
 
-/* A regular file of the folder; false: there is none. */
+/* A regular file of the folder; false: not found. */
 static bool look_at(const struct doctor *d, const char *name, char path[PATH_MAX], struct stat *ret)
 {
     int len = snprintf(path, PATH_MAX, "%s/%s", d->folder, name);
@@ -225,7 +225,7 @@ void doctor_judge_leftovers(const struct doctor *d, struct doctor_verdict *v)
         doctor_passed(v, "no temporary file");
 }
 
-/* ---- room ---- */
+/* ---- free space ---- */
 
 static bool add_size(void *ctx, const char *name, const char *path, const struct stat *st)
 {

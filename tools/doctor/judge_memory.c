@@ -17,7 +17,7 @@ static uint64_t percent(uint64_t part, uint64_t whole)
     return whole == 0 ? 0 : (uint64_t)((double)part * 100 / (double)whole);
 }
 
-/* The memory of the host, or of the container where that is known to be less. */
+/* The memory of the host, or of the container if that is known to be less. */
 static bool memory_of(const struct doctor *d, struct doctor_verdict *v, uint64_t *ret)
 {
     uint64_t total = doctor_info_or_0(d, "total_system_memory");
@@ -42,13 +42,13 @@ void doctor_judge_fork_headroom(const struct doctor *d, struct doctor_verdict *v
     bool by_limit = limit > used;
     uint64_t share = percent(by_limit ? limit : used, total);
     if (share <= HEADROOM_WARNING) {
-        doctor_passed(v, "%s %llu %% of %s", by_limit ? "maxmemory is" : "in use are",
+        doctor_passed(v, "%s %llu %% of %s", by_limit ? "maxmemory is" : "the server uses",
                       (unsigned long long)share, cli_bytes(total).s);
         return;
     }
     if (share > HEADROOM_ERROR && !by_limit)
         v->severity = DOCTOR_ERROR;
-    doctor_found(v, "%s %s, %llu %% of %s", by_limit ? "maxmemory is" : "in use are",
+    doctor_found(v, "%s %s, %llu %% of %s", by_limit ? "maxmemory is" : "the server uses",
                  cli_bytes(by_limit ? limit : used).s, (unsigned long long)share,
                  cli_bytes(total).s);
     doctor_fix(v, "CONFIG SET maxmemory %llumb, or more memory",
@@ -86,10 +86,10 @@ void doctor_judge_memory_full(const struct doctor *d, struct doctor_verdict *v)
     else if (!rd_slice_is(policy, "noeviction"))
         doctor_none(v, "maxmemory-policy %s", cli_plain(policy).s);
     else if (percent(used, limit) < FULL)
-        doctor_passed(v, "in use are %llu %% of maxmemory",
+        doctor_passed(v, "the server uses %llu %% of maxmemory",
                       (unsigned long long)percent(used, limit));
     else
-        doctor_found(v, "in use are %s, %llu %% of maxmemory, maxmemory-policy noeviction",
+        doctor_found(v, "the server uses %s, %llu %% of maxmemory, maxmemory-policy noeviction",
                      cli_bytes(used).s, (unsigned long long)percent(used, limit));
 }
 
@@ -190,7 +190,7 @@ void doctor_judge_swapped(const struct doctor *d, struct doctor_verdict *v)
     if (!doctor_proc_u64(path, "VmSwap", &swap) || !doctor_proc_u64(path, "VmRSS", &rss))
         doctor_unknown(v, "%s cannot be read", path);
     else if (percent(swap, swap + rss) >= SWAP_PERCENT)
-        doctor_found(v, "%s of %s are swapped out", cli_bytes(swap).s, cli_bytes(swap + rss).s);
+        doctor_found(v, "%s of %s swapped out", cli_bytes(swap).s, cli_bytes(swap + rss).s);
     else
-        doctor_passed(v, "%s are swapped out", cli_bytes(swap).s);
+        doctor_passed(v, "%s swapped out", cli_bytes(swap).s);
 }

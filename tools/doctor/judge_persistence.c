@@ -1,4 +1,4 @@
-/* judge_persistence.c - whether the data survive a restart. */
+/* judge_persistence.c - checks whether the data survives a restart. */
 #include "tools/doctor/priv.h"
 
 enum {
@@ -48,7 +48,7 @@ void doctor_judge_no_persistence(const struct doctor *d, struct doctor_verdict *
                  cli_plural(replicas), supervisor(d));
 }
 
-/* ---- the wished recovery point ---- */
+/* ---- the required recovery point ---- */
 
 /* How many ms of changes a crash may lose, by the log. False: CONFIG does not say. */
 static bool loss_of_log(const struct doctor *d, struct doctor_verdict *v, uint64_t *ret)

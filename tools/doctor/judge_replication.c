@@ -292,7 +292,7 @@ void doctor_judge_replica_writable(const struct doctor *d, struct doctor_verdict
         doctor_passed(v, "replica-read-only yes");
 }
 
-/* ---- who may connect ---- */
+/* ---- access ---- */
 
 void doctor_judge_masterauth(const struct doctor *d, struct doctor_verdict *v)
 {

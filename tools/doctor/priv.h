@@ -1,4 +1,4 @@
-/* priv.h - what the parts of `redoubt doctor` share; private to tools/doctor/.
+/* priv.h - shared by the parts of `redoubt doctor`; private to tools/doctor/.
  *
  * server.c and host.c collect facts; table.c lists the checks; the files judge_*.c have a function
  * for each check, which compares facts and fills in a verdict; report.c prints the verdicts.
@@ -18,7 +18,7 @@ enum { DOCTOR_TEXT_MAX = 400, DOCTOR_CHECKS_MAX = 64 };
 #define DOCTOR_STATES(X)                                                                           \
     X(PASSED, "passed")                                                                            \
     X(FOUND, "found")                                                                              \
-    X(UNKNOWN, "not-examined") /* it should be examined, and could not be */                       \
+    X(UNKNOWN, "not-examined") /* it should have been examined, but that was not possible */       \
     X(NONE, "does-not-apply")                                                                      \
     X(SKIPPED, "skipped") /* by --skip, or the option that requests it is not given */
 
@@ -31,7 +31,7 @@ enum doctor_state {
 #define DOCTOR_SEVERITIES(X)                                                                       \
     X(NOTE, "note") /* a setting to decide about; the exit status stays 0 */                       \
     X(WARNING, "warning")                                                                          \
-    X(ERROR, "error") /* data are lost now, or at the next restart or failure */
+    X(ERROR, "error") /* data is lost now, or at the next restart or failure */
 
 enum doctor_severity {
 #define X(name, word) DOCTOR_##name,
@@ -84,7 +84,7 @@ const char *doctor_group_word(enum doctor_group group);
 /* The process of a server that runs on this host. */
 struct doctor_host {
     bool here;       /* the process was found */
-    char why[200];   /* why it was not */
+    char why[200];   /* the reason why it was not */
     char proc[64];   /* its folder below /proc */
     uint64_t memory; /* that the process may use, in bytes; 0: unknown */
 };
@@ -129,7 +129,7 @@ bool doctor_proc_u64(const char *path, const char *name, uint64_t *ret);
 
 /* ---- facts.c: for the judges ---- */
 
-/* A field of INFO. False: there is none, and the verdict is that this was not examined. */
+/* A field of INFO. False: it is missing, and the verdict is that this was not examined. */
 bool doctor_info(const struct doctor *d, struct doctor_verdict *v, const char *name,
                  struct rd_slice *ret);
 bool doctor_info_u64(const struct doctor *d, struct doctor_verdict *v, const char *name,

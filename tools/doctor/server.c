@@ -1,4 +1,4 @@
-/* server.c - what the server says: INFO, twice, CONFIG GET, and whether it needs a password. */
+/* server.c - asks the server: INFO, twice, CONFIG GET, and whether it needs a password. */
 #include "tools/doctor/priv.h"
 
 #include <errno.h>

@@ -72,11 +72,11 @@ const struct doctor_check doctor_checks[] = {
      "With huge pages, each write during a snapshot copies 2 MiB instead of 4 KiB.",
      "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, and restart the server"},
     {"swapped-out", DOCTOR_GROUP_HOST, S, DOCTOR_WARNING, doctor_judge_swapped,
-     "Commands wait for the disk when they touch data that are swapped out.",
+     "Commands wait for the disk when they touch data that is swapped out.",
      "more memory, or a lower maxmemory"},
 
     {"replica-down", DOCTOR_GROUP_REPLICATION, S, DOCTOR_ERROR, doctor_judge_replica_down,
-     "The data of this replica grow older.",
+     "The data of this replica becomes stale.",
      "the reason is in the server's log: address, masterauth, or a full sync that fails"},
     {"replica-lag", DOCTOR_GROUP_REPLICATION, S, DOCTOR_WARNING, doctor_judge_replica_lag,
      "A failover to a replica that lags loses the changes that it does not have.",
@@ -97,11 +97,11 @@ const struct doctor_check doctor_checks[] = {
     {"repl-timeout", DOCTOR_GROUP_REPLICATION, S, DOCTOR_WARNING, doctor_judge_repl_timeout,
      "The link is cut although both sides work.", "CONFIG SET repl-timeout 60"},
     {"diskless-sync", DOCTOR_GROUP_REPLICATION, S, DOCTOR_NOTE, doctor_judge_diskless_sync,
-     "A full sync through the disk is slower, and each replica that comes late needs its own "
+     "A full sync through the disk is slower, and each replica that connects later needs its own "
      "snapshot.",
      "CONFIG SET repl-diskless-sync yes"},
     {"diskless-load", DOCTOR_GROUP_REPLICATION, S, DOCTOR_WARNING, doctor_judge_diskless_load,
-     "The replica deletes its data before the new data have arrived.",
+     "The replica deletes its data before the new data has arrived.",
      "CONFIG SET repl-diskless-load disabled"},
     {"replica-writable", DOCTOR_GROUP_REPLICATION, S, DOCTOR_WARNING, doctor_judge_replica_writable,
      "Writes to the replica are lost at its next full sync, and it differs from its master.",

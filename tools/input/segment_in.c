@@ -151,7 +151,7 @@ bool segment_in_verify(struct segment_in *in, struct rd_err *err)
     rd_digest_free(digest);
     return ok && (memcmp(sum, in->header.sha256, REPL_CAPTURE_SHA) == 0 ||
                   rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET,
-                             "the segment does not have the digest that it ends with"));
+                             "the digest at the end of the segment does not match"));
 }
 
 void segment_in_close(struct segment_in *in)

@@ -13,7 +13,7 @@ struct run {
     struct vault vault;
     struct vault_each each;
     const char *max_age_text;
-    uint64_t max_age_ms; /* 0: not asked for */
+    uint64_t max_age_ms; /* 0: not requested */
     const char *html_path;
     bool force;
     bool details;
@@ -58,7 +58,7 @@ static bool list_stream(struct run *run, struct archive_repo *repo, const struct
 
 /* ---- the tool ---- */
 
-/* The newest good set is young enough, or that is a finding. */
+/* Reports a finding if the newest good set is too old. */
 static void check_age(struct run *run, const struct archive_repo *repo, struct archive_sets *sets)
 {
     const struct archive_set *newest = archive_sets_find(sets, NULL, cli_now_ms());
@@ -195,7 +195,7 @@ int tool_list(struct cli *cli, int argc, char **argv)
                                  .kind = CLI_STRING,
                                  .arg = "OUT",
                                  .string = &run.html_path,
-                                 .help = "write a page with a time line"};
+                                 .help = "write a page with a timeline"};
     opts[n++] = (struct cli_opt){
         .name = "force", .kind = CLI_FLAG, .flag = &run.force, .help = "replace OUT"};
     const struct cli_usage usage = {

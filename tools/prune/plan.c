@@ -54,7 +54,7 @@ static bool judge(struct prune_plan *plan, const struct archive_retention *rules
     return true;
 }
 
-/* The stream from the oldest set on that stays. */
+/* The stream from the oldest remaining set on. */
 static bool judge_stream(struct prune_plan *plan, struct rd_err *err)
 {
     plan->needed = rd_calloc(plan->stream.n + 1, sizeof *plan->needed);

@@ -219,7 +219,7 @@ static bool check_lines(struct rd_slice text, struct rd_err *err)
     unsigned line = 1;
     for (size_t i = 0, begin = 0; i < text.len; i++) {
         if (text.ptr[i] == '\0')
-            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "line %u has a zero byte", line);
+            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "line %u has a NUL byte", line);
         if (text.ptr[i] == '\n') {
             begin = i + 1;
             line++;

@@ -51,7 +51,7 @@ static bool split_lines(struct secrets *s, struct rd_err *err)
     s->secret_key = rest != NULL ? strsep(&rest, "\r\n") : "";
     return (s->access_key[0] != '\0' && s->secret_key[0] != '\0') ||
            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                      "it does not hold two lines: the id of the access key, and the secret");
+                      "it must contain two lines: the id of the access key, and the secret");
 }
 
 static bool find_secrets(struct secrets *s, const struct vault_target *target, struct rd_err *err)

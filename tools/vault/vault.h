@@ -46,7 +46,7 @@ enum {
     X(SOURCE, "source", "URL|PATH", VAULT_FOR_SOURCE, "the server, dump.rdb or log to back up")    \
     X(CLUSTER, "cluster", "yes|no", VAULT_FOR_BACKUP, "all masters of the source's cluster; no")   \
     X(SCAN, "scan", "yes|no", VAULT_FOR_BACKUP, "key by key, for servers that refuse PSYNC; no")   \
-    X(USER, "user", "NAME", VAULT_FOR_SOURCE, "who logs in at the server")                         \
+    X(USER, "user", "NAME", VAULT_FOR_SOURCE, "user name for the server")                          \
     X(PASS_FILE, "pass-file", "FILE", VAULT_FOR_SOURCE, "the server's password")                   \
     X(CACERT, "cacert", "FILE", VAULT_FOR_SOURCE, "trusted certificate authorities")               \
     X(CERT, "cert", "FILE", VAULT_FOR_SOURCE, "our certificate for TLS")                           \
