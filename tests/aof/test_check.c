@@ -20,25 +20,25 @@ enum { TAIL = 4096, TEXT = 600, COMMANDS = 200, ENDS = 2 * COMMANDS };
 #define MULTI "*1\r\n$5\r\nMULTI\r\n"
 #define EXEC  "*1\r\n$4\r\nEXEC\r\n"
 
-struct told {
+struct reported {
     char text[TEXT];
 };
 
 /* "word@offset" of each finding. */
 static void note_finding(void *ctx, const struct aof_finding *f)
 {
-    struct told *told = ctx;
-    size_t len = strlen(told->text);
+    struct reported *reported = ctx;
+    size_t len = strlen(reported->text);
     cr_assert_not_null(f->text);
-    snprintf(told->text + len, TEXT - len, "%s%s@%lld", len > 0 ? " " : "", f->word,
+    snprintf(reported->text + len, TEXT - len, "%s%s@%lld", len > 0 ? " " : "", f->word,
              (long long)f->offset);
 }
 
-static struct aof_check_file check_bytes(struct rd_slice bytes, size_t feed, struct told *told,
-                                         enum aof_verdict *ret)
+static struct aof_check_file check_bytes(struct rd_slice bytes, size_t feed,
+                                         struct reported *reported, enum aof_verdict *ret)
 {
     struct aof_check_opts opts =
-        AOF_CHECK_OPTS(.finding = note_finding, .ctx = told, .single_thread = true);
+        AOF_CHECK_OPTS(.finding = note_finding, .ctx = reported, .single_thread = true);
     struct aof_check_result res = AOF_CHECK_RESULT();
     struct rd_src *src;
     struct rd_err err = {0};
@@ -95,10 +95,10 @@ Test(check, finds_what_is_wrong_whatever_the_size_of_reads)
     static const size_t feeds[] = {0, 1, 2, 3, 7, 4096};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         for (size_t k = 0; k < sizeof feeds / sizeof feeds[0]; k++) {
-            struct told told = {""};
+            struct reported reported = {""};
             enum aof_verdict verdict;
-            check_bytes(rd_slice_str(rows[i].bytes), feeds[k], &told, &verdict);
-            cr_assert_str_eq(told.text, rows[i].findings, "row %zu", i);
+            check_bytes(rd_slice_str(rows[i].bytes), feeds[k], &reported, &verdict);
+            cr_assert_str_eq(reported.text, rows[i].findings, "row %zu", i);
             /* What cannot seek cannot be searched after the damage: then nothing is promised. */
             if (feeds[k] == 0 || verdict != AOF_VERDICT_DAMAGED)
                 cr_assert_eq(verdict, rows[i].verdict, "row %zu: %s", i, aof_verdict_word(verdict));
@@ -141,14 +141,14 @@ Test(check, every_cut_in_the_last_4_kib_is_found_and_repairable)
     size_t n = make_log(&log, ends);
     cr_assert_gt(log.len, TAIL);
     for (size_t size = log.len - TAIL; size <= log.len; size++) {
-        struct told told = {""};
+        struct reported reported = {""};
         enum aof_verdict verdict;
         uint64_t end = last_end(ends, n, size);
-        struct aof_check_file f = check_bytes(rd_slice(log.ptr, size), 0, &told, &verdict);
+        struct aof_check_file f = check_bytes(rd_slice(log.ptr, size), 0, &reported, &verdict);
         cr_assert_eq(f.ok_up_to, end, "%zu", size);
         cr_assert_eq(f.size, size);
         cr_assert_eq(verdict, end == size ? AOF_VERDICT_SOUND : AOF_VERDICT_TORN, "%zu: %s", size,
-                     told.text);
+                     reported.text);
         if (end == size)
             continue;
         cr_assert_eq(f.code, RD_ERR_TRUNCATED);
@@ -163,11 +163,11 @@ Test(check, every_changed_byte_leaves_what_stands_before_it)
     static uint64_t ends[ENDS];
     size_t n = make_log(&log, ends), n_damaged = 0;
     for (size_t at = log.len - TAIL; at < log.len; at++) {
-        struct told told = {""};
+        struct reported reported = {""};
         enum aof_verdict verdict;
         uint8_t was = log.ptr[at];
         log.ptr[at] ^= 0x80;
-        struct aof_check_file f = check_bytes(rd_buf_slice(&log), 0, &told, &verdict);
+        struct aof_check_file f = check_bytes(rd_buf_slice(&log), 0, &reported, &verdict);
         if (f.damaged) {
             cr_assert_geq(f.ok_up_to, last_end(ends, n, at), "%zu", at);
             cr_assert_geq(f.broken_at, last_end(ends, n, at), "%zu", at);
@@ -183,19 +183,19 @@ Test(check, zeros_up_to_the_end_are_told_from_other_damage)
 {
     for (size_t zeros = 1; zeros < 100000; zeros = 3 * zeros + 1) {
         struct rd_buf log = {0};
-        struct told told = {""};
+        struct reported reported = {""};
         enum aof_verdict verdict;
         cr_assert(rd_buf_printf(&log, SET));
         for (size_t i = 0; i < zeros; i++)
             cr_assert(rd_buf_add_byte(&log, 0));
-        struct aof_check_file f = check_bytes(rd_buf_slice(&log), 0, &told, &verdict);
-        cr_assert_str_eq(told.text, "zero-tail@27");
+        struct aof_check_file f = check_bytes(rd_buf_slice(&log), 0, &reported, &verdict);
+        cr_assert_str_eq(reported.text, "zero-tail@27");
         cr_assert_eq(f.zeros, zeros);
         cr_assert_eq(verdict, AOF_VERDICT_TORN);
         cr_assert(rd_buf_printf(&log, SET));
-        told.text[0] = '\0';
-        f = check_bytes(rd_buf_slice(&log), 0, &told, &verdict);
-        cr_assert_str_eq(told.text, "corrupt@27");
+        reported.text[0] = '\0';
+        f = check_bytes(rd_buf_slice(&log), 0, &reported, &verdict);
+        cr_assert_str_eq(reported.text, "corrupt@27");
         cr_assert_eq(f.after, 27 + zeros);
         cr_assert_eq(verdict, AOF_VERDICT_DAMAGED);
         rd_buf_done(&log);
@@ -223,9 +223,9 @@ Test(check, a_long_command_after_damage_is_seen)
 {
     enum { LONG = 1 << 20 };
     struct rd_buf log = {0};
-    struct told told = {""};
+    struct reported reported = {""};
     struct aof_check_opts opts =
-        AOF_CHECK_OPTS(.finding = note_finding, .ctx = &told, .single_thread = true);
+        AOF_CHECK_OPTS(.finding = note_finding, .ctx = &reported, .single_thread = true);
     struct aof_check_result res = AOF_CHECK_RESULT();
     cr_assert(
         rd_buf_printf(&log, SET "x*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n%0*d\r\n", LONG, LONG, 1));
@@ -281,7 +281,7 @@ static void count_name(void *ctx, struct rd_slice name)
     named->other += !rd_slice_is(name, "SET");
 }
 
-Test(check, tells_the_name_of_each_command)
+Test(check, reports_the_name_of_each_command)
 {
     struct named named = {0, 0};
     struct aof_check_opts opts =
@@ -300,7 +300,7 @@ Test(check, tells_the_name_of_each_command)
 
 struct folder {
     const char *base, *incr; /* NULL: not there */
-    struct told told;
+    struct reported reported;
 };
 
 static bool open_in(void *ctx, const struct aof_file *file, struct rd_src **ret, struct rd_err *err)
@@ -314,9 +314,9 @@ static bool open_in(void *ctx, const struct aof_file *file, struct rd_src **ret,
 
 static const char two_files[] = "file a.1.base.aof seq 1 type b\nfile a.1.incr.aof seq 1 type i\n";
 
-static void tell_folder(void *ctx, const struct aof_finding *f)
+static void note_folder(void *ctx, const struct aof_finding *f)
 {
-    note_finding(&((struct folder *)ctx)->told, f);
+    note_finding(&((struct folder *)ctx)->reported, f);
 }
 
 static bool check_folder(struct folder *folder, const char *manifest, struct aof_check_result *ret,
@@ -324,11 +324,11 @@ static bool check_folder(struct folder *folder, const char *manifest, struct aof
 {
     static const char *const names[] = {"a.1.base.aof", "a.2.incr.aof", "temp-a.aof", "other"};
     const struct aof_check_opts opts =
-        AOF_CHECK_OPTS(.open = open_in, .finding = tell_folder, .ctx = folder, .names = names,
+        AOF_CHECK_OPTS(.open = open_in, .finding = note_folder, .ctx = folder, .names = names,
                        .n_names = sizeof names / sizeof names[0], .prefix = "a",
                        .single_thread = true);
     struct rd_src *src;
-    folder->told.text[0] = '\0';
+    folder->reported.text[0] = '\0';
     *ret = AOF_CHECK_RESULT();
     if (!rd_src_open_memory(&src, rd_slice_str(manifest), NULL, err))
         return false;
@@ -343,7 +343,7 @@ Test(check, a_folder_is_its_manifest_and_its_files)
     struct aof_check_result res = AOF_CHECK_RESULT();
     struct rd_err err = {0};
     cr_assert(check_folder(&folder, two_files, &res, &err));
-    cr_assert_str_eq(folder.told.text, "not-in-manifest@-1 leftover-file@-1");
+    cr_assert_str_eq(folder.reported.text, "not-in-manifest@-1 leftover-file@-1");
     cr_assert_eq(res.verdict, AOF_VERDICT_WARNED);
     cr_assert_eq(res.n_files, 2);
     cr_assert_eq(res.commands, 3);

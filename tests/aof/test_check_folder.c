@@ -45,7 +45,7 @@ static void check(struct folder *folder, const char *manifest, const char *const
 
 static const char two_files[] = "file a.1.base.aof seq 1 type b\nfile a.1.incr.aof seq 1 type i\n";
 
-Test(check_folder, a_base_that_is_newer_than_what_follows_it_is_told)
+Test(check_folder, a_base_that_is_newer_than_what_follows_it_is_reported)
 {
     struct folder folder = {.base = rd_slice_str("#TS:1000\r\n" SET),
                             .incr = rd_slice_str("#TS:997\r\n" SET)};

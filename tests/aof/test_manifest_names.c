@@ -54,7 +54,7 @@ Test(manifest_names, an_empty_manifest_has_none)
     aof_manifest_names_done(&names);
 }
 
-Test(manifest_names, short_memory_is_told)
+Test(manifest_names, short_memory_is_reported)
 {
     struct aof_manifest m;
     struct aof_manifest_names names;

@@ -90,7 +90,7 @@ Test(rebuild, a_damaged_base_is_taken_only_where_none_is_sound)
     EXPECT(NULL, ".2.base.rdb:b .2.incr.aof:i ?", broken, INCR(2));
 }
 
-Test(rebuild, numbers_left_out_are_told)
+Test(rebuild, numbers_left_out_are_reported)
 {
     EXPECT(NULL, ".1.base.rdb:b .1.incr.aof:i .4.incr.aof:i ?", BASE(1), INCR(1), INCR(4));
 }
@@ -169,7 +169,7 @@ Test(rebuild, times_tell_which_commands_are_older_than_the_base)
            {"appendonly.aof.4.incr.aof", 9, AOF_RESP, true, 1000, 2000, AOF_NO_TIME});
 }
 
-Test(rebuild, what_the_old_manifest_names_and_is_gone_is_told)
+Test(rebuild, what_the_old_manifest_names_and_is_gone_is_reported)
 {
     EXPECT("file appendonly.aof.1.base.rdb seq 1 type b\nfile appendonly.aof.2.incr.aof seq 2 type "
            "i\n",

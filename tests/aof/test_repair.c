@@ -124,7 +124,7 @@ Test(repair, a_time_is_cut_where_the_first_later_second_begins)
     }
 }
 
-Test(repair, damage_before_the_time_is_told)
+Test(repair, damage_before_the_time_is_reported)
 {
     struct log bad = good;
     struct aof_repair plan;
@@ -352,12 +352,12 @@ Test(repair, a_file_that_is_being_written_is_locked)
     snprintf(path, sizeof path, "%s/a.2.incr.aof", folder);
     int fd = open(path, O_WRONLY | O_APPEND);
     cr_assert_geq(fd, 0);
-    bool told = aof_file_is_written(path); /* not every file system tells */
+    bool reported = aof_file_is_written(path); /* not every file system tells */
     const struct aof_repair_run run =
         AOF_REPAIR_RUN(.folder = folder, .manifest = "a.manifest", .suffix = ".s");
-    cr_assert_eq(aof_repair_run(&plan, &run, &err), !told);
+    cr_assert_eq(aof_repair_run(&plan, &run, &err), !reported);
     close(fd);
-    if (told) {
+    if (reported) {
         cr_assert_eq(err.code, RD_ERR_LOCKED);
         cr_assert_str_eq(err.origin, "a.2.incr.aof");
         get_file(folder, "a.2.incr.aof", text);
@@ -415,7 +415,7 @@ Test(repair, history_counts_neither_before_nor_after_the_place)
     aof_manifest_done(&m);
 }
 
-Test(repair, what_a_cut_does_not_help_is_told)
+Test(repair, what_a_cut_does_not_help_is_reported)
 {
     static const struct {
         struct aof_check_file file;
@@ -460,7 +460,7 @@ static void count_tick(void *ctx, const struct rd_src *src)
 }
 
 /* Its second is 67305985. */
-Test(repair, a_base_that_was_saved_later_than_the_time_is_told)
+Test(repair, a_base_that_was_saved_later_than_the_time_is_reported)
 {
     static const char bytes[] = "REDIS0009\xfa\5ctime\xc2\1\2\3\4\xfe\0\0\1k\1v\xff\0\0\0\0\0\0\0\0"
                                 "#TS:67305990\r\n" SET;

@@ -443,7 +443,7 @@ Test(salvage, a_sound_file_comes_out_as_it_was)
 
 /* ---- reports ---- */
 
-struct told {
+struct reported {
     struct aof_loss at[16];
     size_t n;
     size_t doubts;
@@ -451,16 +451,16 @@ struct told {
 
 static void on_loss(void *ctx, const struct aof_loss *loss)
 {
-    struct told *told = ctx;
-    if (told->n < 16)
-        told->at[told->n++] = *loss;
+    struct reported *reported = ctx;
+    if (reported->n < 16)
+        reported->at[reported->n++] = *loss;
 }
 
 static void on_doubt(void *ctx, const struct aof_doubt *d)
 {
-    struct told *told = ctx;
+    struct reported *reported = ctx;
     (void)d;
-    told->doubts++;
+    reported->doubts++;
 }
 
 #define GET       "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"
@@ -471,12 +471,12 @@ static void on_doubt(void *ctx, const struct aof_doubt *d)
 #define BAD       "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$9\r\nv\r\n" /* the length should be 1 */
 #define GARBAGE   "\1\2\3 garbage \4\5"
 
-static void expect(const char *in, const char *expected, struct told *told)
+static void expect(const char *in, const char *expected, struct reported *reported)
 {
     struct rd_buf out = {0};
     struct aof_salvage_opts opts =
-        AOF_SALVAGE_OPTS(.loss = on_loss, .doubt = on_doubt, .ctx = told);
-    *told = (struct told){0};
+        AOF_SALVAGE_OPTS(.loss = on_loss, .doubt = on_doubt, .ctx = reported);
+    *reported = (struct reported){0};
     salvage(rd_slice_str(in), 0, &opts, &out);
     cr_expect(rd_slice_is(rd_buf_slice(&out), expected), "%s\ngives\n%.*s", in, (int)out.len,
               (const char *)out.ptr);
@@ -485,110 +485,110 @@ static void expect(const char *in, const char *expected, struct told *told)
 
 Test(salvage, a_wrong_length_costs_one_command)
 {
-    struct told told;
-    expect(GOOD BAD GOOD, GOOD GOOD, &told);
-    cr_assert_eq(told.n, 1);
-    cr_expect_eq(told.at[0].kind, AOF_LOSS_RANGE);
-    cr_expect_eq(told.at[0].from, strlen(GOOD));
-    cr_expect_eq(told.at[0].to, strlen(GOOD BAD));
-    cr_expect(told.at[0].counted);
-    cr_expect_eq(told.at[0].commands, 1);
-    cr_expect_not(told.at[0].db_uncertain);
+    struct reported reported;
+    expect(GOOD BAD GOOD, GOOD GOOD, &reported);
+    cr_assert_eq(reported.n, 1);
+    cr_expect_eq(reported.at[0].kind, AOF_LOSS_RANGE);
+    cr_expect_eq(reported.at[0].from, strlen(GOOD));
+    cr_expect_eq(reported.at[0].to, strlen(GOOD BAD));
+    cr_expect(reported.at[0].counted);
+    cr_expect_eq(reported.at[0].commands, 1);
+    cr_expect_not(reported.at[0].db_uncertain);
 }
 
 Test(salvage, a_transaction_with_damage_is_lost_whole)
 {
-    struct told told;
-    expect(GOOD MULTI GET BAD GET EXEC GOOD, GOOD GOOD, &told);
-    cr_assert_eq(told.n, 2); /* up to the damage, and from there to EXEC */
-    cr_expect_eq(told.at[0].kind, AOF_LOSS_TRANSACTION);
-    cr_expect_eq(told.at[0].from, strlen(GOOD));
-    cr_expect_eq(told.at[1].kind, AOF_LOSS_TRANSACTION);
-    cr_expect_eq(told.at[1].to, strlen(GOOD MULTI GET BAD GET EXEC));
+    struct reported reported;
+    expect(GOOD MULTI GET BAD GET EXEC GOOD, GOOD GOOD, &reported);
+    cr_assert_eq(reported.n, 2); /* up to the damage, and from there to EXEC */
+    cr_expect_eq(reported.at[0].kind, AOF_LOSS_TRANSACTION);
+    cr_expect_eq(reported.at[0].from, strlen(GOOD));
+    cr_expect_eq(reported.at[1].kind, AOF_LOSS_TRANSACTION);
+    cr_expect_eq(reported.at[1].to, strlen(GOOD MULTI GET BAD GET EXEC));
 }
 
 Test(salvage, a_transaction_whose_first_or_last_command_was_renamed_is_lost_whole)
 {
-    struct told told;
-    expect(GOOD "*1\r\n$5\r\nMULTJ\r\n" GET EXEC GOOD, GOOD GOOD, &told);
+    struct reported reported;
+    expect(GOOD "*1\r\n$5\r\nMULTJ\r\n" GET EXEC GOOD, GOOD GOOD, &reported);
     expect(GOOD MULTI GET "*1\r\n$4\r\nEXEB\r\n" GET MULTI GET EXEC GOOD,
-           GOOD GET MULTI GET EXEC GOOD, &told);
-    expect(GOOD MULTI GET "*1\r\n$4\r\nEXEB\r\n" GOOD, GOOD GOOD, &told);
-    expect(GOOD MULTI GET, GOOD, &told);
-    cr_expect_eq(told.at[0].kind, AOF_LOSS_TRANSACTION);
+           GOOD GET MULTI GET EXEC GOOD, &reported);
+    expect(GOOD MULTI GET "*1\r\n$4\r\nEXEB\r\n" GOOD, GOOD GOOD, &reported);
+    expect(GOOD MULTI GET, GOOD, &reported);
+    cr_expect_eq(reported.at[0].kind, AOF_LOSS_TRANSACTION);
 }
 
 Test(salvage, a_script_in_a_transaction_has_its_own_multi_and_exec)
 {
-    struct told told;
+    struct reported reported;
 #define OF_3_2 MULTI GET MULTI GET EXEC GET MULTI GET EXEC EXEC
-    expect(GOOD OF_3_2 BAD GOOD, GOOD OF_3_2 GOOD, &told);
-    cr_expect_eq(told.n, 1);
+    expect(GOOD OF_3_2 BAD GOOD, GOOD OF_3_2 GOOD, &reported);
+    cr_expect_eq(reported.n, 1);
     /* Their number is not even: an EXEC was lost. */
-    expect(GOOD MULTI GET MULTI GET EXEC GOOD, GOOD MULTI GET EXEC GOOD, &told);
-    cr_assert_eq(told.n, 1);
-    cr_expect_eq(told.at[0].from, strlen(GOOD));
-    cr_expect_eq(told.at[0].to, strlen(GOOD MULTI GET));
-    cr_expect_eq(told.at[0].commands, 2);
-    expect(MULTI GET MULTI GET MULTI GET EXEC GOOD, MULTI GET EXEC GOOD, &told);
-    expect(MULTI GET MULTI GET EXEC GOOD BAD GOOD, MULTI GET EXEC GOOD GOOD, &told);
-    expect(MULTI GET MULTI GET BAD EXEC GOOD, GOOD, &told);
+    expect(GOOD MULTI GET MULTI GET EXEC GOOD, GOOD MULTI GET EXEC GOOD, &reported);
+    cr_assert_eq(reported.n, 1);
+    cr_expect_eq(reported.at[0].from, strlen(GOOD));
+    cr_expect_eq(reported.at[0].to, strlen(GOOD MULTI GET));
+    cr_expect_eq(reported.at[0].commands, 2);
+    expect(MULTI GET MULTI GET MULTI GET EXEC GOOD, MULTI GET EXEC GOOD, &reported);
+    expect(MULTI GET MULTI GET EXEC GOOD BAD GOOD, MULTI GET EXEC GOOD GOOD, &reported);
+    expect(MULTI GET MULTI GET BAD EXEC GOOD, GOOD, &reported);
 }
 
 Test(salvage, a_lost_select_is_written_where_its_number_can_be_read)
 {
-    struct told told;
-    expect(GOOD "*2\r\n$6\r\nSELECT\r\n$1\r\n7\r\1" GOOD, GOOD SELECT(7) GOOD, &told);
+    struct reported reported;
+    expect(GOOD "*2\r\n$6\r\nSELECT\r\n$1\r\n7\r\1" GOOD, GOOD SELECT(7) GOOD, &reported);
     expect(SELECT(3) GOOD "*2\r\1"
                           "$6\r\nSELECT\r\n$1\r\n7\r\n" GOOD,
-           SELECT(3) GOOD SELECT(7) GOOD, &told);
-    cr_assert_eq(told.n, 1);
-    cr_expect_eq(told.at[0].db, 3);
-    cr_expect_eq(told.at[0].db_after, 7);
-    cr_expect_not(told.at[0].db_uncertain);
+           SELECT(3) GOOD SELECT(7) GOOD, &reported);
+    cr_assert_eq(reported.n, 1);
+    cr_expect_eq(reported.at[0].db, 3);
+    cr_expect_eq(reported.at[0].db_after, 7);
+    cr_expect_not(reported.at[0].db_uncertain);
 }
 
 Test(salvage, where_a_select_may_be_lost_the_database_is_uncertain)
 {
-    struct told told;
-    expect(GOOD GARBAGE GOOD, GOOD GOOD, &told);
-    cr_assert_eq(told.n, 1);
-    cr_expect(told.at[0].db_uncertain);
+    struct reported reported;
+    expect(GOOD GARBAGE GOOD, GOOD GOOD, &reported);
+    cr_assert_eq(reported.n, 1);
+    cr_expect(reported.at[0].db_uncertain);
 }
 
 Test(salvage, a_select_that_belongs_to_a_lost_transaction_still_counts)
 {
-    struct told told;
-    expect(GOOD MULTI SELECT(4) BAD EXEC GOOD, GOOD SELECT(4) GOOD, &told);
-    expect(GOOD MULTI SELECT(4) "*1\r\n$4\r\nEXEB\r\n" GOOD, GOOD SELECT(4) GOOD, &told);
+    struct reported reported;
+    expect(GOOD MULTI SELECT(4) BAD EXEC GOOD, GOOD SELECT(4) GOOD, &reported);
+    expect(GOOD MULTI SELECT(4) "*1\r\n$4\r\nEXEB\r\n" GOOD, GOOD SELECT(4) GOOD, &reported);
 }
 
 Test(salvage, times_stand_around_what_is_lost)
 {
-    struct told told;
+    struct reported reported;
     expect("#TS:100\r\n" GOOD BAD GOOD "#TS:200\r\n" GOOD,
-           "#TS:100\r\n" GOOD GOOD "#TS:200\r\n" GOOD, &told);
-    cr_assert_eq(told.n, 1);
-    cr_expect_eq(told.at[0].before, 100);
-    cr_expect_eq(told.at[0].after, 200);
+           "#TS:100\r\n" GOOD GOOD "#TS:200\r\n" GOOD, &reported);
+    cr_assert_eq(reported.n, 1);
+    cr_expect_eq(reported.at[0].before, 100);
+    cr_expect_eq(reported.at[0].after, 200);
 }
 
-Test(salvage, an_unknown_command_is_kept_and_told)
+Test(salvage, an_unknown_command_is_kept_and_reported)
 {
-    struct told told;
-    expect(GOOD "*1\r\n$7\r\nNOSUCHX\r\n" GOOD, GOOD "*1\r\n$7\r\nNOSUCHX\r\n" GOOD, &told);
-    cr_expect_eq(told.n, 0);
-    cr_expect_eq(told.doubts, 1);
+    struct reported reported;
+    expect(GOOD "*1\r\n$7\r\nNOSUCHX\r\n" GOOD, GOOD "*1\r\n$7\r\nNOSUCHX\r\n" GOOD, &reported);
+    cr_expect_eq(reported.n, 0);
+    cr_expect_eq(reported.doubts, 1);
 }
 
 Test(salvage, nothing_but_damage_gives_nothing)
 {
-    struct told told;
-    expect("", "", &told);
-    cr_expect_eq(told.n, 0);
-    expect(GARBAGE, "", &told);
-    cr_assert_eq(told.n, 1);
-    cr_expect_eq(told.at[0].to, strlen(GARBAGE));
+    struct reported reported;
+    expect("", "", &reported);
+    cr_expect_eq(reported.n, 0);
+    expect(GARBAGE, "", &reported);
+    cr_assert_eq(reported.n, 1);
+    cr_expect_eq(reported.at[0].to, strlen(GARBAGE));
 }
 
 /* ---- snapshots ---- */
@@ -632,7 +632,7 @@ Test(salvage, a_damaged_snapshot_in_front_is_salvaged_and_the_commands_after_it_
 struct folder {
     struct rd_buf out[2];
     size_t n;
-    struct told told;
+    struct reported reported;
 };
 
 static bool open_in(void *ctx, const struct aof_file *file, struct rd_src **ret, struct rd_err *err)
@@ -655,7 +655,7 @@ static bool create_out(void *ctx, const struct aof_file *file, struct rd_sink **
 
 static void folder_loss(void *ctx, const struct aof_loss *loss)
 {
-    on_loss(&((struct folder *)ctx)->told, loss);
+    on_loss(&((struct folder *)ctx)->reported, loss);
 }
 
 static struct aof_manifest three_files(void)
@@ -682,8 +682,8 @@ Test(salvage, a_missing_file_is_told_and_the_others_are_kept)
     cr_assert(aof_salvage(&in, &opts, &out, &res, NULL));
     cr_expect_eq(res.files, 2);
     cr_expect_eq(res.files_missing, 1);
-    cr_expect_eq(folder.told.n, 2);
-    cr_expect_eq(folder.told.at[1].kind, AOF_LOSS_FILE);
+    cr_expect_eq(folder.reported.n, 2);
+    cr_expect_eq(folder.reported.at[1].kind, AOF_LOSS_FILE);
     cr_assert_eq(aof_manifest_count(&out), 2);
     cr_expect_str_eq(aof_manifest_file(&out, 0)->name, "bad");
     cr_expect_str_eq(aof_manifest_file(&out, 1)->name, "good");

@@ -216,7 +216,7 @@ Test(aof_writer_limits, history_is_not_forgotten_where_memory_is_short)
     static const char text[] = "file appendonly.aof.2.base.aof seq 2 type b\n"
                                "file " INCR_1 " seq 1 type h\n"
                                "file appendonly.aof.2.incr.aof seq 2 type i\n";
-    bool told = false;
+    bool reported = false;
     for (size_t n = 1;; n++) {
         const struct aof_writer_opts opts = {0};
         struct aof_writer *w = NULL;
@@ -237,11 +237,11 @@ Test(aof_writer_limits, history_is_not_forgotten_where_memory_is_short)
         cr_assert_eq(r.live, 0, "allocation %zu", n);
         cr_assert_not(deleted);
         cr_assert(sim_fs_get(sim, MANIFEST, &got) && rd_slice_is(got, text));
-        told |= err.code == RD_ERR_MEMORY;
+        reported |= err.code == RD_ERR_MEMORY;
         if (!r.failed)
             break;
     }
-    cr_expect(told);
+    cr_expect(reported);
 }
 
 /* ---- calls that fail ---- */

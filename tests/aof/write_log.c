@@ -1,4 +1,4 @@
-/* Writes a log as told, for tests that let a server load it.
+/* Writes a log as reported, for tests that let a server load it.
  *
  * usage: write_log DIR FOLDER [upgrade] [timestamps] [cut=BYTES] < SCRIPT
  *

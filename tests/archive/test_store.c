@@ -71,7 +71,7 @@ Test(store, an_object_is_never_replaced)
     expect_text("t/a", "one");
 }
 
-Test(store, what_is_missing_is_told)
+Test(store, what_is_missing_is_reported)
 {
     struct archive_object object;
     struct rd_src *src;

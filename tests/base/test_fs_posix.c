@@ -192,7 +192,7 @@ Test(rd_fs_posix, a_folder_that_cannot_be_made_or_made_durable_is_named)
     cr_assert_str_eq(err.origin, path);
 }
 
-Test(rd_fs_posix, a_folder_that_cannot_be_listed_is_told)
+Test(rd_fs_posix, a_folder_that_cannot_be_listed_is_reported)
 {
     struct rd_fs fs;
     char names[256] = "";

@@ -281,7 +281,7 @@ Test(seal, a_passphrase_opens_what_it_sealed)
     cr_expect_eq(err.code, RD_ERR_OK, "%s", err.text);
     cr_expect(rd_slice_is(rd_buf_slice(&got), "abc"));
     r.passphrase = rd_slice_str("correct house");
-    expect_code(rd_buf_slice(&sealed), &r, "", RD_ERR_USAGE, "the given one is wrong");
+    expect_code(rd_buf_slice(&sealed), &r, "", RD_ERR_USAGE, "the given passphrase is wrong");
     r.passphrase.len = 0;
     expect_code(rd_buf_slice(&sealed), &r, "", RD_ERR_USAGE, "none is given");
     r.passphrase = rd_slice_str("correct horse");

@@ -142,7 +142,7 @@ Test(sink, every_kind_and_buffer_gives_the_same_bytes_offset_and_sum)
     leave_folder(1);
 }
 
-Test(sink, the_sum_begins_where_it_is_told)
+Test(sink, the_sum_begins_where_the_caller_says)
 {
     struct rd_sink *sink;
     enter_folder();
@@ -704,7 +704,7 @@ Test(sink, a_failing_descriptor_is_an_io_error_and_stays_open_unless_owned)
     close(fd);
 }
 
-Test(sink, a_descriptor_that_somebody_else_has_closed_is_told)
+Test(sink, a_descriptor_that_somebody_else_has_closed_is_reported)
 {
     struct rd_sink *sink;
     struct rd_err err = {0};

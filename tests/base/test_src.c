@@ -447,7 +447,7 @@ Test(src, only_a_pushed_source_takes_a_push)
     rd_src_close(src);
 }
 
-Test(src, the_sum_begins_and_stops_where_it_is_told)
+Test(src, the_sum_begins_and_stops_where_the_caller_says)
 {
     struct rd_slice s;
     temp_file(DATA_LEN);

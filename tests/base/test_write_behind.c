@@ -140,7 +140,7 @@ Test(wb, a_failure_shows_at_the_end_at_the_latest_and_others_go_on)
     rd_write_behind_free(wb);
 }
 
-Test(wb, a_failure_that_shows_at_the_sync_alone_is_told)
+Test(wb, a_failure_that_shows_at_the_sync_alone_is_reported)
 {
     struct rd_write_behind *wb = begin();
     struct fragile fragile = {.left = 10, .fail_sync = true};

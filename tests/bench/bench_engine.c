@@ -52,7 +52,7 @@ static void watch_end(const struct watch *w, const char *name)
     printf("%s_cpu_s %.6f\n", name, now(CLOCK_PROCESS_CPUTIME_ID) - w->cpu);
 }
 
-static void tell_memory(const char *name)
+static void print_memory(const char *name)
 {
     long pages = 0;
     FILE *f = fopen("/proc/self/statm", "r");
@@ -96,7 +96,7 @@ static bool load(struct engine *e, const char *path, struct rd_err *err)
     bool ok = engine_load(e, src, NULL, &env, NULL, err);
     rd_prefault_end(ahead);
     watch_end(&watch, "load");
-    tell_memory("load");
+    print_memory("load");
     printf("keys %" PRIu64 "\n", count_keys(e));
     rd_src_close(src);
     return ok;
@@ -195,7 +195,7 @@ static int run_log(const char *path)
     bool ok = replay_file(&replay, path, &err);
     rd_prefault_end(ahead);
     watch_end(&watch, "replay");
-    tell_memory("replay");
+    print_memory("replay");
     printf("keys %" PRIu64 "\nrefused %" PRIu64 "\n", count_keys(replay.engine), replay.n_refused);
     engine_session_done(&replay.session);
     engine_reply_done(&replay.reply);
@@ -247,7 +247,7 @@ static void compute(struct pauses *floor, const struct pauses *before)
     }
 }
 
-static void pauses_tell(const struct pauses *p, const char *name)
+static void pauses_print(const struct pauses *p, const char *name)
 {
     printf("%s_longest_us %.1f\n%s_mean_us %.3f\n", name, p->longest * 1e6, name,
            p->n > 0 ? p->sum * 1e6 / (double)p->n : 0);
@@ -339,17 +339,17 @@ static int run_pause(uint64_t n)
     engine_session_init(&w.session, w.engine, ENGINE_CLIENT);
     fill(&w, n, &setting);
     compute(&floor, &setting);
-    tell_memory("keys");
+    print_memory("keys");
     resize(&w, &resizing);
     expire(&w, &expiring);
     compute(&floor, &expiring);
     remove_all(&w, n, &removing);
     compute(&floor, &removing);
-    pauses_tell(&setting, "set");
-    pauses_tell(&resizing, "resize");
-    pauses_tell(&expiring, "expire");
-    pauses_tell(&removing, "del");
-    pauses_tell(&floor, "floor");
+    pauses_print(&setting, "set");
+    pauses_print(&resizing, "resize");
+    pauses_print(&expiring, "expire");
+    pauses_print(&removing, "del");
+    pauses_print(&floor, "floor");
     printf("keys %" PRIu64 "\n", count_keys(w.engine));
     engine_session_done(&w.session);
     engine_reply_done(&w.reply);

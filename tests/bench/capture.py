@@ -79,7 +79,7 @@ def load(server, tests):
 
 
 def _online(server):
-    """The offset that the only replica has told, or -1; -1 while there is none."""
+    """The offset that the only replica has reported, or -1; -1 while there is none."""
     found = re.search(r"state=online,offset=(\d+)", server.info("replication").get("slave0", ""))
     return int(found.group(1)) if found else -1
 
@@ -210,12 +210,13 @@ def measure_kills(seconds, kills, say):
             begin = time.monotonic()
             used = _kill_and_go_on(server, folder, seconds, kills)
             took = time.monotonic() - begin
-        told = _last_one(server, folder)
+        reported = _last_one(server, folder)
         stream = int(server.info("replication")["master_repl_offset"])
         say(f"capture, replay of {stream:,} bytes")
         _told_by([REDOUBT, "convert", "--json", "--to", "rdb", folder, "-o", path])
         same = _digest_of(path) == server.client().command("DEBUG", "DIGEST")
-    found = (("chapters", "1", told["chapter"], 1), ("digest is the master's", "yes", same, True),
+    found = (("chapters", "1", reported["chapter"], 1),
+             ("digest is the master's", "yes", same, True),
              ("cpu, with all the beginnings", f"{CPU_BAR} %", 100 * used / took, None))
     return [{"question": f"capture, {kills} kills: {question}",
              "unit": "% of a core" if want is None else "", "bar": bar, "ours": {"best": value},

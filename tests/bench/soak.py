@@ -204,7 +204,7 @@ class Soak:
 
     def turns(self, clients, begin):
         end = begin + self.args.minutes * 60
-        told, save_at, before = begin, begin + self.args.save_every / 2, 0
+        reported, save_at, before = begin, begin + self.args.save_every / 2, 0
         while (now := time.monotonic()) < end:
             clients.turn()
             if now >= save_at:
@@ -212,9 +212,9 @@ class Soak:
                 self.control.ask("BGSAVE")
                 self.slowest.fork_ends()
                 save_at += self.args.save_every
-            if now - told >= LINE_SECONDS:
-                self.line(now - begin, (clients.done - before) / (now - told))
-                told, before = now, clients.done
+            if now - reported >= LINE_SECONDS:
+                self.line(now - begin, (clients.done - before) / (now - reported))
+                reported, before = now, clients.done
 
     def verdict(self, clients, info):
         wrong = [f"{n} times: {text}" for text, n in clients.errors.items()]

@@ -206,7 +206,7 @@ Test(peer, a_wrong_password_is_an_error_that_does_not_repeat_it)
     cr_assert_null(strstr(err.text, "topsecret"));
 }
 
-Test(peer, what_the_peer_said_before_it_went_is_told)
+Test(peer, what_the_peer_said_before_it_went_is_reported)
 {
     struct client_peer_reply reply = {0};
     struct rd_slice argv[1] = {rd_slice(tree, 20)};

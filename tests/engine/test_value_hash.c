@@ -87,7 +87,7 @@ static void count_due(void *ctx, struct rd_slice field)
 
 static void expire_due(struct engine_value *v, struct model *m, int64_t now_ms)
 {
-    uint64_t told = 0, n = engine_hash_expire_due(v, now_ms, count_due, &told), want = 0;
+    uint64_t reported = 0, n = engine_hash_expire_due(v, now_ms, count_due, &reported), want = 0;
     for (unsigned i = 0; i < NAMES; i++) {
         int64_t at = m->fields[i].expire_ms;
         bool due = m->fields[i].there && at != ENGINE_HASH_NO_EXPIRE && at < now_ms;
@@ -95,7 +95,7 @@ static void expire_due(struct engine_value *v, struct model *m, int64_t now_ms)
         m->fields[i].there &= !due;
     }
     cr_assert_eq(n, want);
-    cr_assert_eq(told, want);
+    cr_assert_eq(reported, want);
 }
 
 static void random_step(struct engine_value *v, struct model *m, uint64_t *state, bool expiring,

@@ -119,7 +119,7 @@ static void check_equal(const struct engine_value *v)
     cr_assert_not(engine_zset_at(v, n_model, &at));
 }
 
-/* What engine_zset_add() promises, told once more. */
+/* What engine_zset_add() does, implemented in a second way. */
 static enum engine_zset_done model_add(unsigned how, struct rd_slice name, double *score)
 {
     size_t at = model_find(name);

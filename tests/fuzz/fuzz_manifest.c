@@ -1,8 +1,8 @@
 /* fuzz_manifest.c - the reader of manifests takes any bytes, and what it took is written so that it
  * reads back.
  *
- * The file is read twice, strictly and with every problem told; both must agree on whether servers
- * refuse it.
+ * The file is read twice, strictly and with every problem reported; both must agree on whether
+ * servers refuse it.
  */
 #include "aof/manifest.h"
 #include "base/buf.h"

@@ -23,7 +23,7 @@ struct ids {
 };
 
 struct run {
-    const struct rdb_pending_ids *told;
+    const struct rdb_pending_ids *reported;
     struct rd_src *src;
     struct rdb_reader *reader;
     struct rdb_commands *commands;
@@ -77,7 +77,7 @@ static void take_entries(struct run *run)
 static void begin_key(struct run *run)
 {
     if (rdb_commands_wants_pending(run->commands))
-        run->ok = rdb_commands_pending(run->commands, run->told, NULL);
+        run->ok = rdb_commands_pending(run->commands, run->reported, NULL);
 }
 
 static void take_event(struct run *run, const struct rdb_event *ev, bool plain)
@@ -169,13 +169,13 @@ static void look_through(struct rd_slice file, unsigned choice, struct rdb_pendi
 }
 
 /* Whether it came to a good end. */
-static bool to_commands(struct rd_slice file, unsigned choice, const struct rdb_pending_ids *told,
-                        bool plain, struct rd_buf *ret)
+static bool to_commands(struct rd_slice file, unsigned choice,
+                        const struct rdb_pending_ids *reported, bool plain, struct rd_buf *ret)
 {
     const struct rdb_reader_opts detail =
         RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS, .no_sum = true);
     const struct rdb_commands_opts how = RDB_COMMANDS_OPTS(.lossy = true);
-    struct run run = {.told = told, .src = open_src(file, choice), .ok = true};
+    struct run run = {.reported = reported, .src = open_src(file, choice), .ok = true};
     struct rd_sink *sink;
     struct rdb_event ev;
     enum rdb_status status = RDB_EVENT;
@@ -201,13 +201,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0 || size > INPUT_MAX)
         return 0;
     struct rd_slice file = rd_slice(data, size);
-    struct rdb_pending_ids told = {0};
-    look_through(file, data[size - 1], &told);
-    bool good = to_commands(file, data[size - 1], &told, false, &by_events);
-    must(to_commands(file, data[size - 1], &told, true, &by_plain) == good);
+    struct rdb_pending_ids reported = {0};
+    look_through(file, data[size - 1], &reported);
+    bool good = to_commands(file, data[size - 1], &reported, false, &by_events);
+    must(to_commands(file, data[size - 1], &reported, true, &by_plain) == good);
     must(!good || rd_slice_eq(rd_buf_slice(&by_events), rd_buf_slice(&by_plain)));
     rd_buf_done(&by_events);
     rd_buf_done(&by_plain);
-    rdb_pending_ids_done(&told);
+    rdb_pending_ids_done(&reported);
     return 0;
 }

@@ -39,6 +39,10 @@ WORDS = [
     (r"\bas it stands\b|\bas they stand\b", "unchanged"),
     (r"\bin front of\b", "before"),
     (r"\bsays so of itself\b", "declares it"),
+    (r"\b(?:is|are) there already\b", "already exists"),
+    (r"\bis silently? gone\b|\bhas gone\b|\bwhat is gone\b", "is missing, was removed, is closed"),
+    (r"\bwhere it is told\b|_told\b|\btold_|\btell_", "report, log or print"),
+    (r"\bbytes are not those\b|\bis not what was written\b", "checksum or digest mismatch"),
     (r"\bkeepsake|\bstranger|\bhabits\b|\bhollow\b|\bclues\b", "a name for what it is"),
 ]
 PATTERNS = [(re.compile(pattern), instead) for pattern, instead in WORDS]

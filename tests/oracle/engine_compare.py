@@ -463,9 +463,9 @@ class World:
         if self.peers.shell("DIGEST") != self.control("DEBUG", "DIGEST"):
             raise Mismatch("digest", index, name, *self._different_keys())
         for command, field in ((["OBJECT", "ENCODING"], 3), (["PEXPIRETIME"], 4)):
-            for key, (_, told) in self._ask_keys(command):
-                if told != key[field]:
-                    raise Mismatch(command[-1].lower(), index, name, key, told)
+            for key, (_, reported) in self._ask_keys(command):
+                if reported != key[field]:
+                    raise Mismatch(command[-1].lower(), index, name, key, reported)
 
     def _keys(self):
         """(database, name, type, encoding, expiry) of the engine's keys."""
@@ -488,9 +488,9 @@ class World:
 
     def _different_keys(self):
         ours, theirs = [], []
-        for key, told in self._ask_keys(["DEBUG", "DIGEST-VALUE"]):
+        for key, reported in self._ask_keys(["DEBUG", "DIGEST-VALUE"]):
             mine = self.peers.shell("DIGEST-VALUE", key[0], key[1])
-            if mine != told[1][0][1]:
+            if mine != reported[1][0][1]:
                 ours.append(key)
                 self.control("SELECT", key[0])
                 theirs.append((self.control("TYPE", key[1]),

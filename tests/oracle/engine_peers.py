@@ -267,9 +267,9 @@ class Shell(Stream):
 
 def find_shell():
     """The program: REDOUBT_ENGINE_SHELL, or where builds put it; None."""
-    told = os.environ.get("REDOUBT_ENGINE_SHELL")
+    reported = os.environ.get("REDOUBT_ENGINE_SHELL")
     root = os.path.join(HERE, "..", "..")
-    for path in [told] if told else [
+    for path in [reported] if reported else [
             os.path.join(root, "build", kind, "tests", "engine", "engine_shell")
             for kind in ("test", "asan", "debug", "release", ".")]:
         if path and os.access(path, os.X_OK):

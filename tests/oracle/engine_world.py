@@ -252,7 +252,7 @@ class Runner:
         return item
 
     def _choose(self):
-        """The session of the next command: told by the family, or by chance, for a while."""
+        """The session of the next command: as the family says, or a random one for a while."""
         blocked = self.world.blocked
         if self.session is not None:
             wanted = self.session

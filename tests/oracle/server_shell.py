@@ -62,7 +62,7 @@ class ServerShell:
         self.protos = {}
         self.blocked = {}
         self.current = 0
-        self.waiting = []  # commands that were sent and have not been told of yet
+        self.waiting = []  # commands that were sent and are not reported yet
 
     # ---- commands of sessions ----
 

@@ -104,7 +104,7 @@ redis_server.need(SERVER_VERSION)
 
 class WriterAndServer(unittest.TestCase):
     def setUp(self):
-        self.told = self.start({})
+        self.reported = self.start({})
         self.loading = self.start({"aof-load-truncated": "no"})
         self.loading.stop()
         self.log = os.path.join(self.loading.dir, FOLDER)
@@ -131,9 +131,9 @@ class WriterAndServer(unittest.TestCase):
 
     def put_base(self, name):
         """The data set of the server with the socket, as a child of a rewrite would write it."""
-        self.told.command("SAVE")
+        self.reported.command("SAVE")
         os.makedirs(self.log, exist_ok=True)
-        shutil.copyfile(self.told.rdb, os.path.join(self.log, name))
+        shutil.copyfile(self.reported.rdb, os.path.join(self.log, name))
 
     def names(self):
         return sorted(os.listdir(self.log))
@@ -142,16 +142,16 @@ class WriterAndServer(unittest.TestCase):
         for seed in range(3):
             with self.subTest(seed=seed):
                 shutil.rmtree(self.log, ignore_errors=True)
-                self.told.command("FLUSHALL")
-                self.told.command("SELECT", 0)
-                both = Both(self.told, seed)
+                self.reported.command("FLUSHALL")
+                self.reported.command("SELECT", 0)
+                both = Both(self.reported, seed)
                 both.commands(150)
                 self.write(both, "timestamps")
                 self.assertEqual(self.load(), both.digest())
                 self.loading.stop()
 
     def test_a_log_that_was_rewritten_loads_with_the_same_digest(self):
-        both = Both(self.told, 11)
+        both = Both(self.reported, 11)
         both.commands(100)
         both.direct("@begin")
         self.put_base("temp-a.rdb")
@@ -180,13 +180,13 @@ class WriterAndServer(unittest.TestCase):
         for timestamps in ("no", "yes"):
             with self.subTest(timestamps=timestamps):
                 shutil.rmtree(self.log, ignore_errors=True)
-                self.told.command("FLUSHALL")
-                self.told.command("SELECT", 0)
+                self.reported.command("FLUSHALL")
+                self.reported.command("SELECT", 0)
                 self.continued(timestamps)
 
     def continued(self, timestamps):
         self.load(aof_timestamp_enabled=timestamps)
-        here, there = Both(self.loading, 21), Both(self.told, 21)
+        here, there = Both(self.loading, 21), Both(self.reported, 21)
         for part in (60, 40):
             start = some_command.n
             here.commands(part)
@@ -212,8 +212,8 @@ class WriterAndServer(unittest.TestCase):
         self.assertEqual(self.load(), there.digest())
         # And the server continues with it.
         self.loading.command("SET", "more", "1")
-        self.told.command("SELECT", 0)
-        self.told.command("SET", "more", "1")
+        self.reported.command("SELECT", 0)
+        self.reported.command("SET", "more", "1")
         self.loading.command("BGREWRITEAOF")
         self.settle(self.loading)
         self.loading.stop()
@@ -238,7 +238,7 @@ class WriterAndServer(unittest.TestCase):
         self.assertTrue(tail)
 
     def test_an_old_log_is_upgraded_continued_and_loaded(self):
-        both = Both(self.told, 31)
+        both = Both(self.reported, 31)
         self.old_log(both)
         both.direct("@db", both.db)
         both.commands(30)
@@ -247,7 +247,7 @@ class WriterAndServer(unittest.TestCase):
         self.assertEqual(self.load(), both.digest())
 
     def test_the_server_finishes_an_upgrade_that_was_interrupted(self):
-        both = Both(self.told, 41)
+        both = Both(self.reported, 41)
         self.old_log(both)
         os.mkdir(self.log)
         with open(os.path.join(self.log, f"{NAME}.manifest"), "w") as f:
@@ -255,7 +255,7 @@ class WriterAndServer(unittest.TestCase):
         self.assertEqual(self.load(), both.digest())
 
     def test_a_torn_end_is_cut_and_the_log_continues(self):
-        both = Both(self.told, 51)
+        both = Both(self.reported, 51)
         both.commands(30)
         self.write(both)
         path = os.path.join(self.log, f"{NAME}.1.incr.aof")

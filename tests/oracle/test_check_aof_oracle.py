@@ -216,7 +216,7 @@ class Repairs(Server):
 class Times(Server):
     def record(self):
         """A log of three incremental files, and {second: digest at its end}."""
-        told = {}
+        reported = {}
         with self.start() as server:
             server.command("CONFIG", "SET", "aof-use-rdb-preamble", "yes")
             n, began = 0, time.time()
@@ -232,11 +232,11 @@ class Times(Server):
                 second, micros = (int(part) for part in server.command("TIME"))
                 if micros > 900000:
                     # Nothing is written around the moment at which the second changes.
-                    told[second] = server.command("DEBUG", "DIGEST")
+                    reported[second] = server.command("DEBUG", "DIGEST")
                     time.sleep(1.05 - micros / 1e6)
-                    if len(told) in (2, 4):
+                    if len(reported) in (2, 4):
                         self.new_file(server)
-        return self.path("appendonlydir"), told
+        return self.path("appendonlydir"), reported
 
     def new_file(self, server):
         """A rewrite that fails leaves another incremental file."""
@@ -258,7 +258,7 @@ class Times(Server):
         server.command("CONFIG", "SET", "rdb-key-save-delay", "0")
 
     def test_a_cut_at_any_second_is_what_the_server_held_then(self):
-        log, told = self.record()
+        log, reported = self.record()
         _, report = self.check(log)
         kinds = [f["type"] for f in report["files"]]
         self.assertEqual((report["verdict"], kinds), ("ok", ["base"] + 3 * ["incr"]))
@@ -273,8 +273,8 @@ class Times(Server):
                 shutil.rmtree(copy)
                 continue
             self.assertEqual((status, after.get("verdict", "ok")), (0, "ok"), second)
-            if told.get(second) is not None:
-                self.assertEqual(self.digest_of(copy), told[second], second)
+            if reported.get(second) is not None:
+                self.assertEqual(self.digest_of(copy), reported[second], second)
                 n += 1
             shutil.rmtree(copy)
         self.assertGreater(n, SECONDS - 3)

@@ -121,17 +121,17 @@ class Same(Case):
     def test_filters(self):
         for args in (["--match", "str:*"], ["--type", "stream"], ["--min-size", "10kb"],
                      ["--not", "--slot", "0-8000"]):
-            told = json.loads(self.diff("--json", *args, self.file, self.url()))
-            self.assertGreater(told["keys"][0], 0)
-            self.assertEqual(*told["keys"])
+            reported = json.loads(self.diff("--json", *args, self.file, self.url()))
+            self.assertGreater(reported["keys"][0], 0)
+            self.assertEqual(*reported["keys"])
 
     def test_an_empty_server(self):
         empty = self.start()
         url = self.url(place=f"127.0.0.1:{empty.port}")
         self.assertIn("0 and 0 keys", self.diff(url, url))
-        told = json.loads(self.diff("--json", self.file, url, status=1))
-        self.assertEqual(told["only"], [333, 0])
-        self.assertTrue(told["functions_differ"])
+        reported = json.loads(self.diff("--json", self.file, url, status=1))
+        self.assertEqual(reported["only"], [333, 0])
+        self.assertTrue(reported["functions_differ"])
 
     def test_memory_is_bounded(self):
         big = self.start({"proto-max-bulk-len": "1gb"})
@@ -154,12 +154,12 @@ class Differences(Case):
         other.load(self.file)
         other.command("SELECT", 3)
         other.command(*command)
-        told = json.loads(self.diff("--json", "--values", self.url(),
+        reported = json.loads(self.diff("--json", "--values", self.url(),
                                     self.url(place=f"127.0.0.1:{other.port}"), status=1))
         other.close()
-        self.assertEqual(len(told["differences"]), 1, told)
-        self.assertEqual(told["differences"][0]["db"], 3)
-        return told["differences"][0]
+        self.assertEqual(len(reported["differences"]), 1, reported)
+        self.assertEqual(reported["differences"][0]["db"], 3)
+        return reported["differences"][0]
 
     def test_an_element(self):
         found = self.one("LSET", "list:big", 500, "other")

@@ -96,20 +96,20 @@ class Engine(unittest.TestCase):
         """The server is changed after its back: once in its data, once in its settings."""
         self.assertIsNone(self.play(Setup(), items("SADD k 1 2", "EXPIRE k 100", "@time 5000000")))
         self.world.control("SREM", "k", 2)
-        with self.assertRaises(Mismatch) as told:
+        with self.assertRaises(Mismatch) as reported:
             self.world.compare_data(0, "")
-        self.assertEqual(told.exception.kind, "log")
-        with self.assertRaises(Mismatch) as told:
+        self.assertEqual(reported.exception.kind, "log")
+        with self.assertRaises(Mismatch) as reported:
             self.world.compare_data(0, "")
-        self.assertEqual(told.exception.kind, "digest")
-        with self.assertRaises(Mismatch) as told:
+        self.assertEqual(reported.exception.kind, "digest")
+        with self.assertRaises(Mismatch) as reported:
             self.world.play(items("SMEMBERS k"))
-        self.assertEqual(told.exception.kind, "reply")
+        self.assertEqual(reported.exception.kind, "reply")
         self.world.begin(Setup())
         self.world.control("CONFIG", "SET", "set-max-intset-entries", 1)
-        with self.assertRaises(Mismatch) as told:
+        with self.assertRaises(Mismatch) as reported:
             self.world.play(items("SADD k 1 2"), 1)
-        self.assertEqual(told.exception.kind, "encoding")
+        self.assertEqual(reported.exception.kind, "encoding")
 
     def test_a_difference_is_made_small(self):
         commands = items(*[f"SADD k{i} 1 2 3" for i in range(40)], "SADD s 1 2", "SADD t 1")

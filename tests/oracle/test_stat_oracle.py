@@ -84,10 +84,10 @@ class Memory(unittest.TestCase):
         wrong = []
         for kind in kinds:
             mine, theirs = self.sums[kind]
-            print(f"# {kind}: {mine} estimated, {theirs} told, "
+            print(f"# {kind}: {mine} estimated, {theirs} reported, "
                   f"{100 * (mine / max(theirs, 1) - 1):+.2f} %")
             if theirs == 0 or abs(mine / theirs - 1) > TOLERANCE:
-                wrong.append(f"{kind}: {mine} estimated, {theirs} told")
+                wrong.append(f"{kind}: {mine} estimated, {theirs} reported")
         self.assertEqual(wrong, [])
 
     def fill(self):

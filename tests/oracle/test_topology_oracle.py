@@ -66,10 +66,11 @@ class Topology(unittest.TestCase):
             done = find("cluster", f"redis://127.0.0.1:{server.port}")
             self.assertEqual(done.returncode, 0, done.stderr)
             ports = [f"127.0.0.1:{other.port} {name}" for other, name in zip(nodes, ids)]
-            told = done.stdout.decode().splitlines()
-            self.assertEqual(told[0], f"{ports[0]} 0-5000")
-            self.assertIn(told[1], (f"{ports[1]} 5001-9999 10000-10000", f"{ports[1]} 5001-10000"))
-            self.assertEqual(told[2:], [f"{ports[2]} 10001-16383", "16384"])
+            reported = done.stdout.decode().splitlines()
+            self.assertEqual(reported[0], f"{ports[0]} 0-5000")
+            self.assertIn(reported[1], (f"{ports[1]} 5001-9999 10000-10000",
+                                        f"{ports[1]} 5001-10000"))
+            self.assertEqual(reported[2:], [f"{ports[2]} 10001-16383", "16384"])
 
     def test_a_server_that_is_no_member(self):
         alone = self.start()

@@ -54,7 +54,7 @@ def living_lines(path):
 
 
 def wanted(line):
-    """What the server must answer to told() for a line."""
+    """What the server must answer to reported() for a line."""
     decode = facts.DECODE["utf8"]
     value = line["value"]
     if line["type"] == "string":
@@ -71,7 +71,7 @@ def wanted(line):
     return [(e["id"], [decode(x) for pair in e["fields"] for x in pair]) for e in value["entries"]]
 
 
-def told(server, line):
+def reported(server, line):
     key = facts.DECODE["utf8"](line["key"])
     kind = server.command("TYPE", key)
     if kind == b"string":
@@ -201,8 +201,8 @@ class WrittenAnew(ServerCase):
         for folder, _, names in sorted(os.walk(FIXTURES)):
             for name in sorted(names):
                 path = os.path.join(folder, name)
-                told = path[:-4] + ".json"
-                if not name.endswith(".rdb") or not os.path.exists(told):
+                reported = path[:-4] + ".json"
+                if not name.endswith(".rdb") or not os.path.exists(reported):
                     continue
                 with open(path, "rb") as f:
                     if int(f.read(9)[-3:]) <= RDB_VERSION:
@@ -222,7 +222,7 @@ class WrittenAnew(ServerCase):
         lines = living_lines(self.out)
         for line in lines:
             self.server.command("SELECT", line["db"])
-            self.assertEqual(told(self.server, line), wanted(line))
+            self.assertEqual(reported(self.server, line), wanted(line))
         total = 0
         for db in self.server.databases():
             self.server.command("SELECT", db)
@@ -234,8 +234,9 @@ class WrittenAnew(ServerCase):
         for folder, _, names in sorted(os.walk(FIXTURES)):
             if "dump-payloads.json" not in names:
                 continue
-            told = facts.load(os.path.join(folder, "dump-payloads.json"))
-            payloads = [(facts.key_bytes(e), bytes.fromhex(e["payload"])) for e in told["entries"]]
+            reported = facts.load(os.path.join(folder, "dump-payloads.json"))
+            payloads = [(facts.key_bytes(e), bytes.fromhex(e["payload"]))
+                        for e in reported["entries"]]
             version = max(int.from_bytes(p[-10:-8], "little") for _, p in payloads)
             if version > RDB_VERSION:
                 continue

@@ -241,7 +241,7 @@ static bool put_of_stream(struct event_text *t, const struct rdb_event *ev)
     }
 }
 
-/* What stands outside of values; false: it is something else. */
+/* What is outside of values; false: it is something else. */
 static bool put_outside(struct event_text *t, const struct rdb_event *ev)
 {
     switch ((int)ev->kind) {

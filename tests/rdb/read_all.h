@@ -16,7 +16,7 @@ enum way_kind {
     WAY_WINDOW,     /* a window of `size` bytes */
     WAY_PUSH,       /* `size` bytes are pushed whenever the reader wants more */
     WAY_PUSH_EAGER, /* ... and after every event */
-    WAY_PUSH_OPEN   /* all is pushed, and the end is never told */
+    WAY_PUSH_OPEN   /* all is pushed, and the end is never reported */
 };
 
 struct way {

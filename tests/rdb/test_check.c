@@ -17,7 +17,7 @@
 
 enum { TEXT_MAX = 600 };
 
-struct told {
+struct reported {
     char text[TEXT_MAX];
     unsigned n_events, n_ticks;
 };
@@ -25,32 +25,32 @@ struct told {
 /* "word@offset" of each finding, with the key where there is one. */
 static void note_finding(void *ctx, const struct rdb_finding *f)
 {
-    struct told *told = ctx;
-    size_t len = strlen(told->text);
-    snprintf(told->text + len, TEXT_MAX - len, "%s%s@%lld", len > 0 ? " " : "", f->word,
+    struct reported *reported = ctx;
+    size_t len = strlen(reported->text);
+    snprintf(reported->text + len, TEXT_MAX - len, "%s%s@%lld", len > 0 ? " " : "", f->word,
              (long long)f->offset);
-    len = strlen(told->text);
+    len = strlen(reported->text);
     if (f->has_key)
-        snprintf(told->text + len, TEXT_MAX - len, ":%.*s", (int)f->key.len,
+        snprintf(reported->text + len, TEXT_MAX - len, ":%.*s", (int)f->key.len,
                  (const char *)f->key.ptr);
     cr_assert_not_null(f->text);
 }
 
 static void count_event(void *ctx, const struct rdb_event *ev)
 {
-    struct told *told = ctx;
-    told->n_events += ev->kind == RDB_KEY;
+    struct reported *reported = ctx;
+    reported->n_events += ev->kind == RDB_KEY;
 }
 
 static void count_tick(void *ctx, uint64_t offset)
 {
-    struct told *told = ctx;
+    struct reported *reported = ctx;
     (void)offset;
-    told->n_ticks++;
+    reported->n_ticks++;
 }
 
 static struct rdb_check_result check(struct rd_slice file, const struct rdb_check_opts *more,
-                                     struct told *told)
+                                     struct reported *reported)
 {
     struct rdb_check_opts opts = *more;
     struct rdb_check_result res = RDB_CHECK_RESULT();
@@ -59,7 +59,7 @@ static struct rdb_check_result check(struct rd_slice file, const struct rdb_chec
     opts.finding = note_finding;
     opts.event = count_event;
     opts.tick = count_tick;
-    opts.ctx = told;
+    opts.ctx = reported;
     cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
     cr_assert(rdb_check(src, &opts, &res, &err), "%s", err.text);
     rd_src_close(src);
@@ -129,14 +129,14 @@ Test(check, finds_what_is_wrong_and_says_where)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         for (size_t w = 0; w < 2; w++) {
             struct rd_buf file = {0};
-            struct told told = {.text = ""};
+            struct reported reported = {.text = ""};
             unsigned line;
             cr_assert(hex_parse(rd_slice_str(rows[i].hex), &file, &line), "%s", rows[i].hex);
             put_checksum(&file);
-            struct rdb_check_result res = check(rd_buf_slice(&file), &ways[w], &told);
-            cr_expect_str_eq(told.text, rows[i].findings, "%s: %s", rows[i].hex, told.text);
-            cr_expect_eq(told.n_events, res.keys);
-            cr_expect_eq(told.n_ticks, res.keys);
+            struct rdb_check_result res = check(rd_buf_slice(&file), &ways[w], &reported);
+            cr_expect_str_eq(reported.text, rows[i].findings, "%s: %s", rows[i].hex, reported.text);
+            cr_expect_eq(reported.n_events, res.keys);
+            cr_expect_eq(reported.n_ticks, res.keys);
             cr_expect(res.damaged || res.sum == RDB_SUM_OK, "%s", rows[i].hex);
             rd_buf_done(&file);
         }
@@ -182,14 +182,15 @@ Test(check, finds_the_second_of_two_members_wherever_they_stand_in_a_table)
             size_t at = table_with_duplicates(&file, types[t][0], types[t][1], N, duplicates[i][0],
                                               duplicates[i][1]);
             snprintf(expect, sizeof expect, "duplicate-member@%zu:k", at);
-            struct told told = {.text = ""};
-            check(rd_buf_slice(&file), &ways[i % 2], &told);
-            cr_expect_str_eq(told.text, expect, "type %zu, %u: %s", t, duplicates[i][1], told.text);
+            struct reported reported = {.text = ""};
+            check(rd_buf_slice(&file), &ways[i % 2], &reported);
+            cr_expect_str_eq(reported.text, expect, "type %zu, %u: %s", t, duplicates[i][1],
+                             reported.text);
         }
     rd_buf_done(&file);
 }
 
-Test(check, tells_of_the_checksum)
+Test(check, reports_the_checksum)
 {
     static const struct {
         const char *bytes;
@@ -208,10 +209,11 @@ Test(check, tells_of_the_checksum)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct rdb_check_opts opts = RDB_CHECK_OPTS(.single_thread = true);
-        struct told told = {.text = ""};
-        struct rdb_check_result res = check(rd_slice(cases[i].bytes, cases[i].len), &opts, &told);
+        struct reported reported = {.text = ""};
+        struct rdb_check_result res =
+            check(rd_slice(cases[i].bytes, cases[i].len), &opts, &reported);
         cr_expect_eq(res.sum, cases[i].sum, "%zu", i);
-        cr_expect_str_eq(told.text, cases[i].findings, "%s", told.text);
+        cr_expect_str_eq(reported.text, cases[i].findings, "%s", reported.text);
     }
 }
 
@@ -221,12 +223,12 @@ Test(check, counts_what_the_snapshot_holds)
                               "fc 0100000000000000 00 01\"a\" 01\"v\" 01 01\"b\" 01 01\"v\" "
                               "fe 01 02 01\"c\" 01 01\"v\" ff";
     struct rd_buf file = {0};
-    struct told told = {.text = ""};
+    struct reported reported = {.text = ""};
     struct rdb_check_opts opts = RDB_CHECK_OPTS(.quick = true);
     unsigned line;
     cr_assert(hex_parse(rd_slice_str(hex), &file, &line));
     put_checksum(&file);
-    struct rdb_check_result res = check(rd_buf_slice(&file), &opts, &told);
+    struct rdb_check_result res = check(rd_buf_slice(&file), &opts, &reported);
     cr_expect(res.has_header && res.version == 11 && res.dialect == RDB_REDIS);
     cr_expect_eq(res.keys, 3);
     cr_expect_eq(res.expires, 1);
@@ -246,12 +248,12 @@ Test(check, a_quick_one_looks_at_framing_and_checksum_only)
 {
     static const char file[] = "REDIS0009\2\1s\2\1a\1a\x0b\1i\2xx\xff\0\0\0\0\0\0\0\0";
     struct rdb_check_opts opts = RDB_CHECK_OPTS(.quick = true);
-    struct told told = {.text = ""};
-    struct rdb_check_result res = check(rd_slice(file, sizeof file - 1), &opts, &told);
+    struct reported reported = {.text = ""};
+    struct rdb_check_result res = check(rd_slice(file, sizeof file - 1), &opts, &reported);
     cr_expect_not(res.damaged);
     cr_expect_eq(res.errors, 0);
     opts.quick = false;
-    res = check(rd_slice(file, sizeof file - 1), &opts, &told);
+    res = check(rd_slice(file, sizeof file - 1), &opts, &reported);
     cr_expect(res.damaged);
 }
 
@@ -260,9 +262,9 @@ static void check_fixture(void *ctx, const struct snapshot *s)
 {
     struct rdb_check_opts one = RDB_CHECK_OPTS(.single_thread = true);
     struct rdb_check_opts two = RDB_CHECK_OPTS();
-    static struct told a, b;
+    static struct reported a, b;
     (void)ctx;
-    a = b = (struct told){.text = ""};
+    a = b = (struct reported){.text = ""};
     struct rdb_check_result res = check(s->bytes, &one, &a);
     struct rdb_check_result other = check(s->bytes, &two, &b);
     cr_expect_eq(res.damaged,
@@ -303,15 +305,15 @@ static void add_hash(struct rd_buf *file, unsigned i, bool duplicate, bool broke
 
 /* Windows so small that the file has more of them than are ever kept. */
 static void check_windows(struct rd_slice file, const struct rdb_check_opts *more,
-                          struct told *told)
+                          struct reported *reported)
 {
     struct rd_src_opts window = RD_SRC_OPTS(.window = 4096);
     struct rdb_check_opts opts = *more;
     struct rdb_check_result res = RDB_CHECK_RESULT();
     struct rd_src *src;
     opts.finding = note_finding;
-    opts.ctx = told;
-    *told = (struct told){.text = ""};
+    opts.ctx = reported;
+    *reported = (struct reported){.text = ""};
     cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
     cr_assert(rd_src_open_trickle(&src, src, 4096, &window, NULL));
     cr_assert(rdb_check(src, &opts, &res, NULL));
@@ -322,7 +324,7 @@ Test(check, finds_the_same_however_far_the_walk_is_ahead_of_the_helper)
 {
     enum { N = 12000, NONE = N, ROUNDS = 5 };
     static const unsigned broken[] = {NONE, 0, 141, 5000, 9999, N - 1};
-    static struct told one, two;
+    static struct reported one, two;
     for (size_t b = 0; b < sizeof broken / sizeof broken[0]; b++) {
         struct rd_buf file = {0};
         unsigned duplicates = 0;
@@ -335,10 +337,10 @@ Test(check, finds_the_same_however_far_the_walk_is_ahead_of_the_helper)
         cr_assert(rd_buf_add_byte(&file, RDB_OP_EOF));
         put_checksum(&file);
         check_windows(rd_buf_slice(&file), &RDB_CHECK_OPTS(.single_thread = true), &one);
-        unsigned n_told = 0;
+        unsigned n_reported = 0;
         for (const char *at = one.text; (at = strstr(at, "duplicate-member")) != NULL; at++)
-            n_told++;
-        cr_expect_geq(n_told, duplicates, "%u: %s", broken[b], one.text);
+            n_reported++;
+        cr_expect_geq(n_reported, duplicates, "%u: %s", broken[b], one.text);
         cr_expect_eq(strstr(one.text, "corrupt") != NULL, broken[b] != NONE, "%s", one.text);
         for (int round = 0; round < ROUNDS; round++) {
             check_windows(rd_buf_slice(&file), &RDB_CHECK_OPTS(), &two);
@@ -465,7 +467,7 @@ Test(check, knows_nothing_when_the_source_fails)
     rd_src_close(src);
 }
 
-Test(check, a_source_that_fails_after_the_end_is_told)
+Test(check, a_source_that_fails_after_the_end_is_reported)
 {
     static const char file[] = "REDIS0009\0\1k\1v\xff\0\0\0\0\0\0\0\0";
     struct rdb_check_opts opts = RDB_CHECK_OPTS(.single_thread = true);

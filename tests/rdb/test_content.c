@@ -251,7 +251,7 @@ Test(content, a_string_in_pieces_is_the_same_string)
 /* ---- values of snapshots ---- */
 
 struct parts {
-    uint64_t n;       /* told so far, of all values */
+    uint64_t n;       /* reported so far, of all values */
     uint64_t fail_at; /* 0: never */
 };
 
@@ -301,16 +301,16 @@ static void check_ways(void *ctx, const struct snapshot *s)
 {
     const struct way whole = {WAY_MEMORY, 0}, pieces = {WAY_WINDOW, 512};
     struct parts parts = {0};
-    struct rdb_content_opts told = plain;
+    struct rdb_content_opts reported = plain;
     struct rd_hash128 a, b;
     uint64_t n_a, n_b;
     struct rd_err err = {0};
     if (strstr(s->path, "path-hash") != NULL) /* readers do not take them apart */
         return;
-    told.part = count_part;
-    told.ctx = &parts;
+    reported.part = count_part;
+    reported.ctx = &parts;
     cr_assert(hash_file(s->bytes, &whole, &plain, &a, &n_a, &err), "%s: %s", s->path, err.text);
-    cr_assert(hash_file(s->bytes, &pieces, &told, &b, &n_b, &err), "%s: %s", s->path, err.text);
+    cr_assert(hash_file(s->bytes, &pieces, &reported, &b, &n_b, &err), "%s: %s", s->path, err.text);
     cr_expect(rd_hash128_eq(a, b), "%s", s->path);
     cr_expect(n_a == n_b && parts.n == n_a, "%s", s->path);
     *(uint64_t *)ctx += n_a;
@@ -326,7 +326,7 @@ Test(content, pieces_and_who_is_told_of_parts_change_nothing)
 static void check_failures(void *ctx, const struct snapshot *s)
 {
     const struct way way = {WAY_MEMORY, 0};
-    struct rdb_content_opts told = plain;
+    struct rdb_content_opts reported = plain;
     struct rd_hash128 sum;
     uint64_t n_parts;
     if (strstr(s->path, "stream") == NULL && strstr(s->path, "hand/") == NULL &&
@@ -337,9 +337,9 @@ static void check_failures(void *ctx, const struct snapshot *s)
     for (uint64_t n = 1;; n++) {
         struct parts parts = {.fail_at = n};
         struct rd_err err = {0};
-        told.part = count_part;
-        told.ctx = &parts;
-        if (hash_file(s->bytes, &way, &told, &sum, &n_parts, &err))
+        reported.part = count_part;
+        reported.ctx = &parts;
+        if (hash_file(s->bytes, &way, &reported, &sum, &n_parts, &err))
             break;
         cr_assert_eq(err.code, RD_ERR_CANCELLED, "%s", s->path);
         cr_assert_eq(parts.n, n, "%s: more parts were reported", s->path);

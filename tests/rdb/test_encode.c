@@ -204,7 +204,7 @@ static bool encode_all(const struct rdb_type *type, size_t piece, bool with_long
     return ok;
 }
 
-Test(encode, a_sink_that_fails_at_any_byte_is_told)
+Test(encode, a_sink_that_fails_at_any_byte_is_reported)
 {
     for (int id = 0; id < RDB_TYPE_COUNT; id++) {
         const struct rdb_type *type = rdb_type_get((enum rdb_type_id)id);

@@ -41,7 +41,7 @@ Test(keyset, knows_what_was_added)
     rdb_keyset_done(&set);
 }
 
-Test(keyset, tells_databases_apart)
+Test(keyset, distinguishes_databases)
 {
     struct rdb_keyset set = {0};
     for (uint64_t db = 0; db < 100; db++)

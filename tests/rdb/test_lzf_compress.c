@@ -152,7 +152,7 @@ Test(lzf_compress, inputs_of_less_than_four_bytes_are_refused)
         cr_assert_eq(rdb_lzf_compress(&table, (const uint8_t *)"aaaa", len, out, sizeof out), 0);
 }
 
-/* Noise is passed in steps longer than the longest match: when one is seen, more bytes may stand
+/* Noise is passed in steps longer than the longest match: when one is seen, more bytes may be
  * before it than a single reference can take. */
 Test(lzf_compress, a_match_may_begin_long_before_it_is_seen)
 {

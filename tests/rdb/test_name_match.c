@@ -74,7 +74,7 @@ static void add_set(struct rd_buf *b, unsigned a, unsigned c, bool packed)
     add(b, "\xff", 1);
 }
 
-struct told {
+struct reported {
     unsigned n;
     char id[32];
     char text[120];
@@ -82,20 +82,20 @@ struct told {
 
 static void note_finding(void *ctx, const struct rdb_finding *f)
 {
-    struct told *told = ctx;
+    struct reported *reported = ctx;
     if (f->severity != RDB_SEVERITY_ERROR)
         return;
-    told->n++;
-    snprintf(told->id, sizeof told->id, "%s", f->word);
-    snprintf(told->text, sizeof told->text, "%s", f->text);
+    reported->n++;
+    snprintf(reported->id, sizeof reported->id, "%s", f->word);
+    snprintf(reported->text, sizeof reported->text, "%s", f->text);
 }
 
 enum input { MEMORY, ONCE };
 
-static struct told check(struct rd_buf *b, enum input input)
+static struct reported check(struct rd_buf *b, enum input input)
 {
-    struct told told = {0};
-    struct rdb_check_opts opts = RDB_CHECK_OPTS(.finding = note_finding, .ctx = &told);
+    struct reported reported = {0};
+    struct rdb_check_opts opts = RDB_CHECK_OPTS(.finding = note_finding, .ctx = &reported);
     struct rdb_check_result res = RDB_CHECK_RESULT();
     struct rd_src *src;
     struct rd_err err = {0};
@@ -105,7 +105,7 @@ static struct told check(struct rd_buf *b, enum input input)
     cr_assert(rdb_check(src, &opts, &res, &err), "%s", err.text);
     cr_expect_not(res.damaged);
     rd_src_close(src);
-    return told;
+    return reported;
 }
 
 Test(name_match, names_of_one_hash_are_made_here)
@@ -139,9 +139,9 @@ Test(name_match, a_key_that_is_there_twice_is_found_among_others_of_its_hash)
         add_key(&b, n);
     add_key(&b, 1);
     end(&b);
-    struct told told = check(&b, MEMORY);
-    cr_expect_eq(told.n, 1);
-    cr_expect_str_eq(told.id, "duplicate-key");
+    struct reported reported = check(&b, MEMORY);
+    cr_expect_eq(reported.n, 1);
+    cr_expect_str_eq(reported.id, "duplicate-key");
     rd_buf_done(&b);
 }
 
@@ -152,10 +152,10 @@ Test(name_match, an_input_that_is_read_once_is_judged_by_the_hash_and_says_so)
     add_key(&b, 1);
     add_key(&b, 1);
     end(&b);
-    struct told told = check(&b, ONCE);
-    cr_expect_eq(told.n, 1);
-    cr_expect_str_eq(told.id, "duplicate-key");
-    cr_expect_not_null(strstr(told.text, "cannot be read twice"));
+    struct reported reported = check(&b, ONCE);
+    cr_expect_eq(reported.n, 1);
+    cr_expect_str_eq(reported.id, "duplicate-key");
+    cr_expect_not_null(strstr(reported.text, "cannot be read twice"));
     rd_buf_done(&b);
 }
 
@@ -167,10 +167,11 @@ Test(name_match, members_are_compared_by_their_bytes)
             begin(&b);
             add_set(&b, 1, second, packed);
             end(&b);
-            struct told told = check(&b, MEMORY);
-            cr_expect_eq(told.n, second == 1, "packed %d, second %u: %u", packed, second, told.n);
+            struct reported reported = check(&b, MEMORY);
+            cr_expect_eq(reported.n, second == 1, "packed %d, second %u: %u", packed, second,
+                         reported.n);
             if (second == 1)
-                cr_expect_str_eq(told.id, "duplicate-member");
+                cr_expect_str_eq(reported.id, "duplicate-member");
             rd_buf_done(&b);
         }
 }

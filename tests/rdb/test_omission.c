@@ -5,15 +5,15 @@
 #include <math.h>
 
 /* Omissions as lines: what key/group/element: reason. */
-struct told {
+struct reported {
     char text[2048];
 };
 
 static void note_omission(void *ctx, const struct rdb_omission *o)
 {
-    struct told *told = ctx;
-    size_t used = strlen(told->text);
-    snprintf(told->text + used, sizeof told->text - used, "%s %s%.*s/%.*s/%.*s: %s\n",
+    struct reported *reported = ctx;
+    size_t used = strlen(reported->text);
+    snprintf(reported->text + used, sizeof reported->text - used, "%s %s%.*s/%.*s/%.*s: %s\n",
              rdb_omitted_word(o->what), o->type != NULL ? rdb_kind_name(o->type->kind) : "",
              (int)o->key.len, (const char *)o->key.ptr, (int)o->group.len,
              (const char *)o->group.ptr, (int)o->element.len, (const char *)o->element.ptr,
@@ -48,14 +48,14 @@ static void key_with_metadata(struct bench *b)
 
 Test(omission, of_records_by_the_writer)
 {
-    struct told told = {0};
+    struct reported reported = {0};
     struct bench b;
     open_bench(&b, RDB_WRITER_OPTS(.version = 7, .lossy = true, .omitted = note_omission,
-                                   .omitted_ctx = &told));
+                                   .omitted_ctx = &reported));
     other_records(&b);
     key_with_metadata(&b);
     cr_assert(b.ok, "%s", b.err.text);
-    cr_expect_str_eq(told.text,
+    cr_expect_str_eq(reported.text,
                      "function //lib: function: RDB version 7 (Redis 3.2) has none\n"
                      "module-data //AAAAAAAAB: module data beside the keys: RDB version "
                      "7 (Redis 3.2) has none\n"
@@ -69,10 +69,10 @@ Test(omission, of_records_by_the_writer)
 
 Test(omission, of_values_by_the_writer)
 {
-    struct told told = {0};
+    struct reported reported = {0};
     struct bench b;
     open_bench(&b, RDB_WRITER_OPTS(.version = 11, .lossy = true, .omitted = note_omission,
-                                   .omitted_ctx = &told));
+                                   .omitted_ctx = &reported));
     put_value(&b, HASH_TTL);
     begin(&b, RDB_TYPE_ARRAY, 1);
     simple(&b, RDB_VALUE_END);
@@ -83,7 +83,7 @@ Test(omission, of_values_by_the_writer)
     given_back(&b);
     simple(&b, RDB_VALUE_END);
     cr_assert(b.ok, "%s", b.err.text);
-    cr_expect_str_eq(told.text,
+    cr_expect_str_eq(reported.text,
                      "field-expiry hashk//g: expiry of a field: RDB version 11 (Redis 7.2, Valkey "
                      "7.2 and 8) has none\n"
                      "key arrayk//: array: RDB version 11 (Redis 7.2, Valkey 7.2 and 8) has none\n"
@@ -105,10 +105,10 @@ Test(omission, a_long_field_is_cut_where_the_writer_does_not_hold_it)
     static char name[5 << 20];
     static const size_t lens[] = {3, RDB_OMISSION_ELEMENT_MAX, RDB_OMISSION_ELEMENT_MAX + 1,
                                   sizeof name - 1};
-    size_t told = 0;
+    size_t reported = 0;
     struct bench b;
     open_bench(&b, RDB_WRITER_OPTS(.version = 11, .lossy = true, .omitted = measure,
-                                   .omitted_ctx = &told));
+                                   .omitted_ctx = &reported));
     begin(&b, RDB_TYPE_HASH_2, sizeof lens / sizeof *lens + 1);
     /* Makes a table of the hash. */
     field(&b, "first", "a value that is too long for a packed hash, which has at most 64 bytes", 9);
@@ -116,7 +116,7 @@ Test(omission, a_long_field_is_cut_where_the_writer_does_not_hold_it)
         size_t most = lens[i] < RDB_OMISSION_ELEMENT_MAX ? lens[i] : RDB_OMISSION_ELEMENT_MAX;
         memset(name, 'f', lens[i]);
         field(&b, name, "v", 9);
-        cr_expect_eq(told, most, "%zu bytes: %zu", lens[i], told);
+        cr_expect_eq(reported, most, "%zu bytes: %zu", lens[i], reported);
     }
     cr_assert(b.ok, "%s", b.err.text);
     close_bench(&b);
@@ -134,11 +134,11 @@ static void put_events(struct commands_bench *out, const struct rdb_event *event
 
 Test(omission, of_records_by_commands)
 {
-    struct told told = {0};
+    struct reported reported = {0};
     struct commands_bench out;
     const struct rdb_commands_opts opts =
         RDB_COMMANDS_OPTS(.version = 9, .lossy = true, .omitted = note_omission,
-                          .omitted_ctx = &told);
+                          .omitted_ctx = &reported);
     struct rdb_event events[] = {
         {.kind = RDB_FUNCTION},    {.kind = RDB_MODULE_AUX},     {.kind = RDB_VALUE_END},
         {.kind = RDB_SLOT_IMPORT}, {.kind = RDB_KEY_META_BEGIN}, {.kind = RDB_KEY_META},
@@ -150,7 +150,7 @@ Test(omission, of_records_by_commands)
     PUT_EVENTS(&out, events);
     cr_assert(commands_put_key(&out, RDB_TYPE_MODULE_2, 0) && commands_put_end(&out));
     cr_assert(commands_put_key(&out, RDB_TYPE_PATH_HASH, 0) && commands_put_end(&out));
-    cr_expect_str_eq(told.text,
+    cr_expect_str_eq(reported.text,
                      "function //lib: function: the server has no FUNCTION LOAD\n"
                      "module-data //AAAAAAAAA: module record: no command can create it\n"
                      "slot-import //job: import of slots: no command can create it\n"
@@ -162,10 +162,10 @@ Test(omission, of_records_by_commands)
 
 Test(omission, of_elements_by_commands)
 {
-    struct told told = {0};
+    struct reported reported = {0};
     struct commands_bench out;
     const struct rdb_commands_opts opts =
-        RDB_COMMANDS_OPTS(.lossy = true, .omitted = note_omission, .omitted_ctx = &told);
+        RDB_COMMANDS_OPTS(.lossy = true, .omitted = note_omission, .omitted_ctx = &reported);
     struct rdb_event member = {.kind = RDB_ELEM};
     member.elem.role = RDB_ROLE_MEMBER;
     member.elem.str = whole("m");
@@ -185,7 +185,7 @@ Test(omission, of_elements_by_commands)
     cr_assert(commands_put_key(&out, RDB_TYPE_STREAM_LISTPACKS_5, 1));
     PUT_EVENTS(&out, events);
     cr_expect_str_eq(
-        told.text,
+        reported.text,
         "element zsetk//m: a score that is not a number: no command can create it\n"
         "element streamk//7-8: an entry without fields: no command can create it\n"
         "pending-entry streamk/g\r\nx/5-6: a pending entry that is no longer in its stream: no "

@@ -353,7 +353,7 @@ Test(pack, an_intset_is_as_wide_as_its_widest_number)
     }
 }
 
-Test(pack, each_failing_allocation_is_told)
+Test(pack, each_failing_allocation_is_reported)
 {
     for (size_t n = 1;; n++) {
         struct rd_buf buf = {0};

@@ -349,7 +349,7 @@ Test(reader_limits, a_long_name_inside_of_a_value_is_copied_with_it)
 
 /* Names that are a number and a compressed string, a set that outgrows the first table of members,
  * a packed one, a name longer than the window. */
-Test(reader_limits, memory_that_is_short_for_members_and_names_is_told)
+Test(reader_limits, memory_that_is_short_for_members_and_names_is_reported)
 {
     enum { MEMBERS = 13000, PACKED = 200 };
     const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .notes = true);
@@ -384,22 +384,22 @@ Test(reader_limits, memory_that_is_short_for_members_and_names_is_told)
         struct rdb_event ev;
         const struct rd_src_opts window = RD_SRC_OPTS(.window = WINDOW);
         enum rdb_status st = RDB_FAIL;
-        bool told = false; /* that not all members were compared */
+        bool reported = false; /* that not all members were compared */
         if (rd_src_open_memory(&inner, rd_buf_slice(&file), NULL, &err) &&
             rd_src_open_trickle(&src, inner, WINDOW, &window, &err) &&
             rdb_reader_new(&r, src, &opts, &err))
             while ((st = rdb_reader_next(r, &ev)) == RDB_EVENT)
-                told |= ev.kind == RDB_NOTE && ev.note.id == RDB_NOTE_UNCHECKED_MEMBERS;
+                reported |= ev.kind == RDB_NOTE && ev.note.id == RDB_NOTE_UNCHECKED_MEMBERS;
         if (r != NULL && st == RDB_FAIL)
             err = *rdb_reader_err(r);
         rdb_reader_free(r);
         rd_src_close(src);
         struct alloc_fault_result fault = alloc_fault_end();
         cr_assert_eq(fault.live, 0, "allocation %zu", n);
-        cr_assert_eq(st == RDB_END && !told, !fault.failed, "allocation %zu: %s", n, err.text);
+        cr_assert_eq(st == RDB_END && !reported, !fault.failed, "allocation %zu: %s", n, err.text);
         if (!fault.failed)
             break;
-        cr_assert(told || err.code == RD_ERR_MEMORY, "allocation %zu: %s", n, err.text);
+        cr_assert(reported || err.code == RD_ERR_MEMORY, "allocation %zu: %s", n, err.text);
     }
     rd_buf_done(&blob);
     rd_buf_done(&file);
@@ -444,7 +444,7 @@ Test(reader_limits, a_packed_score_that_is_not_a_number_is_noted)
 }
 
 /* The table in which members are looked for twice has an end. */
-Test(reader_limits, more_members_than_are_compared_are_told)
+Test(reader_limits, more_members_than_are_compared_are_reported)
 {
     enum { MEMBERS = 394000 };
     struct rd_buf file = {0};

@@ -1,4 +1,4 @@
-/* What salvage keeps, leaves out and tells, one made file a case. */
+/* What salvage keeps, leaves out and reports, one made file a case. */
 #include "tests/rdb/made_file.h"
 
 #include "base/crc64.h"
@@ -417,7 +417,7 @@ static bool salvage_flaky(struct rd_slice file, unsigned fail_src, unsigned fail
     return ok;
 }
 
-Test(salvage_rules, input_that_cannot_be_read_at_any_moment_is_told)
+Test(salvage_rules, input_that_cannot_be_read_at_any_moment_is_reported)
 {
     for (int second = 0; second < 2; second++) {
         struct rd_buf file;
@@ -437,7 +437,7 @@ Test(salvage_rules, input_that_cannot_be_read_at_any_moment_is_told)
     }
 }
 
-Test(salvage_rules, an_output_that_fails_at_any_byte_is_told)
+Test(salvage_rules, an_output_that_fails_at_any_byte_is_reported)
 {
     struct rd_buf file;
     bool ok = false;
@@ -452,7 +452,7 @@ Test(salvage_rules, an_output_that_fails_at_any_byte_is_told)
     rd_buf_done(&file);
 }
 
-/* ---- what the check and the search tell together ---- */
+/* ---- what the check and the search report together ---- */
 
 Test(salvage_rules, damage_that_was_saved_so_lies_where_the_check_says)
 {

@@ -144,7 +144,7 @@ static void note_durable(struct world *world, const struct repl_capture_writer *
     uint64_t written = repl_capture_writer_written(w), synced = repl_capture_writer_synced(w);
     cr_assert_leq(synced, written);
     cr_assert_leq(written, repl_capture_writer_received(w));
-    world->told[h] = written;
+    world->reported[h] = written;
     world->durable[h] = synced;
 }
 
@@ -244,10 +244,10 @@ static void read_all(const struct world *world, struct sim_fs *sim, bool cut, co
             id = ev.segment->replid.hex[0];
             continue;
         }
-        cr_assert_eq(id, ev.segment->replid.hex[0], "%s: a chapter that was not told", what);
+        cr_assert_eq(id, ev.segment->replid.hex[0], "%s: a chapter that was not reported", what);
         if (next[h] == UINT64_MAX)
             next[h] = ev.offset;
-        cr_assert_eq(ev.offset, next[h], "%s: a hole", what);
+        cr_assert_eq(ev.offset, next[h], "%s: a gap", what);
         check_bytes(world, h, ev.offset, ev.bytes, what);
         if (ev.kind == REPL_CAPTURE_COMMAND)
             check_command(world, h, &ev, what);

@@ -3,7 +3,7 @@
  * History 1 begins with a snapshot at offset WORLD_BASE1, under the id 'a', and changes its name to
  * 'b' on the way; history 2 ('c') begins with a snapshot at WORLD_BASE2. Their bytes are made once:
  * commands of all lengths, SELECT, MULTI and EXEC, an empty line. world_play() opens a writer and
- * lets it capture whatever it has not got yet, from the point that it tells; so it may be called
+ * lets it capture whatever it has not got yet, from the point that it reports; so it may be called
  * again after a crash, until it returns true. world_check() reads all of it back.
  */
 #ifndef TESTS_REPL_CAPTURE_WORLD_H
@@ -37,8 +37,8 @@ struct world {
     struct rd_buf snapshot;
     int64_t now_us;
 
-    uint64_t durable[2]; /* offsets reported as durable */
-    uint64_t told[2];    /* offsets reported as written */
+    uint64_t durable[2];  /* offsets reported as durable */
+    uint64_t reported[2]; /* offsets reported as written */
     struct rd_err err;
 };
 
@@ -50,7 +50,7 @@ void world_done(struct world *world);
 bool world_play(struct world *world);
 
 /* Asserts that the capture in `sim` is sound and holds both histories from first to last (from
- * wherever it begins, with `cut`), and every command where it stands. */
+ * wherever it begins, with `cut`), and every command where it is. */
 void world_check(const struct world *world, struct sim_fs *sim, bool cut, const char *what);
 
 void world_add_command(struct rd_buf *to, size_t argc, const struct rd_slice *argv);

@@ -8,7 +8,7 @@
  * filter= no-eof=1 no-psync2=1 rdb-only=1 sync=1
  *
  * Prints a line for each event but commands and pieces of the snapshot; at the end how many
- * commands came, where it stands, and DEBUG DIGEST of what the snapshot and the commands make.
+ * commands came, where it is, and DEBUG DIGEST of what the snapshot and the commands make.
  */
 #include <arpa/inet.h>
 #include <poll.h>
@@ -306,7 +306,7 @@ static void run(struct follow *f)
     close(f->fd);
 }
 
-static void tell_end(struct follow *f)
+static void print_end(struct follow *f)
 {
     struct repl_resume place;
     uint8_t sum[ENGINE_DIGEST];
@@ -333,7 +333,7 @@ int main(int argc, char **argv)
         die(err.text);
     dial(&f, argv[1]);
     run(&f);
-    tell_end(&f);
+    print_end(&f);
     write_data(&f);
     repl_psync_free(f.p);
     rd_buf_done(&f.snapshot);

@@ -29,7 +29,7 @@ static bool holds(struct sim_fs *left, unsigned h, uint64_t durable)
     return end >= durable;
 }
 
-/* What is left holds what was durable, and is continued without a hole. */
+/* What is left holds what was durable, and is continued without a gap. */
 static void check_left(struct world *world, struct sim_fs *left, const char *what)
 {
     struct sim_fs *sim = world->sim;
@@ -81,14 +81,14 @@ Test(capture_crash, a_writer_killed_at_every_call_is_continued_and_what_was_writ
         snprintf(what, sizeof what, "killed at call %u", n);
         sim_fs_after_kill(world.sim);
         for (unsigned h = 0; h < 2; h++)
-            cr_assert(holds(world.sim, h, world.told[h]), "%s", what);
+            cr_assert(holds(world.sim, h, world.reported[h]), "%s", what);
         cr_assert(world_play(&world), "%s: %s", what, world.err.text);
         world_check(&world, world.sim, false, what);
         world_done(&world);
     }
 }
 
-Test(capture_crash, fifty_kills_in_a_row_leave_no_hole_and_nothing_twice)
+Test(capture_crash, fifty_kills_in_a_row_leave_no_gap_and_nothing_twice)
 {
     struct world world = {.opts = {.segment_size = 3000, .block_size = 300},
                           .chunk = 30,
@@ -97,7 +97,7 @@ Test(capture_crash, fifty_kills_in_a_row_leave_no_hole_and_nothing_twice)
                           .n2 = 500,
                           .long_len = 1000};
     unsigned kills = 0, calls = 10;
-    uint64_t told = 0;
+    uint64_t reported = 0;
     world_init(&world);
     for (;;) {
         world.sim->crash_at = world.sim->n_calls + calls;
@@ -107,8 +107,8 @@ Test(capture_crash, fifty_kills_in_a_row_leave_no_hole_and_nothing_twice)
         kills++;
         /* Opening takes the more calls the more segments there are: it lives a little longer when
          * it did not get on. */
-        calls = world.told[0] + world.told[1] > told ? calls - 2 : calls + 3;
-        told = world.told[0] + world.told[1];
+        calls = world.reported[0] + world.reported[1] > reported ? calls - 2 : calls + 3;
+        reported = world.reported[0] + world.reported[1];
     }
     cr_assert_geq(kills, 50);
     sim_fs_after_kill(world.sim);

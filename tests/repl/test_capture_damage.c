@@ -230,19 +230,19 @@ Test(capture_damage, a_hole_is_named_by_its_offsets)
     size_t base;
     cr_assert(repl_capture_base(&list, list.n - 1, &base));
     cr_assert_eq(base, 0);
-    struct sim_fs *hole = with_file(world.sim, list.segments[1].name, rd_slice(NULL, 0));
-    cr_assert_eq(read_all(hole, &err), REPL_CAPTURE_FAIL);
+    struct sim_fs *gap = with_file(world.sim, list.segments[1].name, rd_slice(NULL, 0));
+    cr_assert_eq(read_all(gap, &err), REPL_CAPTURE_FAIL);
     cr_assert_eq(err.code, RD_ERR_CORRUPT);
     snprintf(text, sizeof text, "a gap: offsets %u to %u are missing (segment 2)",
              (unsigned)list.segments[0].end, (unsigned)list.segments[2].start - 1);
     cr_assert_str_eq(err.text, text);
     cr_assert_str_eq(err.origin, list.segments[2].name);
-    cr_assert_eq(verify(hole).findings, 1);
-    sim_fs_free(hole);
-    hole = with_file(world.sim, list.segments[0].name, rd_slice(NULL, 0));
-    cr_assert_eq(read_all(hole, &err), REPL_CAPTURE_END, "the oldest may be gone");
-    cr_assert_eq(verify(hole).findings, 0);
-    sim_fs_free(hole);
+    cr_assert_eq(verify(gap).findings, 1);
+    sim_fs_free(gap);
+    gap = with_file(world.sim, list.segments[0].name, rd_slice(NULL, 0));
+    cr_assert_eq(read_all(gap, &err), REPL_CAPTURE_END, "the oldest may be gone");
+    cr_assert_eq(verify(gap).findings, 0);
+    sim_fs_free(gap);
     repl_capture_list_done(&list);
     world_done(&world);
 }

@@ -220,7 +220,7 @@ Test(capture_reader, an_empty_folder_has_an_end_and_no_segments)
     world_done(&world);
 }
 
-Test(capture_reader, the_nth_allocation_failing_is_told)
+Test(capture_reader, the_nth_allocation_failing_is_reported)
 {
     struct world world;
     make(&world, 900, 100, 500);

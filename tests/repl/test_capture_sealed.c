@@ -222,7 +222,7 @@ Test(capture_sealed, the_times_of_a_block_are_as_long_as_it_is)
     segment_done(&s);
 }
 
-/* A reader notices what it needs to know where a command stands; verifying looks at the rest. */
+/* A reader notices what it needs to know where a command is; verifying looks at the rest. */
 Test(capture_sealed, a_block_stands_in_the_database_and_has_the_times_that_it_says)
 {
     struct segment s;

@@ -20,7 +20,7 @@ Test(capture_writer, everything_reads_back_for_all_sizes_of_chunks_blocks_and_se
                 world.opts.block_size = blocks[j];
                 world.opts.segment_size = segments[k];
                 if (i < 3 && j == 3)
-                    continue; /* 300000 turns of one byte tell nothing new */
+                    continue; /* 300000 turns of one byte show nothing new */
                 snprintf(what, sizeof what, "chunk %zu, block %zu, segment %zu", chunks[i],
                          blocks[j], (size_t)segments[k]);
                 world_init(&world);

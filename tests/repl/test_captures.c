@@ -64,7 +64,7 @@ static void expect_stream(const struct capture *c, const struct replica *r)
     cr_expect(rd_slice_eq(rd_buf_slice(&r->stream), rest), "%s: bytes of the stream", c->path);
 }
 
-static void as_told(void *ctx, const struct capture *c)
+static void as_reported(void *ctx, const struct capture *c)
 {
     const size_t *piece = ctx;
     struct replica r;
@@ -84,7 +84,7 @@ Test(captures, events_and_offsets_are_as_the_facts_say_in_pieces_of_any_size)
 {
     for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++) {
         size_t piece = SIZES[i];
-        cr_assert_eq(captures_each(as_told, &piece), CAPTURES);
+        cr_assert_eq(captures_each(as_reported, &piece), CAPTURES);
     }
 }
 
@@ -140,7 +140,7 @@ static void prefix_is_the_begin(void *ctx, const struct capture *c)
     replica_done(&whole);
 }
 
-Test(captures, a_prefix_gives_a_prefix_of_the_events_and_a_cut_is_told)
+Test(captures, a_prefix_gives_a_prefix_of_the_events_and_a_cut_is_reported)
 {
     captures_each(prefix_is_the_begin, NULL);
 }
@@ -271,7 +271,7 @@ static void sum_of_keys(struct engine *e, uint8_t sum[ENGINE_DIGEST])
     }
 }
 
-/* Before 5.0 servers tell only a digest of everything. */
+/* Before 5.0 servers report only a digest of everything. */
 static void expect_digest(struct copy *copy, const char *want, const char *when)
 {
     uint8_t sum[ENGINE_DIGEST];
@@ -298,7 +298,7 @@ static void load_snapshot(struct copy *copy, const struct replica *r)
     expect_digest(copy, copy->c->initial, "snapshot");
 }
 
-/* The database that the replica tells is used, and SELECT is not run. */
+/* The database that the replica reports is used, and SELECT is not run. */
 static void apply(void *ctx, struct replica *r, const struct repl_event *ev)
 {
     struct copy *copy = ctx;
@@ -337,7 +337,7 @@ static void same_data(void *ctx, const struct capture *c)
     engine_delete(copy.engine);
 }
 
-Test(captures, the_data_at_the_end_has_the_digest_that_the_master_told)
+Test(captures, the_data_at_the_end_has_the_digest_that_the_master_reported)
 {
     captures_each(same_data, NULL);
 }

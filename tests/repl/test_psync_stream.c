@@ -275,7 +275,7 @@ Test(psync_stream, what_is_not_sent_does_not_pile_up)
 
 /* ---- time ---- */
 
-Test(psync_stream, a_master_that_is_silent_for_too_long_is_told)
+Test(psync_stream, a_master_that_is_silent_for_too_long_is_reported)
 {
     struct replica r;
     struct repl_resume place;

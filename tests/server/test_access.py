@@ -124,7 +124,7 @@ class Access(unittest.TestCase):
             clients = [server.client() for server in servers]
             dumps = fill(clients)
             for line in ACCESSES.strip().splitlines():
-                told = []
+                reported = []
                 for c in clients:
                     c.command("FLUSHALL")
                     for key in KEYS:
@@ -133,9 +133,9 @@ class Access(unittest.TestCase):
                     c.command("UNWATCH")
                     idle = [c.ask("OBJECT", "IDLETIME", key)[1] for key in [*KEYS, "copy", "to"]]
                     # a second may have passed meanwhile
-                    told.append([t // 10 if isinstance(t, int) else t for t in idle])
+                    reported.append([t // 10 if isinstance(t, int) else t for t in idle])
                 with self.subTest(line=line):
-                    self.assertEqual(*told)
+                    self.assertEqual(*reported)
 
     def test_time_passes_in_seconds(self):
         with pair() as servers:

@@ -274,9 +274,9 @@ class Files(unittest.TestCase):
         values = self.directives()
         self.assertEqual(self.directives(path), values)
         with open(path, encoding="utf-8") as file:
-            told = {line.lstrip("#").split()[0] for line in file if line.strip("# \n")}
+            reported = {line.lstrip("#").split()[0] for line in file if line.strip("# \n")}
         older = re.compile(r"slave|ziplist|lua-time-limit")
-        self.assertEqual({name for name in set(values) - told if not older.search(name)}, set())
+        self.assertEqual({name for name in set(values) - reported if not older.search(name)}, set())
 
     def test_what_cannot_be_kept_ends_the_start(self):
         for line in ("user default on #00 ~* &* +@all", "loadmodule /nope.so",

@@ -451,12 +451,12 @@ class NotThere(unittest.TestCase):
              "READWRITE", "ASKING", "DEBUG SET-DISABLE-DENY-SCRIPTS 1", "DEBUG MALLCTL nosuch"]
 
     def test_what_is_not_there_is_missed_in_the_words_of_servers(self):
-        told = []
+        reported = []
         for server in both():
             c = server.client()
-            told.append([c.ask(*line.split()) for line in self.LINES])
-        for answers in told[1:]:
-            self.assertEqual(answers, told[0])
+            reported.append([c.ask(*line.split()) for line in self.LINES])
+        for answers in reported[1:]:
+            self.assertEqual(answers, reported[0])
 
 
 if __name__ == "__main__":

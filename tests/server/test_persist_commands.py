@@ -16,7 +16,7 @@ DUMP = "<payload of a string>"
 LIBRARY = "#!lua name=l\nredis.register_function('f', function() return 1 end)\n"
 
 # Command: forms that succeed and change something, each with the commands that prepare it. K, L and
-# M stand for keys of the form's own; the rest is sent as it is.
+# M are placeholders for keys of the form's own; the rest is sent as it is.
 CASES = {
     "append": [("SET K a", "APPEND K b")],
     "bitfield": [("BITFIELD K SET u8 #3 200 INCRBY i5 100 1",)],

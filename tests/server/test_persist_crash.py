@@ -48,7 +48,7 @@ class Writer(threading.Thread):
     def transaction(self):
         self.c.send("MULTI")
         self.c.send("SET", self.key, self.sent)
-        self.c.send("SET", self.key + ":twin", self.sent)
+        self.c.send("SET", self.key + ":copy", self.sent)
         self.c.send("EXEC")
         for _ in range(4):
             kind, content = self.c.read()
@@ -80,8 +80,8 @@ class Kill(unittest.TestCase):
         value = int(c.command("GET", w.key) or 0)
         self.assertGreaterEqual(value, least, w.key)
         self.assertLessEqual(value, w.sent)
-        twin = int(c.command("GET", w.key + ":twin") or 0)
-        self.assertTrue(value - 5 < twin <= value, (value, twin))
+        copy = int(c.command("GET", w.key + ":copy") or 0)
+        self.assertTrue(value - 5 < copy <= value, (value, copy))
         return value
 
     def kills(self, policy, promise, base="yes"):
@@ -110,7 +110,7 @@ class Kill(unittest.TestCase):
                 first -= first % 5
                 c = server.client()
                 for w in writers:
-                    c.command("MSET", w.key, first, w.key + ":twin", first)
+                    c.command("MSET", w.key, first, w.key + ":copy", first)
                 self.assertEqual(c.command("LLEN", "l:1"), 58)
         print(f"# {policy}: {kills} kills, {total} writes answered, {promised} of them "
               f"promised, {lost} bytes were cut off")

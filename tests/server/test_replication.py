@@ -252,7 +252,7 @@ class Chains(unittest.TestCase):
 
 
 class Roles(unittest.TestCase):
-    def test_a_replica_refuses_writes_and_stale_reads_where_told(self):
+    def test_a_replica_refuses_writes_and_stale_reads_if_configured(self):
         with servers(Redoubt, Redoubt) as (master, replica):
             follow(replica, master)
             wait_same(master, replica)

@@ -205,7 +205,7 @@ class Errors(unittest.TestCase):
                 replica.wait_end()
                 self.assertIn("Replica was unable to write command to disk.", replica.log)
 
-    def test_a_replica_whose_disk_fails_ends_or_continues_as_told(self):
+    def test_a_replica_whose_disk_fails_ends_or_continues_as_configured(self):
         self.check_disk("yes")
         self.check_disk("no")
 

@@ -75,10 +75,10 @@ class Signals(unittest.TestCase):
             with self.assertRaises(ServerDied):
                 c.command("DEBUG", "SEGFAULT")
             server.wait_end()
-            told = server.log.split("------ CURRENT CLIENT INFO ------")[1]
-            self.assertIn("name=culprit", told)
-            self.assertRegex(told, r"argv\[0\]: '?\"DEBUG\"")
-            self.assertRegex(told, r"argv\[1\]: '?\"SEGFAULT\"")
+            reported = server.log.split("------ CURRENT CLIENT INFO ------")[1]
+            self.assertIn("name=culprit", reported)
+            self.assertRegex(reported, r"argv\[0\]: '?\"DEBUG\"")
+            self.assertRegex(reported, r"argv\[1\]: '?\"SEGFAULT\"")
 
     def test_a_panic_has_its_words_in_the_log(self):
         for server in both():

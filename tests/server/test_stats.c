@@ -1,5 +1,5 @@
-/* What is counted of commands: percentiles and levels as redis-server 7.0 told them for the same
- * durations, errors by their code, means by second; and which arguments are secrets. */
+/* What is counted of commands: percentiles and levels as redis-server 7.0 reported them for the
+ * same durations, errors by their code, means by second; and which arguments are secrets. */
 #include <criterion/criterion.h>
 
 #include <stdio.h>

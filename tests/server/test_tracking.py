@@ -118,17 +118,17 @@ class Limits(unittest.TestCase):
         with Redoubt({"tracking-table-max-keys": "100"}) as server:
             c = server.client(3)
             c.command("CLIENT", "TRACKING", "on")
-            told = 0
+            reported = 0
             for i in range(1000):
                 c.send("GET", f"k{i}")
                 while c.read()[0] == ">":
-                    told += 1
+                    reported += 1
             found = figures(server)
             c.send("PING")
             while c.read()[0] == ">":
-                told += 1
+                reported += 1
             self.assertLessEqual(found["tracking_total_keys"], 101)
-            self.assertEqual(told + found["tracking_total_keys"], 1000)
+            self.assertEqual(reported + found["tracking_total_keys"], 1000)
             self.assertEqual(found["tracking_total_items"], found["tracking_total_keys"])
 
     def test_a_lower_limit_holds_without_commands(self):

@@ -20,7 +20,7 @@ struct node;
 struct wire {
     struct wire *next; /* of the world */
     struct node *master;
-    struct node *replica;   /* NULL: it has gone, and the master does not know yet */
+    struct node *replica;   /* NULL: it is disconnected, and the master does not know yet */
     struct rd_buf down, up; /* in transit */
     struct rd_buf out;      /* what the master said */
     struct rd_buf file;     /* the snapshot that it sends, with its frame */

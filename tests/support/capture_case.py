@@ -208,7 +208,7 @@ class CaptureCase(unittest.TestCase):
         return int(text.split("master_repl_offset:")[1].split()[0])
 
     def acked(self, server):
-        """The offset that the only replica has told, or -1."""
+        """The offset that the only replica has reported, or -1."""
         text = server.command("INFO", "replication").decode()
         if "state=online" not in text:
             return -1
@@ -251,5 +251,5 @@ class CaptureCase(unittest.TestCase):
     def check_same(self, server, folder=None):
         self.assertEqual(self.replayed_digest(folder), server.command("DEBUG", "DIGEST"))
 
-    def told(self, out):
+    def reported(self, out):
         return json.loads(out)

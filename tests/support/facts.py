@@ -15,7 +15,7 @@ DECODE = {
     "base64": lambda s: base64.b64decode(s, validate=True),
 }
 
-# How far off a time may be that the server told only as "so long ago" or "so long left".
+# How far off a time may be that the server reported only as "so long ago" or "so long left".
 APPROXIMATE_MS = 3000
 
 

@@ -241,17 +241,17 @@ struct runs_outcome runs_attempt(const char *line, void (*before)(void *ctx),
     clearerr(stdout);
     use_streams(place.own);
     read_file("stdout", &o.printed);
-    read_file("stderr", &o.told);
-    cr_assert(rd_buf_add_byte(&o.told, '\0'));
+    read_file("stderr", &o.reported);
+    cr_assert(rd_buf_add_byte(&o.reported, '\0'));
     take_folder("out", &o.left);
-    cr_assert_eq(count_descriptors(), place.n_descriptors, "%s: %s", line, o.told.ptr);
+    cr_assert_eq(count_descriptors(), place.n_descriptors, "%s: %s", line, o.reported.ptr);
     return o;
 }
 
 void runs_outcome_done(struct runs_outcome *o)
 {
     rd_buf_done(&o->printed);
-    rd_buf_done(&o->told);
+    rd_buf_done(&o->reported);
     rd_buf_done(&o->left);
 }
 

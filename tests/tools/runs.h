@@ -19,9 +19,9 @@
 
 struct runs_outcome {
     int status;
-    struct rd_buf printed; /* stdout */
-    struct rd_buf told;    /* stderr, with a NUL at its end */
-    struct rd_buf left;    /* names and bytes of all that was under out/, which is empty again */
+    struct rd_buf printed;  /* stdout */
+    struct rd_buf reported; /* stderr, with a NUL at its end */
+    struct rd_buf left;     /* names and bytes of all that was under out/, which is empty again */
 };
 
 void runs_begin(void);

@@ -103,11 +103,12 @@ class Moments(ArchiveCase):
         self.wait_for(server)
         self.assertEqual(running.end(), 0)
         found = self.streams()[0]
-        told, status = self.json("restore", "--to", self.path("out.rdb"), "--dry-run",
+        reported, status = self.json("restore", "--to", self.path("out.rdb"), "--dry-run",
                                  "--target-offset", str(found["to_offset"]))
         self.assertEqual(status, 0)
-        self.assertEqual(told["offset"], found["to_offset"])
-        names = [os.path.join(self.repository, "nightly", "stream", o) for o in told["objects"][1:]]
+        self.assertEqual(reported["offset"], found["to_offset"])
+        names = [os.path.join(self.repository, "nightly", "stream", o)
+                 for o in reported["objects"][1:]]
         self.assertEqual(names, self.segments())
         self.assertFalse(os.path.exists(self.path("out.rdb")))
 
@@ -206,7 +207,7 @@ class Going(ArchiveCase):
         self.good("verify", "--level", "parse")
         self.assertNotIn(b"gap", running.said)
 
-    def test_cuts_of_the_network_leave_no_hole(self):
+    def test_cuts_of_the_network_leave_no_gap(self):
         server = self.server()
         with Proxy(server.port) as proxy:
             self.archived(proxy.port)
@@ -277,7 +278,7 @@ class Going(ArchiveCase):
         for offset, _, digest in first + second:
             self.check(digest, "--target-offset", str(offset))
 
-    def test_a_hole_begins_a_new_base_and_is_told(self):
+    def test_a_gap_begins_a_new_base_and_is_reported(self):
         server = self.server()
         self.archived(server.port, more=f"archive-metrics-file = {self.path('m.prom')}\n")
         running = self.start()
@@ -331,7 +332,7 @@ class Going(ArchiveCase):
         self.assertEqual(running.end(), 0)
         self.check(digest, "--target-offset", str(offset))
 
-    def test_a_full_spool_is_a_hole_and_a_new_base(self):
+    def test_a_full_spool_is_a_gap_and_a_new_base(self):
         server = self.server()
         self.repository = self.path("away", "repo")
         self.archived(server.port, more="spool-size = 200kb\nsegment-size = 50kb\n")
@@ -375,10 +376,10 @@ class Going(ArchiveCase):
         offset, _, digest = self.moments(server, 3)[-1]
         self.assertEqual(server.command("WAIT", "1", "60000"), 1)  # it has received them
         running.process.send_signal(15)
-        told = json.loads(running.process.stdout.read())
+        reported = json.loads(running.process.stdout.read())
         self.assertEqual(running.wait(), 0)
-        self.assertEqual((told["waiting"], told["gaps"]), (0, 0))
-        self.assertGreaterEqual(told["offset"], offset)
+        self.assertEqual((reported["waiting"], reported["gaps"]), (0, 0))
+        self.assertGreaterEqual(reported["offset"], offset)
         self.check(digest, "--target-offset", str(offset))
 
     def test_figures_for_monitoring_are_written(self):

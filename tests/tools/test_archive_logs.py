@@ -127,9 +127,9 @@ class Logs(LogCase):
         eventually("both have a set", lambda: len(self.streams()) == 2 and
                    all(s["bases"] for s in self.streams()))
         self.assertEqual(running.end(), 0)
-        told = self.streams()
+        reported = self.streams()
         out = self.path("first.rdb")
-        self.good("restore", "--to", out, "--target-offset", str(told[0]["to_offset"]), "--set",
+        self.good("restore", "--to", out, "--target-offset", str(reported[0]["to_offset"]), "--set",
                   self.sets()[0]["id"])
         with RedisServer() as server:
             server.load(out)
@@ -138,7 +138,7 @@ class Logs(LogCase):
         self.assertEqual(self.keys_at(2), {"base2": "1", "b": "1"})
         self.assertNotIn(b"gap", running.said)
 
-    def test_a_log_that_lost_files_or_bytes_is_a_hole(self):
+    def test_a_log_that_lost_files_or_bytes_is_a_gap(self):
         self.base(1)
         self.append(1, command("SELECT", 0) + self.at(1) + command("SET", "a", 1) * 5)
         self.manifest(1, 1)

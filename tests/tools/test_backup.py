@@ -302,7 +302,7 @@ class Keys(BackupCase):
         self.try_key("passphrase-command = echo correct horse battery\n")
         self.good("verify", "--level", "parse")
         self.nightly(sealed=False, more="passphrase-command = echo wrong\n")
-        self.fails(2, "the given one is wrong", "verify", "--level", "parse")
+        self.fails(2, "the given passphrase is wrong", "verify", "--level", "parse")
 
     def test_what_is_no_key_is_refused(self):
         self.write("bad", "hello\n")
@@ -606,7 +606,7 @@ class Pruning(BackupCase):
         self.good("prune", "--keep", "count 1", "--confirm")
         self.assertEqual([s["id"] for s in self.sets()], [first])
 
-    def test_a_backup_prunes_where_it_is_told_to(self):
+    def test_a_backup_prunes_where_the_caller_says_to(self):
         self.nightly(sealed=False, more="prune = yes\n")
         self.good("backup", "--keep", "count 2")
         for _ in range(3):

@@ -88,11 +88,11 @@ class Cluster(ClusterCase):
         writer.stop()
         self.nothing_in_the_spool()
         self.good("verify", "--level", "parse")
-        told = self.sets()[0]
-        self.assertEqual([n["port"] for n in told["nodes"]], [n.port for n in nodes])
-        self.assertEqual(told["nodes"][0]["slots"], "0-5460")
-        self.assertLess(told["begin_ms"] * 1000, told["moment_from_us"])
-        self.assertLess(told["moment_to_us"], told["end_ms"] * 1000 + 1000)
+        reported = self.sets()[0]
+        self.assertEqual([n["port"] for n in reported["nodes"]], [n.port for n in nodes])
+        self.assertEqual(reported["nodes"][0]["slots"], "0-5460")
+        self.assertLess(reported["begin_ms"] * 1000, reported["moment_from_us"])
+        self.assertLess(reported["moment_to_us"], reported["end_ms"] * 1000 + 1000)
         self.good("restore", "--to", self.path("out"))
         for i, (tag, times) in enumerate(zip(TAGS, writer.times)):
             with RedisServer() as server:
@@ -101,9 +101,9 @@ class Cluster(ClusterCase):
                 self.assertEqual(server.command("DBSIZE"), 41)
             # The write of this value began before the moment was over, and the next one was
             # answered after it began.
-            self.assertLessEqual(times[value][0], told["moment_to_us"])
+            self.assertLessEqual(times[value][0], reported["moment_to_us"])
             if value + 1 < len(times):
-                self.assertGreaterEqual(times[value + 1][1], told["moment_from_us"])
+                self.assertGreaterEqual(times[value + 1][1], reported["moment_from_us"])
 
     def test_a_cluster_starts_with_what_is_restored(self):
         for layout in ("rdb", "aof"):
@@ -215,8 +215,8 @@ class Cluster(ClusterCase):
         with RedisServer() as server:
             server.load(self.path("some", "shard-2", "dump.rdb"))
             self.assertEqual(server.command("KEYS", "*"), [b"k1{c}"])
-        told, _ = self.json("restore", "--to", self.path("other"), "--dry-run")
-        self.assertEqual(told["masters"], 3)
+        reported, _ = self.json("restore", "--to", self.path("other"), "--dry-run")
+        self.assertEqual(reported["masters"], 3)
         self.assertFalse(os.path.exists(self.path("other")))
         for name in sorted(os.listdir(self.set_folder())):
             path = os.path.join(self.set_folder(), name)
@@ -224,7 +224,7 @@ class Cluster(ClusterCase):
             self.fails(1, "DAMAGED", "verify", "--level", "digest")
             flip(path, os.path.getsize(path) // 2)
 
-    def test_a_server_without_a_cluster_is_told(self):
+    def test_a_server_without_a_cluster_is_reported(self):
         server = self.server()
         self.clustered([server])
         self.fails(6, "cluster support disabled", "backup")

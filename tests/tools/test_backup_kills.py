@@ -114,8 +114,8 @@ class Moments(ArchiveCase):
 
     def check_repository(self):
         """What is listed is good."""
-        for told in self.sets():
-            self.assertTrue(told["good"], told)
+        for reported in self.sets():
+            self.assertTrue(reported["good"], reported)
         if self.sets():
             self.good("verify", "--level", "parse")
 

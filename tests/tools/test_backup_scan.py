@@ -28,9 +28,10 @@ class Scan(ArchiveCase):
         self.fails(6, "redoubt", "backup")
         self.scanned(server.port, "hosted:secret@")
         self.good("backup")
-        told = self.sets()[0]
-        self.assertEqual((told["one_moment"], told["replid"], told["data_ms"]), (False, None, 0))
-        self.assertEqual(told["server"], "redis 7.0.15")
+        reported = self.sets()[0]
+        self.assertEqual((reported["one_moment"], reported["replid"], reported["data_ms"]),
+                         (False, None, 0))
+        self.assertEqual(reported["server"], "redis 7.0.15")
         self.assertIn(b"not one moment", self.good("list"))
         self.good("verify", "--level", "parse")
         digest = server.command("DEBUG", "DIGEST")

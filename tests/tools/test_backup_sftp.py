@@ -183,7 +183,7 @@ class BySFTP(BackupCase):
         self.fails(6, "sftp://", "backup")
         self.assertEqual(self.files(), [])
 
-    def test_a_key_that_is_not_accepted_is_told(self):
+    def test_a_key_that_is_not_accepted_is_reported(self):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.path("other")],
                        check=True)
         self.use(key=self.path("other"))

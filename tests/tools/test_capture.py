@@ -35,9 +35,9 @@ class Stream(CaptureCase):
                 self.assertEqual(master.command("WAIT", 1, 20000), 1)
                 status, out, err = running.end()
                 self.assertEqual(status, 143, err)
-                told = json.loads(out)
-                self.assertEqual([e["event"] for e in told["events"]], ["full", "snapshot"])
-                target = told["targets"][0]
+                reported = json.loads(out)
+                self.assertEqual([e["event"] for e in reported["events"]], ["full", "snapshot"])
+                target = reported["targets"][0]
                 self.assertEqual(target["received"], target["synced"])
                 self.assertGreaterEqual(target["synced"], self.offset(master) - 50)
                 self.assertGreater(target["commands"], 200)
@@ -190,8 +190,9 @@ class Cuts(CaptureCase):
             eventually("it is there", lambda: self.acked(replica) >= 0)
             self.wait_for(replica)
             status, out, err = running.end()
-        told = json.loads(out)["targets"][0]
-        self.assertEqual((told["full_syncs"], told["partial_syncs"], told["chapter"]), (1, 1, 2))
+        reported = json.loads(out)["targets"][0]
+        self.assertEqual((reported["full_syncs"], reported["partial_syncs"], reported["chapter"]),
+                         (1, 1, 2))
         self.assertEqual([s[2] for s in self.segments()], ["1", "2"], err)
         self.check_same(replica)
 
@@ -212,8 +213,8 @@ class Cuts(CaptureCase):
             self.wait_for(master)
             status, out, err = running.end()
         self.assertEqual(status, 143, err)
-        told = json.loads(out)
-        self.assertIn("lost", [e["event"] for e in told["events"]])
+        reported = json.loads(out)
+        self.assertIn("lost", [e["event"] for e in reported["events"]])
         self.check_same(master)
 
 
@@ -394,8 +395,9 @@ class Snapshot(CaptureCase):
         self.run_capture(self.url(master), "--rdb-only", self.file, status=2)
         self.assertEqual(os.path.getsize(self.file), 100000)
         out, _ = self.run_capture(self.url(master), "--rdb-only", self.file, "--force", "--json")
-        told = json.loads(out)
-        self.assertEqual((told["bytes"], told["verified"]), (os.path.getsize(self.file), True))
+        reported = json.loads(out)
+        self.assertEqual((reported["bytes"], reported["verified"]),
+                         (os.path.getsize(self.file), True))
         self.check_loads(self.file, master)
 
     def test_functions_alone(self):
@@ -454,10 +456,10 @@ class Progress(CaptureCase):
         _, err = self.run_capture(self.url(master), "-o", self.out, "--duration", "3",
                                   "--progress=json")
         lines = [json.loads(n) for n in err.splitlines() if n.startswith('{"progress":{"bytes":')]
-        told = [n["progress"] for n in lines if "lag_ms" in n["progress"]]
-        self.assertGreaterEqual(len(told), 2, err)
-        self.assertEqual((told[-1]["links"], told[-1]["up"]), (1, 1))
-        self.assertLess(told[-1]["lag_ms"], 60000)
+        reported = [n["progress"] for n in lines if "lag_ms" in n["progress"]]
+        self.assertGreaterEqual(len(reported), 2, err)
+        self.assertEqual((reported[-1]["links"], reported[-1]["up"]), (1, 1))
+        self.assertLess(reported[-1]["lag_ms"], 60000)
         _, err = self.run_capture(self.url(master), "-o", self.out, "--duration", "2",
                                   "--progress=always")
         self.assertTrue(re.search(r"/s  lag \d+ bytes, \d+\.\d s  .* on disk", err), err)

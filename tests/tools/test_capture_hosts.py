@@ -1,4 +1,4 @@
-"""redoubt capture where the master is not told: sentinels that name it, and a whole cluster."""
+"""redoubt capture where the master is not reported: sentinels that name it, and a whole cluster."""
 
 import json
 import os
@@ -65,9 +65,9 @@ class Sentinel(CaptureCase):
         self.wait_for(replica)
         status, out, err = running.end()
         self.assertEqual(status, 143, err)
-        told = json.loads(out)
-        self.assertIn("moved", [e["event"] for e in told["events"]])
-        target = told["targets"][0]
+        reported = json.loads(out)
+        self.assertIn("moved", [e["event"] for e in reported["events"]])
+        target = reported["targets"][0]
         self.assertEqual(target["target"], f"127.0.0.1:{replica.port}")
         self.assertEqual((target["full_syncs"], target["chapter"]), (1, 2), err)
         self.check_same(replica)
@@ -171,9 +171,9 @@ class Cluster(CaptureCase):
             self.wait_for(node)
         status, out, err = running.end()
         self.assertEqual(status, 143, err)
-        told = json.loads(out)
-        self.assertEqual(len(told["targets"]), 3, err)
-        self.assertEqual([t["full_syncs"] for t in told["targets"]], [1, 1, 1], err)
+        reported = json.loads(out)
+        self.assertEqual(len(reported["targets"]), 3, err)
+        self.assertEqual([t["full_syncs"] for t in reported["targets"]], [1, 1, 1], err)
         folders = sorted(n for n in os.listdir(self.out) if n != "topology")
         self.assertEqual(len(folders), 3)
         for node in nodes:
@@ -234,8 +234,8 @@ class Cluster(CaptureCase):
             self.wait_for(node)
         status, out, err = running.end()
         self.assertEqual(status, 143, err)
-        told = json.loads(out)
-        self.assertIn("gone", [e["event"] for e in told["events"]])
+        reported = json.loads(out)
+        self.assertIn("gone", [e["event"] for e in reported["events"]])
         for node in nodes:
             self.check_same(node, self.folder_of(node))
         with open(os.path.join(self.out, "topology")) as f:

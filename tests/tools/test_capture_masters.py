@@ -91,20 +91,20 @@ class Old(MasterTest):
 
     def test_snapshot_and_stream_of_a_master_that_knows_sync_alone(self):
         stream = SET_A + b"select 3\r\n" + SET_B + b"PING\r\n" + encode("SET", "c", "3")
-        told = self.capture_until(self.master(b"\n\n" + BY_LENGTH + stream), 118)
+        reported = self.capture_until(self.master(b"\n\n" + BY_LENGTH + stream), 118)
         self.assertEqual(self.captured(), {(0, "old"): "0", (0, "a"): "1", (3, "b"): "2",
                                            (3, "c"): "3"})
         self.assertEqual([c[0] for c in self.shown()], ["SET", "select", "SET", "PING", "SET"])
-        target = told["targets"][0]
+        target = reported["targets"][0]
         self.assertEqual((target["full_syncs"], target["commands"]), (1, 5))
         self.run_tool("show", "--stats", self.capture.path)
 
     def test_what_it_cannot_resume_begins_anew(self):
         again = b"$%d\r\n" % len(DATA) + DATA + b"select 2\r\n" + SET_B * 9
-        told = self.capture_until(self.master([BY_LENGTH + SET_A, None], again), 143)
-        self.assertEqual([e["event"] for e in told["events"]],
+        reported = self.capture_until(self.master([BY_LENGTH + SET_A, None], again), 143)
+        self.assertEqual([e["event"] for e in reported["events"]],
                          ["full", "snapshot", "lost", "full", "snapshot"])
-        self.assertEqual(told["targets"][0]["chapter"], 2)
+        self.assertEqual(reported["targets"][0]["chapter"], 2)
         self.assertEqual(self.captured(), {(0, "old"): "0", (2, "b"): "2"})
 
     def test_the_password_is_asked_for_by_words_without_a_code(self):
@@ -127,17 +127,17 @@ class Asked(MasterTest):
     def test_the_version_that_is_reported(self):
         for reply in (b"+OK\r\n", b"-ERR Unrecognized REPLCONF option: version\r\n"):
             master = Master(FULL + BY_LENGTH + SET_A)
-            told = []
+            reported = []
 
-            def answer(args, master=master, told=told, reply=reply):
+            def answer(args, master=master, reported=reported, reply=reply):
                 if args[:2] != [b"REPLCONF", b"version"]:
                     return master(args)
-                told.append(args[2])
+                reported.append(args[2])
                 return reply
 
             self.capture.path += "x"
             self.capture_until(answer, 101, "--replica-version", "7.2.0")
-            self.assertEqual(told, [b"7.2.0"])
+            self.assertEqual(reported, [b"7.2.0"])
             self.assertEqual(self.captured(), {(0, "old"): "0", (0, "a"): "1"})
         for text in ("", "7", "7.2", "7.2.0.1", "7.2.x", "7..0", "7.2.0 ", "7000.2.0"):
             self.run_tool("capture", "redis://127.0.0.1:1", "-o", self.capture.path + "y",
@@ -150,16 +150,16 @@ class Slow(MasterTest):
         lines = [b"\n", 0.4] * 6
         half = len(BY_LENGTH) // 2
         answer = [*lines, FULL, *lines, BY_LENGTH[:half], 1.2, BY_LENGTH[half:], 1.2, SET_A]
-        told = self.capture_until(Master(answer), 101, "-t", "1")
-        self.assertEqual([e["event"] for e in told["events"]], ["full", "snapshot"])
+        reported = self.capture_until(Master(answer), 101, "-t", "1")
+        self.assertEqual([e["event"] for e in reported["events"]], ["full", "snapshot"])
         self.assertEqual(self.captured(), {(0, "old"): "0", (0, "a"): "1"})
 
     def test_silence_is_a_loss(self):
         master = Master([FULL + BY_LENGTH + SET_A, 30], [b"+CONTINUE\r\n" + SET_B])
-        told = self.capture_until(master, 100 + 2 * len(SET_A), "-t", "1")
-        self.assertEqual([e["event"] for e in told["events"]],
+        reported = self.capture_until(master, 100 + 2 * len(SET_A), "-t", "1")
+        self.assertEqual([e["event"] for e in reported["events"]],
                          ["full", "snapshot", "lost", "continue"])
-        self.assertIn("no data from the master", told["events"][2]["text"])
+        self.assertIn("no data from the master", reported["events"][2]["text"])
         self.assertEqual(master.asked[1], (ID.encode(), b"%d" % (101 + len(SET_A))))
         self.assertEqual(self.captured(), {(0, "old"): "0", (0, "a"): "1", (0, "b"): "2"})
 
@@ -181,8 +181,8 @@ class Refusals(MasterTest):
                      b"-MASTERDOWN Link with MASTER is down\r\n"):
             with self.subTest(line=line):
                 master = Master(line, FULL + BY_LENGTH + SET_A, SYNC=BY_LENGTH)
-                told = self.capture_until(master, 101)
-                self.assertEqual([e["event"] for e in told["events"]],
+                reported = self.capture_until(master, 101)
+                self.assertEqual([e["event"] for e in reported["events"]],
                                  ["lost", "full", "snapshot"])
                 self.assertEqual(len(master.asked), 2)
                 subprocess.run(["rm", "-r", self.capture.path], check=True)
@@ -225,8 +225,8 @@ class Stream(MasterTest):
         master = Master([FULL + BY_LENGTH + SET_A, None],
                         [b"+CONTINUE %s\r\n" % OTHER.encode() + SET_B, None],
                         [b"+CONTINUE %s\r\n" % (b"c" * 40) + encode("SET", "c", "3")])
-        told = self.capture_until(master, at[3])
-        self.assertEqual(told["targets"][0]["chapter"], 3)
+        reported = self.capture_until(master, at[3])
+        self.assertEqual(reported["targets"][0]["chapter"], 3)
         self.assertEqual(master.asked, [(b"?", b"-1"), (ID.encode(), b"%d" % (at[1] + 1)),
                                         (OTHER.encode(), b"%d" % (at[2] + 1))])
         self.assertEqual(len(self.captured()), 4)
@@ -238,8 +238,8 @@ class Stream(MasterTest):
 
     def test_a_snapshot_that_is_damaged_ends_it_and_one_cut_off_does_not(self):
         cut = [FULL + BY_LENGTH[:-9], None]
-        told = self.capture_until(Master(cut, FULL + BY_LENGTH + SET_A), 101)
-        self.assertEqual([e["event"] for e in told["events"]],
+        reported = self.capture_until(Master(cut, FULL + BY_LENGTH + SET_A), 101)
+        self.assertEqual([e["event"] for e in reported["events"]],
                          ["full", "lost", "full", "snapshot"])
         self.assertEqual(sorted(n for n in os.listdir(self.capture.path) if "part" in n), [])
         bad = DATA[:9] + b"\x00\x01k\xc5" + DATA[9:]

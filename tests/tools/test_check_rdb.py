@@ -165,7 +165,7 @@ class Fixtures(CheckRdbTest):
             self.assertEqual(file["verdict"], "warnings" if old else "ok", file["file"])
             self.assertEqual(sum(file["keys_by_type"].values()), file["keys"])
 
-    def test_facts_are_those_that_the_servers_told(self):
+    def test_facts_are_those_that_the_servers_reported(self):
         n = 0
         for row in manifest.read(FIXTURES).values():
             facts = fixture(row.path[:-4] + ".json")
@@ -174,14 +174,14 @@ class Fixtures(CheckRdbTest):
             if not os.path.exists(facts):
                 continue
             with open(facts) as f:
-                told = json.load(f)
-            if "dbs" not in told or told["dataset"] in ("expires", "hash-ttl"):
+                reported = json.load(f)
+            if "dbs" not in reported or reported["dataset"] in ("expires", "hash-ttl"):
                 continue  # what the server had dropped is in the file
             _, file = self.one(os.path.abspath(fixture(row.path)))
-            entries = [e for db in told["dbs"].values() for e in db["entries"]]
+            entries = [e for db in reported["dbs"].values() for e in db["entries"]]
             self.assertEqual(file["keys"], len(entries), row.path)
-            self.assertEqual(file["databases"], len(told["dbs"]), row.path)
-            self.assertEqual(file["functions"], len(told.get("functions", [])), row.path)
+            self.assertEqual(file["databases"], len(reported["dbs"]), row.path)
+            self.assertEqual(file["functions"], len(reported.get("functions", [])), row.path)
             n += 1
         self.assertGreater(n, 20)
 
@@ -559,7 +559,7 @@ class Salvage(CheckRdbTest):
         for _ in range(n):
             bad = bytearray(data)
             at = rng.randrange(9, len(bad))
-            kind = rng.choice(("flip", "zeros", "cut", "hole", "noise"))
+            kind = rng.choice(("flip", "zeros", "cut", "gap", "noise"))
             length = rng.randrange(1, 200)
             if kind == "flip":
                 bad[at] ^= 1 << rng.randrange(8)
@@ -567,7 +567,7 @@ class Salvage(CheckRdbTest):
                 bad[at:at + length] = bytes(len(bad[at:at + length]))
             elif kind == "cut":
                 del bad[at:]
-            elif kind == "hole":
+            elif kind == "gap":
                 del bad[at:at + length]
             else:
                 bad[at:at + length] = rng.randbytes(len(bad[at:at + length]))

@@ -36,12 +36,13 @@ class Correction(Case):
             wrong = bytearray(self.sound)
             wrong[at] ^= 1 << at % 8
             status, file = self.in_json(bytes(wrong))
-            told = file["salvage"]
-            self.assertEqual((status, told["keys"], told["keys_doubtful"], told["bytes_lost"]),
-                             (8, 9, 0, 0), at)
-            self.assertEqual(told["corrected"],
+            reported = file["salvage"]
+            self.assertEqual((status, reported["keys"], reported["keys_doubtful"],
+                              reported["bytes_lost"]), (8, 9, 0, 0), at)
+            self.assertEqual(reported["corrected"],
                              {"offset": at, "from": wrong[at], "to": self.sound[at]})
-            self.assertTrue(told["proved"] and told["out"]["verified"] and told["out"]["sealed"])
+            self.assertTrue(reported["proved"])
+            self.assertTrue(reported["out"]["verified"] and reported["out"]["sealed"])
             self.assertLessEqual(file["damage_offset"], at)
         line = f"byte {at} ({at:#x}) is {wrong[at]:#04x} and must be {self.sound[at]:#04x}, "
         self.assertIn(line, self.salvage(bytes(wrong)).stdout.decode())
@@ -61,8 +62,8 @@ class Correction(Case):
                       run.stderr.decode())
         run = subprocess.run([REDOUBT, "check-rdb", "--json", path], capture_output=True,
                              check=False)
-        told = json.loads(run.stdout)["files"][0]["salvage"]
-        self.assertEqual(told["corrected"], {"offset": at, "from": wrong[at],
+        reported = json.loads(run.stdout)["files"][0]["salvage"]
+        self.assertEqual(reported["corrected"], {"offset": at, "from": wrong[at],
                                              "to": self.sound[at]})
 
     def test_two_wrong_bytes_are_not_corrected(self):
@@ -85,8 +86,8 @@ class Filters(Case):
         self.assertFalse(os.path.exists(self.out))
         run = self.salvage(data, "--json", "--match", "no such key")
         self.assertEqual(run.returncode, status)
-        told = json.loads(run.stdout)["files"][0]["salvage"]
-        self.assertEqual((told["out"], told["nothing_matched"]), (None, True))
+        reported = json.loads(run.stdout)["files"][0]["salvage"]
+        self.assertEqual((reported["out"], reported["nothing_matched"]), (None, True))
         self.assertFalse(os.path.exists(self.out))
 
     def test_in_a_sound_file(self):
@@ -107,9 +108,9 @@ class Filters(Case):
 
     def test_a_key_that_matches_is_saved(self):
         run = self.salvage(self.sound, "--json", "--type", "hash")
-        told = json.loads(run.stdout)["files"][0]["salvage"]
-        self.assertEqual((run.returncode, told["out"]["keys"]), (0, 1))
-        self.assertNotIn("nothing_matched", told)
+        reported = json.loads(run.stdout)["files"][0]["salvage"]
+        self.assertEqual((run.returncode, reported["out"]["keys"]), (0, 1))
+        self.assertNotIn("nothing_matched", reported)
 
 
 if __name__ == "__main__":

@@ -138,10 +138,10 @@ class Usage(unittest.TestCase):
         for tool in tools():
             with self.subTest(tool=tool):
                 done = run(tool, "--xyzzy-plugh", "--json")
-                told = json.loads(done.stdout)
+                reported = json.loads(done.stdout)
                 self.assertEqual(done.returncode, 2)
-                self.assertEqual((told["redoubt"], told["tool"]), (1, tool))
-                self.assertEqual((told["error"]["code"], told["exit_status"]), ("usage", 2))
+                self.assertEqual((reported["redoubt"], reported["tool"]), (1, tool))
+                self.assertEqual((reported["error"]["code"], reported["exit_status"]), ("usage", 2))
 
     def test_a_missing_file_is_an_io_error_with_its_name(self):
         for tool in tools():

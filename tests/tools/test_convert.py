@@ -23,8 +23,8 @@ REDIS_VERSIONS = (6, 7, 8, 9, 10, 11, 12)
 VALKEY_VERSION = 80
 
 
-def told_snapshots():
-    """Paths of the snapshots that a server told the content of, without the suffix."""
+def described_snapshots():
+    """Paths of the snapshots whose contents a server described, without the suffix."""
     for folder, _, names in sorted(os.walk(FIXTURES)):
         for name in sorted(names):
             stem = os.path.join(folder, name[:-4])
@@ -98,14 +98,14 @@ class Told(unittest.TestCase):
 
     def check(self, form):
         n = 0
-        for stem in told_snapshots():
+        for stem in described_snapshots():
             with self.subTest(name_of(stem)):
-                told = facts.load(stem + ".json")
+                reported = facts.load(stem + ".json")
                 run = convert("--to", "ndjson", f"--strings={form}", stem + ".rdb")
                 self.assertEqual((run.returncode, run.stderr), (0, b""))
                 lines, meta = facts.read_lines(run.stdout)
                 self.assertEqual(meta, [])
-                problems = facts.Compare(told, form).run(lines)
+                problems = facts.Compare(reported, form).run(lines)
                 self.assertEqual(problems[:10], [])
                 n += 1
         self.assertGreater(n, 10)
@@ -120,36 +120,36 @@ class Told(unittest.TestCase):
         self.check("base64")
 
     def test_meta_lines_tell_version_aux_fields_and_functions(self):
-        for stem in told_snapshots():
+        for stem in described_snapshots():
             with self.subTest(name_of(stem)):
-                told = facts.load(stem + ".json")
+                reported = facts.load(stem + ".json")
                 run = convert("--to", "ndjson", "--meta", stem + ".rdb")
                 self.assertEqual(run.returncode, 0, run.stderr)
                 lines, meta = facts.read_lines(run.stdout)
                 dialect, version = version_of(stem + ".rdb")
                 self.assertEqual(meta[0], {"rdb": {"version": version, "dialect": dialect}})
-                self.assertEqual(facts.Compare(told, "utf8").run(lines)[:10], [])
-                self.functions(told, meta)
-                self.aux(told, meta)
+                self.assertEqual(facts.Compare(reported, "utf8").run(lines)[:10], [])
+                self.functions(reported, meta)
+                self.aux(reported, meta)
 
-    def functions(self, told, meta):
+    def functions(self, reported, meta):
         names = ("function", "function_pre_ga")
         got = sorted(facts.DECODE["utf8"](m[n]) for m in meta for n in names if n in m)
-        want = sorted(bytes.fromhex(f["code_hex"]) for f in told.get("functions", []))
+        want = sorted(bytes.fromhex(f["code_hex"]) for f in reported.get("functions", []))
         self.assertEqual(got, want)
 
-    def aux(self, told, meta):
+    def aux(self, reported, meta):
         aux = {}
         for m in meta:
             aux.update(m.get("aux", {}))
         for name in ("redis-ver", "valkey-ver"):
             if name in aux:
-                self.assertEqual(aux[name], told["server_version"])
-        if "replication" in told:
-            self.assertEqual(aux["repl-id"], told["replication"]["replid"])
-            self.assertEqual(aux["repl-offset"], str(told["replication"]["offset"]))
+                self.assertEqual(aux[name], reported["server_version"])
+        if "replication" in reported:
+            self.assertEqual(aux["repl-id"], reported["replication"]["replid"])
+            self.assertEqual(aux["repl-offset"], str(reported["replication"]["offset"]))
         records = [m["module_aux"] for m in meta if "module_aux" in m]
-        self.assertEqual(bool(records), bool(told.get("module_aux")))
+        self.assertEqual(bool(records), bool(reported.get("module_aux")))
         for record in records:
             # The module is called testrdb, its type test__rdb.
             self.assertEqual((record["module"], record["version"]), ("test__rdb", 1))
@@ -157,9 +157,9 @@ class Told(unittest.TestCase):
 
     def test_slots_are_those_the_server_counted(self):
         n = 0
-        for stem in told_snapshots():
-            told = facts.load(stem + ".json")
-            run = convert("--to", "ndjson", stem + ".rdb") if told.get("slots") else None
+        for stem in described_snapshots():
+            reported = facts.load(stem + ".json")
+            run = convert("--to", "ndjson", stem + ".rdb") if reported.get("slots") else None
             if run is None or b'"slot":' not in run.stdout:
                 continue
             with self.subTest(name_of(stem)):
@@ -167,7 +167,7 @@ class Told(unittest.TestCase):
                 for line in facts.read_lines(run.stdout)[0]:
                     keys, expires = got.get(str(line["slot"]), (0, 0))
                     got[str(line["slot"])] = (keys + 1, expires + ("expire_ms" in line))
-                want = {s: (c["keys"], c["expires"]) for s, c in told["slots"].items()}
+                want = {s: (c["keys"], c["expires"]) for s, c in reported["slots"].items()}
                 self.assertEqual(got, want)
                 n += 1
         self.assertGreater(n, 0)
@@ -203,7 +203,7 @@ class Copied(unittest.TestCase):
             self.assertEqual(x, y)
 
     def test_a_copy_in_its_own_version_is_the_same_file(self):
-        for stem in told_snapshots():
+        for stem in described_snapshots():
             with self.subTest(name_of(stem)):
                 run = convert("--to", "rdb", stem + ".rdb", "-o", self.out, "--force")
                 self.assertEqual((run.returncode, run.stderr), (0, b""))
@@ -211,7 +211,7 @@ class Copied(unittest.TestCase):
                     self.assertTrue(f.read() == g.read(), "the copy differs")
 
     def test_a_file_written_anew_holds_the_same_data(self):
-        for stem in told_snapshots():
+        for stem in described_snapshots():
             dialect, version = version_of(stem + ".rdb")
             if version < REDIS_VERSIONS[0] or self.has_old_function(stem):
                 continue
@@ -256,7 +256,7 @@ class Copied(unittest.TestCase):
     def test_only_an_older_version_refuses_and_all_others_get_the_same_data(self):
         """Files of one name are from many servers: each goes to two versions, which take turns."""
         done = refused = 0
-        for i, stem in enumerate(told_snapshots()):
+        for i, stem in enumerate(described_snapshots()):
             dialect, version = version_of(stem + ".rdb")
             may_refuse = dialect != "redis" or self.has_old_function(stem)
             for target in sorted({REDIS_VERSIONS[(i + j) % len(REDIS_VERSIONS)] for j in (0, 4)}):
@@ -270,7 +270,7 @@ class Copied(unittest.TestCase):
         self.assertGreater(refused, 0)
 
     def test_valkey_gets_the_same_data_or_a_refusal(self):
-        for stem in told_snapshots():
+        for stem in described_snapshots():
             with self.subTest(name_of(stem)):
                 self.to_version(stem, "valkey", VALKEY_VERSION)
 
@@ -459,9 +459,10 @@ class Behaviour(unittest.TestCase):
         self.write(b"\x00\x01k\x01v")
         run = convert("--to", "ndjson", "--json", self.path, "-o", self.out)
         self.assertEqual(run.returncode, 0, run.stderr)
-        told = json.loads(run.stdout)
-        self.assertEqual((told["tool"], told["keys"], told["left_out"]), ("convert", 1, 0))
-        self.assertEqual(told["bytes"], os.path.getsize(self.out))
+        reported = json.loads(run.stdout)
+        self.assertEqual((reported["tool"], reported["keys"], reported["left_out"]),
+                         ("convert", 1, 0))
+        self.assertEqual(reported["bytes"], os.path.getsize(self.out))
         self.assertEqual(convert("--to", "ndjson", "--json", self.path).returncode, 2)
 
     def test_an_existing_output_is_refused_without_force(self):
@@ -668,10 +669,10 @@ class ByHand(unittest.TestCase):
             self.assertEqual(run.returncode, 0, run.stderr)
             self.assertNotIn(b"slot-info", run.stdout)
             self.assertNotIn(b"\xf4", run.stdout[:30])
-            told = subprocess.run([REDOUBT, "check-rdb", "--json", "-"], input=run.stdout,
+            reported = subprocess.run([REDOUBT, "check-rdb", "--json", "-"], input=run.stdout,
                                   capture_output=True, check=False)
-            file = json.loads(told.stdout)["files"][0]
-            self.assertEqual((told.returncode, file["keys"], file["slots"]), (0, 2, 0), target)
+            file = json.loads(reported.stdout)["files"][0]
+            self.assertEqual((reported.returncode, file["keys"], file["slots"]), (0, 2, 0), target)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ class Back(unittest.TestCase):
     def test_lines_read_back_give_the_same_lines(self):
         """Each file in one form: the same contents are there from many servers."""
         n = 0
-        for i, stem in enumerate(basics.told_snapshots()):
+        for i, stem in enumerate(basics.described_snapshots()):
             form = FORMS[i % len(FORMS)]
             with self.subTest(f"{basics.name_of(stem)} in {form}"):
                 n += self.there_and_back(stem, form)
@@ -87,7 +87,7 @@ class Back(unittest.TestCase):
 
     def test_lines_about_the_file_are_read_back(self):
         n = 0
-        for stem in basics.told_snapshots():
+        for stem in basics.described_snapshots():
             _, version = basics.version_of(stem + ".rdb")
             first = convert("--to", "ndjson", "--meta", stem + ".rdb")
             if version < 6 or b'"module' in first.stdout or b"pre_ga" in first.stdout:
@@ -102,7 +102,7 @@ class Back(unittest.TestCase):
         self.assertGreater(n, 10)
 
     def test_lines_become_commands_as_the_snapshot_does(self):
-        for stem in basics.told_snapshots():
+        for stem in basics.described_snapshots():
             lines = convert("--to", "ndjson", stem + ".rdb")
             if b'"type":"module"' in lines.stdout or b'"fields":' in lines.stdout:
                 continue
@@ -133,15 +133,15 @@ class Back(unittest.TestCase):
         for encoding, rest in (("stream_listpacks", numbers),
                                ("stream_listpacks_2", {**numbers, **offsets}),
                                ("stream_listpacks_3", {**numbers, **offsets})):
-            told = {"entries": entries, **rest, "groups": []}
+            reported = {"entries": entries, **rest, "groups": []}
             for left_out in [{name} for name in rest] + [{"groups"}, set(rest)]:
-                said = {k: v for k, v in told.items() if k not in left_out}
+                said = {k: v for k, v in reported.items() if k not in left_out}
                 with self.subTest(encoding=encoding, left_out=left_out):
                     made = convert("--to", "rdb", "-", stdin=line(
                         key="s", type="stream", encoding=encoding, value=said))
                     self.assertEqual((made.returncode, made.stderr), (0, b""))
                     again = convert("--to", "ndjson", "-", stdin=made.stdout)
-                    self.assertEqual(json.loads(again.stdout)["value"], told)
+                    self.assertEqual(json.loads(again.stdout)["value"], reported)
 
     def test_escapes_of_any_json_writer_are_read(self):
         text = b'{"key":"\\u006b","type":"string","value":"\\ud83d\\ude00\\/\\udcff\\u0000\\n"}'
@@ -207,7 +207,7 @@ class Back(unittest.TestCase):
 class Table(unittest.TestCase):
     def test_every_key_has_a_row(self):
         n = 0
-        for stem in basics.told_snapshots():
+        for stem in basics.described_snapshots():
             with self.subTest(basics.name_of(stem)):
                 lines = convert("--to", "ndjson", stem + ".rdb").stdout.split(b"\n")[:-1]
                 run = convert("--to", "csv", stem + ".rdb")
@@ -220,22 +220,22 @@ class Table(unittest.TestCase):
                 n += len(lines)
         self.assertGreater(n, 100)
 
-    def row(self, row, told):
-        self.assertEqual(json.loads(f'"{row[1]}"'), told["key"])
+    def row(self, row, reported):
+        self.assertEqual(json.loads(f'"{row[1]}"'), reported["key"])
         self.assertEqual([row[0], row[2], row[3]],
-                         [str(told["db"]), told["type"], told["encoding"]])
-        self.assertEqual(row[6], str(told.get("expire_ms", "")))
-        value = told["value"]
-        if told["type"] in ("list", "set", "zset", "hash"):
+                         [str(reported["db"]), reported["type"], reported["encoding"]])
+        self.assertEqual(row[6], str(reported.get("expire_ms", "")))
+        value = reported["value"]
+        if reported["type"] in ("list", "set", "zset", "hash"):
             self.assertEqual(int(row[4]), len(value))
-        elif told["type"] == "stream":
+        elif reported["type"] == "stream":
             self.assertEqual(int(row[4]), len(value["entries"]))
 
 
 class Commands(unittest.TestCase):
     def test_what_commands_cannot_make_is_refused_or_left_out(self):
         n = 0
-        for stem in basics.told_snapshots():
+        for stem in basics.described_snapshots():
             if os.path.basename(stem) != "module":
                 continue
             run = convert("--to", "resp", stem + ".rdb")

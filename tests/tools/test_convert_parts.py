@@ -110,9 +110,9 @@ class Case(unittest.TestCase):
                                  check=False)
             # A file can be looked at again, and then there is a hint; a pipe cannot.
             hint = b"  hint: use redoubt check-rdb for details and to save intact keys\n"
-            told = run.stderr.replace(hint, b"") if stdin is None else run.stderr
+            reported = run.stderr.replace(hint, b"") if stdin is None else run.stderr
             found.append((run.returncode, run.stdout,
-                          told.replace(path.encode(), b"standard input")))
+                          reported.replace(path.encode(), b"standard input")))
         return found
 
     def same(self, data, *args):

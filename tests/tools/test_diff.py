@@ -242,8 +242,8 @@ class Streams(Lines):
             '    group "g": "last id 1-1, 1 read, 0 pending" and '
             '"last id 2-1, 2 read, 1 pending; alice 1; b\\nb 0"',
             '    group "h" only in B: "last id 1-1, 0 pending"'])
-        told = json.loads(self.diff("--values", "--json"))["differences"][0]["value"]["first"]
-        self.assertEqual(told[2], {"part": "group", "name": "h", "in": "b",
+        reported = json.loads(self.diff("--values", "--json"))["differences"][0]["value"]["first"]
+        self.assertEqual(reported[2], {"part": "group", "name": "h", "in": "b",
                                    "b": {"text": "last id 1-1, 0 pending"}})
 
 
@@ -263,9 +263,9 @@ class Expiries(Lines):
         self.assertIn('    field "f": expiry 2100-01-01T00:00:00Z and 2100-01-01T00:00:00.001Z',
                       lines)
         self.assertIn('    field "n" only in B: "v"', lines)
-        told = json.loads(self.diff("--values", "--json"))["differences"][0]["value"]["first"]
+        reported = json.loads(self.diff("--values", "--json"))["differences"][0]["value"]["first"]
         self.assertIn({"part": "field", "name": "n", "in": "b",
-                       "b": {"text": "v", "expire_ms": 4102444800000}}, told)
+                       "b": {"text": "v", "expire_ms": 4102444800000}}, reported)
 
     def test_a_tolerance_holds_for_fields_too(self):
         self.assertNotIn('field "f"', self.diff("--values", "--expire-tolerance", "1"))
@@ -306,9 +306,9 @@ class Keys(Case):
         self.assertEqual(lines[0]["expire_ms"], [LATER, None])
         self.assertEqual(lines[2]["type"], ["string", "set"])
         self.assertEqual(lines[-1]["summary"]["only"], [1, 1])
-        told = json.loads(self.diff("--json"))
-        self.assertEqual(told["differences"], lines[:-1])
-        self.assertEqual({k: told[k] for k in lines[-1]["summary"]}, lines[-1]["summary"])
+        reported = json.loads(self.diff("--json"))
+        self.assertEqual(reported["differences"], lines[:-1])
+        self.assertEqual({k: reported[k] for k in lines[-1]["summary"]}, lines[-1]["summary"])
 
     def test_expiry_with_tolerance_and_without_any(self):
         self.write([Key(b"e", STRING, b"v", 0, LATER)], [Key(b"e", STRING, b"v", 0, LATER + 1000)])
@@ -329,12 +329,12 @@ class Keys(Case):
         lines = self.diff("--values").splitlines()
         self.assertEqual(lines[1], '    A: from byte 4980 "' + "x" * 20 + 'a"')
         self.assertEqual(lines[2], '    B: from byte 4980 "' + "x" * 20 + "b" * 180 + '"...')
-        told = json.loads(self.diff("--values", "--json"))["differences"][0]["value"]
-        self.assertEqual(told["a"], {"from": 4980, "text": "x" * 20 + "a"})
-        self.assertEqual(told["b"], {"from": 4980, "text": "x" * 20 + "b" * 180, "cut": True})
+        reported = json.loads(self.diff("--values", "--json"))["differences"][0]["value"]
+        self.assertEqual(reported["a"], {"from": 4980, "text": "x" * 20 + "a"})
+        self.assertEqual(reported["b"], {"from": 4980, "text": "x" * 20 + "b" * 180, "cut": True})
         self.write([Key(b"k", STRING, b"")], [Key(b"k", STRING, b"12")])
-        told = json.loads(self.diff("--values", "--json"))["differences"][0]["value"]
-        self.assertEqual((told["a"]["text"], told["b"]["text"]), ("", "12"))
+        reported = json.loads(self.diff("--values", "--json"))["differences"][0]["value"]
+        self.assertEqual((reported["a"]["text"], reported["b"]["text"]), ("", "12"))
 
     def test_quiet_says_it_by_its_status(self):
         self.two()
@@ -354,8 +354,8 @@ class Keys(Case):
     def test_long_names_are_reported_whole(self):
         name = b"n" * 5000
         self.write([Key(name + b"1", STRING, b"v")], [Key(name + b"2", STRING, b"v")])
-        told = json.loads(self.diff("--json"))["differences"]
-        self.assertEqual(sorted(x["key"].encode() for x in told), [name + b"1", name + b"2"])
+        reported = json.loads(self.diff("--json"))["differences"]
+        self.assertEqual(sorted(x["key"].encode() for x in reported), [name + b"1", name + b"2"])
 
     def test_many_keys_are_sorted_on_disk(self):
         n = 300000

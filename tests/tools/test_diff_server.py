@@ -32,11 +32,11 @@ class Story:
         self.asked = {}
 
     def turn(self, name):
-        told = self.keys.get(name)
-        if not isinstance(told, list):
-            return (told, -1 if told else -2, -1 if told else -2)
+        reported = self.keys.get(name)
+        if not isinstance(reported, list):
+            return (reported, -1 if reported else -2, -1 if reported else -2)
         n = self.asked.get(name, 0) // 2
-        return told[min(n, len(told) - 1)]
+        return reported[min(n, len(reported) - 1)]
 
     def expiry(self, name):
         n = self.asked.get(name, 0)
@@ -100,8 +100,8 @@ class Changing(Case):
 
     def test_keys_that_went_away_are_reported_and_not_compared(self):
         story = Story({b"a": text(b"1")}, scans=[[b"gone", b"a"]])
-        told = json.loads(self.diff(story, [Key(b"a", STRING, b"1")], "--json"))
-        self.assertEqual(told["gone"], [0, 1])
+        reported = json.loads(self.diff(story, [Key(b"a", STRING, b"1")], "--json"))
+        self.assertEqual(reported["gone"], [0, 1])
         self.assertIn("1 key disappeared", self.err)
 
     def test_an_expiry_that_moves_is_read_again(self):
@@ -114,8 +114,8 @@ class Changing(Case):
 
     def test_an_expiry_that_never_stands_still_is_reported(self):
         story = Story({b"a": [(text(b"1"), LATER, LATER + 1)]})
-        told = json.loads(self.diff(story, [Key(b"a", STRING, b"1", 0, LATER)], "--json"))
-        self.assertEqual(told["changing"], [0, 1])
+        reported = json.loads(self.diff(story, [Key(b"a", STRING, b"1", 0, LATER)], "--json"))
+        self.assertEqual(reported["changing"], [0, 1])
         self.assertIn("the expiry of 1 key changed", self.err)
 
     def test_expiries_of_old_servers_are_near_enough(self):
@@ -162,8 +162,8 @@ class Strange(Case):
 
     def test_types_that_are_not_known_are_reported(self):
         story = Story({b"a": text(b"1"), b"new": dump(b"\x63abc")})
-        told = json.loads(self.diff(story, [Key(b"a", STRING, b"1")], "--json", status=8))
-        self.assertEqual(told["not_compared"], [0, 1])
+        reported = json.loads(self.diff(story, [Key(b"a", STRING, b"1")], "--json", status=8))
+        self.assertEqual(reported["not_compared"], [0, 1])
         self.assertIn('"new" in db 0', self.err)
 
     def test_versions_that_are_not_known_are_refused(self):

@@ -96,7 +96,7 @@ Test(doctor, settings_of_the_kernel)
     begin(&host, "100");
     doctor_find_process(&host.doctor, true);
     expect(&host, doctor_judge_huge_pages, DOCTOR_PASSED, "always [madvise] never");
-    expect(&host, doctor_judge_swapped, DOCTOR_PASSED, "0 bytes are swapped out");
+    expect(&host, doctor_judge_swapped, DOCTOR_PASSED, "0 bytes swapped out");
     put(&host, "proc/sys/vm/overcommit_memory", "2\n");
     put(&host, "sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n");
     expect(&host, doctor_judge_overcommit, DOCTOR_FOUND, "vm.overcommit_memory = 2");
@@ -105,7 +105,7 @@ Test(doctor, settings_of_the_kernel)
     put(&host, "proc/77/status", "VmRSS:\t 3072 kB\nVmSwap:\t 1024 kB\nTHP_enabled:\t0\n");
     expect(&host, doctor_judge_huge_pages, DOCTOR_PASSED,
            "[always] madvise never, but not for this process");
-    expect(&host, doctor_judge_swapped, DOCTOR_FOUND, "1.0 MiB of 4.0 MiB are swapped out");
+    expect(&host, doctor_judge_swapped, DOCTOR_FOUND, "1.0 MiB of 4.0 MiB swapped out");
     put(&host, "proc/77/status", "VmRSS:\t 3072 kB\n");
     char path[200];
     snprintf(path, sizeof path, "%s/77/status cannot be read", host.proc);
@@ -117,15 +117,16 @@ Test(doctor, the_memory_is_that_of_the_host_or_of_its_control_group)
 {
     struct host host;
     begin(&host, "100");
-    expect(&host, doctor_judge_fork_headroom, DOCTOR_PASSED, "in use are 4 % of 2.0 GiB");
+    expect(&host, doctor_judge_fork_headroom, DOCTOR_PASSED, "the server uses 4 % of 2.0 GiB");
     doctor_find_process(&host.doctor, true);
-    expect(&host, doctor_judge_fork_headroom, DOCTOR_PASSED, "in use are 9 % of 1.0 GiB");
+    expect(&host, doctor_judge_fork_headroom, DOCTOR_PASSED, "the server uses 9 % of 1.0 GiB");
     put(&host, "sys/fs/cgroup/system.slice/redis.service/memory.max", "134217728\n");
     doctor_find_process(&host.doctor, true);
-    expect(&host, doctor_judge_fork_headroom, DOCTOR_FOUND, "in use are 95.4 MiB, 74 % of 128 MiB");
+    expect(&host, doctor_judge_fork_headroom, DOCTOR_FOUND,
+           "the server uses 95.4 MiB, 74 % of 128 MiB");
     put(&host, "sys/fs/cgroup/system.slice/redis.service/memory.max", "max\n");
     doctor_find_process(&host.doctor, true);
-    expect(&host, doctor_judge_fork_headroom, DOCTOR_PASSED, "in use are 9 % of 1.0 GiB");
+    expect(&host, doctor_judge_fork_headroom, DOCTOR_PASSED, "the server uses 9 % of 1.0 GiB");
     end(&host);
 }
 

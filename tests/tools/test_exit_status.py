@@ -161,8 +161,8 @@ class Cells(CaptureTest):
                     case()
 
     def test_every_tool_has_a_row(self):
-        told = subprocess.run([REDOUBT, "help"], capture_output=True, check=True).stdout.decode()
-        names = set(re.findall(r"^  ([a-z][a-z0-9-]+)  ", told, re.M)) - {"help"}
+        text = subprocess.run([REDOUBT, "help"], capture_output=True, check=True).stdout.decode()
+        names = set(re.findall(r"^  ([a-z][a-z0-9-]+)  ", text, re.M)) - {"help"}
         self.assertEqual(set(table()) | set(rows_after("backup tool")), names)
 
     def test_no_case_is_beside_the_table(self):

@@ -38,18 +38,18 @@ static void unlimit(void *ctx)
 static bool works_within(const char *line, rlim_t most, const struct runs_outcome *whole)
 {
     struct runs_outcome o = runs_attempt(line, limit, unlimit, &most);
-    const char *told = (const char *)o.told.ptr;
+    const char *reported = (const char *)o.reported.ptr;
     bool done = o.status == whole->status;
     if (done) {
         cr_assert(runs_left_same(&o, whole), "%s: %llu", line, (unsigned long long)most);
     } else {
         cr_assert_eq(o.status, CLI_IO, "%s: %llu: %d\n%s", line, (unsigned long long)most, o.status,
-                     o.told.ptr);
+                     o.reported.ptr);
         cr_assert_eq(o.left.len, 0, "%s: %llu leaves %s", line, (unsigned long long)most,
                      o.left.ptr);
-        cr_assert(most < TEXT || strstr(told, "File too large") != NULL ||
-                      strstr(told, "standard output: write") != NULL,
-                  "%s: %llu: %s", line, (unsigned long long)most, told);
+        cr_assert(most < TEXT || strstr(reported, "File too large") != NULL ||
+                      strstr(reported, "standard output: write") != NULL,
+                  "%s: %llu: %s", line, (unsigned long long)most, reported);
     }
     runs_outcome_done(&o);
     return done;
@@ -80,7 +80,7 @@ Test(faults, an_output_that_takes_no_more_is_told_and_removed)
     signal(SIGXFSZ, SIG_IGN);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct runs_outcome whole = runs_attempt(lines[i], NULL, NULL, NULL);
-        cr_assert_eq(whole.status, CLI_OK, "%s: %s", lines[i], whole.told.ptr);
+        cr_assert_eq(whole.status, CLI_OK, "%s: %s", lines[i], whole.reported.ptr);
         rlim_t most = 0;
         while (!works_within(lines[i], most, &whole))
             most += most < 500 ? 31 : most / 2;
@@ -98,14 +98,14 @@ Test(faults, a_report_that_cannot_be_written_leaves_what_was_saved)
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct runs_outcome whole = runs_attempt(lines[i], NULL, NULL, NULL);
         rlim_t fits = runs_a().len;
-        cr_assert_eq(whole.status, CLI_OK, "%s", whole.told.ptr);
+        cr_assert_eq(whole.status, CLI_OK, "%s", whole.reported.ptr);
         cr_assert_gt(whole.printed.len, fits, "%s: a longer report than OUT", lines[i]);
         struct runs_outcome o = runs_attempt(lines[i], limit, unlimit, &fits);
-        const char *told = (const char *)o.told.ptr;
-        cr_expect_eq(o.status, CLI_IO, "%s: %d: %s", lines[i], o.status, told);
+        const char *reported = (const char *)o.reported.ptr;
+        cr_expect_eq(o.status, CLI_IO, "%s: %d: %s", lines[i], o.status, reported);
         cr_expect(runs_left_same(&o, &whole), "%s", lines[i]);
-        cr_expect_not_null(strstr(told, "standard output: "), "%s", told);
-        cr_expect_not_null(strstr(told, "out/x is complete; only the report"), "%s", told);
+        cr_expect_not_null(strstr(reported, "standard output: "), "%s", reported);
+        cr_expect_not_null(strstr(reported, "out/x is complete; only the report"), "%s", reported);
         runs_outcome_done(&o);
         runs_outcome_done(&whole);
     }
@@ -133,9 +133,9 @@ Test(faults, an_input_that_ends_early_is_told_and_leaves_nothing)
             runs_write_file("cut.rdb", rd_slice(runs_a().ptr, len));
             struct runs_outcome o = runs_attempt(lines[i], NULL, NULL, NULL);
             cr_assert_eq(o.status, CLI_FINDINGS, "%s: %zu: %d\n%s", lines[i], len, o.status,
-                         o.told.ptr);
-            cr_assert_not_null(strstr((const char *)o.told.ptr, "truncated"), "%s: %zu: %s",
-                               lines[i], len, o.told.ptr);
+                         o.reported.ptr);
+            cr_assert_not_null(strstr((const char *)o.reported.ptr, "truncated"), "%s: %zu: %s",
+                               lines[i], len, o.reported.ptr);
             cr_assert_eq(o.left.len, 0, "%s: %zu leaves %s", lines[i], len, o.left.ptr);
             runs_outcome_done(&o);
         }
@@ -149,7 +149,7 @@ static void open_folder(void *ctx)
     close(fd);
 }
 
-Test(faults, an_input_that_cannot_be_read_is_told)
+Test(faults, an_input_that_cannot_be_read_is_reported)
 {
     static const char *const lines[] = {
         "convert --to rdb - -o out/x",
@@ -165,9 +165,9 @@ Test(faults, an_input_that_cannot_be_read_is_told)
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct runs_outcome o = runs_attempt(lines[i], open_folder, NULL, NULL);
-        cr_assert_eq(o.status, CLI_IO, "%s: %d\n%s", lines[i], o.status, o.told.ptr);
-        cr_assert_not_null(strstr((const char *)o.told.ptr, "Is a directory"), "%s: %s", lines[i],
-                           o.told.ptr);
+        cr_assert_eq(o.status, CLI_IO, "%s: %d\n%s", lines[i], o.status, o.reported.ptr);
+        cr_assert_not_null(strstr((const char *)o.reported.ptr, "Is a directory"), "%s: %s",
+                           lines[i], o.reported.ptr);
         cr_assert_eq(o.left.len, 0, "%s leaves %s", lines[i], o.left.ptr);
         runs_outcome_done(&o);
     }
@@ -189,8 +189,9 @@ Test(faults, what_a_module_keeps_beside_a_key_is_not_dropped_in_silence)
     rd_buf_done(&bytes);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct runs_outcome o = runs_attempt(lines[i], NULL, NULL, NULL);
-        cr_assert_eq(o.status, CLI_UNSUPPORTED, "%s: %d\n%s", lines[i], o.status, o.told.ptr);
-        cr_assert_not_null(strstr((const char *)o.told.ptr, "module metadata"), "%s", o.told.ptr);
+        cr_assert_eq(o.status, CLI_UNSUPPORTED, "%s: %d\n%s", lines[i], o.status, o.reported.ptr);
+        cr_assert_not_null(strstr((const char *)o.reported.ptr, "module metadata"), "%s",
+                           o.reported.ptr);
         cr_assert_eq(o.left.len, 0, "%s leaves %s", lines[i], o.left.ptr);
         runs_outcome_done(&o);
     }

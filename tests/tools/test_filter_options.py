@@ -62,8 +62,8 @@ class NothingMatches(Case):
     def test_it_is_said_and_is_no_success(self):
         for args, out in self.calls():
             with self.subTest(args):
-                told = self.run_tool(*args, "--match", "nothing*", status=1)
-                self.assertTrue("-q" in args or "match" in told, told)
+                reported = self.run_tool(*args, "--match", "nothing*", status=1)
+                self.assertTrue("-q" in args or "match" in reported, reported)
                 self.assertNotIn(b"0 different", self.out)
                 self.assertEqual(self.out, b"")
                 self.assertFalse(out is not None and os.path.exists(out))
@@ -82,9 +82,9 @@ class NothingMatches(Case):
         for args in (["diff", self.a, self.b], ["stat", self.a],
                      ["convert", "--to", "rdb", self.a, "-o", self.path("out")]):
             self.run_tool(*args, "--json", "--match", "nothing*", status=1)
-            told = json.loads(self.out)
-            self.assertIs(told["nothing_matched"], True)
-            self.assertEqual(told["exit_status"], 1)
+            reported = json.loads(self.out)
+            self.assertIs(reported["nothing_matched"], True)
+            self.assertEqual(reported["exit_status"], 1)
 
     def test_what_matches_is_a_success(self):
         for i, (args, out) in enumerate(self.calls()):
@@ -122,18 +122,18 @@ class Spelling(Case):
         for args, _ in self.calls():
             for old, new in (("--key", "--match"), ("--key-regex", "--match-regex")):
                 with self.subTest((args, old)):
-                    told = self.run_tool(*args, old, "user:*", status=2)
-                    self.assertIn(new, told)
+                    reported = self.run_tool(*args, old, "user:*", status=2)
+                    self.assertIn(new, reported)
 
     def test_a_private_key_is_of_no_use_without_tls(self):
         for args in (["diff", self.a, "redis://127.0.0.1:1"], ["diff", self.a, "-p", "1"]):
-            told = self.run_tool(*args, "--key", "user:*", status=2)
-            self.assertIn("--match", told)
+            reported = self.run_tool(*args, "--key", "user:*", status=2)
+            self.assertIn("--match", reported)
 
     def test_a_private_key_needs_a_certificate(self):
         for option in ("--key", "--tls-key"):
-            told = self.run_tool("diff", self.a, "rediss://127.0.0.1:1", option, "x", status=2)
-            self.assertIn("--cert", told)
+            reported = self.run_tool("diff", self.a, "rediss://127.0.0.1:1", option, "x", status=2)
+            self.assertIn("--cert", reported)
 
     def test_the_help_of_every_tool_names_them(self):
         for tool in ("convert", "merge", "split", "stat", "diff", "show", "check-rdb"):

@@ -169,7 +169,7 @@ class TextMode(Case):
         self.run_tool("--salvage", "out", self.folder)
         self.assertEqual(self.read("out/a.aof.1.incr.aof"), self.TEXT)
 
-    def test_what_cannot_be_known_is_lost_and_told(self):
+    def test_what_cannot_be_known_is_lost_and_reported(self):
         mixed = command("SET", "mixed", "a\r\nb\nc")
         data = (SET + mixed + SET).replace(b"\r\n", b"\n")
         run = self.run_tool("--salvage", "out", self.write("a", data), status=8)
@@ -341,8 +341,8 @@ class ServersName(Case):
                 self.assertEqual(run.returncode, 1)
                 self.assertIn(b"\n*** FATAL AOF MANIFEST FILE ERROR ***\n", run.stdout)
                 self.assertIn(b"# " + words + b"\n", run.stdout)
-                told = b"Reading the manifest file, at line %d\n" % (line or 0)
-                self.assertEqual(told in run.stdout, line is not None)
+                reported = b"Reading the manifest file, at line %d\n" % (line or 0)
+                self.assertEqual(reported in run.stdout, line is not None)
 
 
 class Folders(Case):

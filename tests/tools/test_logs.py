@@ -81,9 +81,9 @@ class Convert(Case):
     def test_to_a_snapshot_needs_no_temporary_file(self):
         env = {"TMPDIR": self.path("none")}
         self.run_tool("convert", "--to", "ndjson", self.first, status=3, env=env)
-        told = self.run_tool("convert", "--json", "--to", "rdb", self.first, "-o", self.out,
-                             env=env)
-        self.assertEqual(json.loads(told.stdout)["keys"], 3)
+        report = self.run_tool("convert", "--json", "--to", "rdb", self.first, "-o", self.out,
+                               env=env)
+        self.assertEqual(json.loads(report.stdout)["keys"], 3)
         self.assertEqual(self.data(self.out), EARLY)
 
     def test_a_snapshot_saved_at_once_is_the_one_that_is_copied(self):
@@ -109,7 +109,7 @@ class Convert(Case):
         self.run_tool("convert", "--to", "rdb", "--force", self.first, "-o", self.out)
         self.assertEqual(self.data(self.out), EARLY)
 
-    def test_from_aof_is_needed_where_the_first_bytes_cannot_tell(self):
+    def test_from_aof_is_needed_where_the_first_bytes_are_not_enough(self):
         with open(self.first, "rb") as f:
             log = f.read()
         self.assertEqual(self.data("--from", "aof", "-", stdin=log), EARLY)
@@ -122,8 +122,8 @@ class Convert(Case):
             f.write(command("SET", "after", "1"))
         self.assertEqual(self.data("--from", "aof", self.out), {**EARLY, "0 after": "1"})
         merged, parts = self.path("merged.rdb"), self.path("parts")
-        told = json.loads(self.run_tool("stat", "--json", "--from", "aof", self.out).stdout)
-        self.assertEqual(told["total"]["keys"], 4)
+        reported = json.loads(self.run_tool("stat", "--json", "--from", "aof", self.out).stdout)
+        self.assertEqual(reported["total"]["keys"], 4)
         self.run_tool("merge", "--from", "aof", self.out, "-o", merged)
         self.assertEqual(self.data(merged), {**EARLY, "0 after": "1"})
         self.run_tool("split", "--by", "db", "--from", "aof", self.out, "-o", parts)
@@ -155,9 +155,9 @@ class Convert(Case):
 
     def test_a_log_that_says_that_it_begins_with_a_snapshot_is_one(self):
         run = self.run_tool("convert", "--to", "resp", "--from", "aof", PREAMBLE)
-        told = json.loads(self.run_tool("stat", "--json", PREAMBLE).stdout)
+        reported = json.loads(self.run_tool("stat", "--json", PREAMBLE).stdout)
         snapshot = json.loads(self.run_tool("stat", "--json", "--from", "rdb", PREAMBLE).stdout)
-        self.assertGreater(told["total"]["keys"], snapshot["total"]["keys"])
+        self.assertGreater(reported["total"]["keys"], snapshot["total"]["keys"])
         self.assertEqual(self.run_tool("convert", "--to", "resp", PREAMBLE).stdout, run.stdout)
         self.run_tool("diff", "--from", "aof", PREAMBLE, PREAMBLE)
         with open(PREAMBLE, "rb") as f:
@@ -209,8 +209,8 @@ class Convert(Case):
         run = self.run_tool("convert", "--to", "csv", self.log, status=4)
         self.assertIn(f"a.2.incr.aof: unsupported at byte {place} ".encode(), run.stderr)
         run = self.run_tool("convert", "--json", "--to", "rdb", self.log, "-o", self.out, status=4)
-        told = json.loads(run.stdout)["error"]
-        self.assertEqual((told["origin"], told["offset"]), ("a.2.incr.aof", place))
+        reported = json.loads(run.stdout)["error"]
+        self.assertEqual((reported["origin"], reported["offset"]), ("a.2.incr.aof", place))
         self.assertEqual(self.data("--until-offset", f"a.2.incr.aof:{place}", self.log),
                          {"0 late": "1"})
 
@@ -241,10 +241,10 @@ class Others(Case):
         self.run_tool("convert", "--to", "rdb", self.first, "-o", self.snapshot)
 
     def test_stat(self):
-        told = [json.loads(self.run_tool("stat", "--json", path).stdout)
+        reported = [json.loads(self.run_tool("stat", "--json", path).stdout)
                 for path in (self.first, self.snapshot)]
-        self.assertEqual(told[0]["total"], told[1]["total"])
-        self.assertEqual(told[0]["total"]["keys"], 3)
+        self.assertEqual(reported[0]["total"], reported[1]["total"])
+        self.assertEqual(reported[0]["total"]["keys"], 3)
 
     def test_split(self):
         self.run_tool("split", "--by", "db", self.first, "-o", self.path("parts"))

@@ -31,7 +31,7 @@ class Case(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stderr)
         return path
 
-    def told(self, tool, *args):
+    def reported(self, tool, *args):
         run = redoubt(tool, "--json", "--lossy", *args, "-o", self.out, "--force")
         self.assertEqual(run.returncode, 0, run.stderr)
         return json.loads(run.stdout), run.stderr.decode()
@@ -58,13 +58,13 @@ class Convert(Case):
         }
         for target, (field, stream) in lacks.items():
             with self.subTest(target):
-                told, text = self.told("convert", "--to", *target, path)
-                self.assertEqual(told["left_out"], 2)
-                self.assertEqual(told["omitted"], [
+                reported, text = self.reported("convert", "--to", *target, path)
+                self.assertEqual(reported["left_out"], 2)
+                self.assertEqual(reported["omitted"], [
                     {"what": "field-expiry", "reason": field, "db": 0, "key": "h", "type": "hash",
                      "element": "f"},
                     {"what": "key", "reason": stream, "db": 2, "key": "s", "type": "stream"}])
-                self.assertEqual(told["omitted_by_reason"], [
+                self.assertEqual(reported["omitted_by_reason"], [
                     {"what": "field-expiry", "reason": field, "count": 1},
                     {"what": "key", "reason": stream, "count": 1}])
                 self.assertIn(f'omitted: expiry of field "f" of hash "h" in db 0: {field}\n', text)
@@ -82,14 +82,14 @@ class Convert(Case):
 
     def test_nothing_omitted_is_an_empty_list(self):
         path = self.snapshot([{"db": 0, "key": "s", "type": "string", "value": "x"}])
-        told, text = self.told("convert", "--to", "rdb", "--rdb-version", "7", path)
-        self.assertEqual((told["left_out"], told["omitted"], told["omitted_by_reason"]),
+        reported, text = self.reported("convert", "--to", "rdb", "--rdb-version", "7", path)
+        self.assertEqual((reported["left_out"], reported["omitted"], reported["omitted_by_reason"]),
                          (0, [], []))
         self.assertEqual(text, "")
 
     def test_the_first_names_are_shown_and_the_others_counted(self):
         path = self.snapshot([hash_line(f"h{i}") for i in range(1234)])
-        _, text = self.told("convert", "--to", "rdb", "--rdb-version", "11", path)
+        _, text = self.reported("convert", "--to", "rdb", "--rdb-version", "11", path)
         lines = text.splitlines()
         self.assertEqual(len(lines), 12)
         for i in range(10):
@@ -99,9 +99,9 @@ class Convert(Case):
 
     def test_names_cannot_control_the_terminal(self):
         path = self.snapshot([hash_line("h\x1b[2J\u009b\u202e", "f\n\x1b")])
-        told, text = self.told("convert", "--to", "rdb", "--rdb-version", "11", path)
+        reported, text = self.reported("convert", "--to", "rdb", "--rdb-version", "11", path)
         self.assertNotRegex(text.replace("\n", ""), "[\x00-\x1f\x7f-\x9f\u202e]")
-        self.assertEqual((told["omitted"][0]["key"], told["omitted"][0]["element"]),
+        self.assertEqual((reported["omitted"][0]["key"], reported["omitted"][0]["element"]),
                          ("h\x1b[2J\u009b\u202e", "f\n\x1b"))
 
     def test_a_file_in_parts_on_two_threads_is_reported_in_its_order(self):
@@ -109,22 +109,22 @@ class Convert(Case):
         keys = [f"key:{i:06}" for i in range(40000)]
         path = self.snapshot([hash_line(key) for key in keys])
         self.assertGreater(os.path.getsize(path), 1 << 20)
-        told, text = self.told("convert", "--to", "resp", "--for", "redis-7.0", path)
-        self.assertEqual([o["key"] for o in told["omitted"]], keys)
-        self.assertEqual(told["left_out"], len(keys))
+        reported, text = self.reported("convert", "--to", "resp", "--for", "redis-7.0", path)
+        self.assertEqual([o["key"] for o in reported["omitted"]], keys)
+        self.assertEqual(reported["left_out"], len(keys))
         shown = [line for line in text.splitlines() if "of hash" in line]
         self.assertEqual([f'"{key}"' in line for key, line in zip(keys, shown)], [True] * 10)
-        self.assertEqual([r["count"] for r in told["omitted_by_reason"]], [len(keys)])
+        self.assertEqual([r["count"] for r in reported["omitted_by_reason"]], [len(keys)])
 
 
 class Merge(Case):
     def test_an_omission_names_its_input(self):
         a = self.snapshot([hash_line("a")], "a.rdb")
         b = self.snapshot([hash_line("b"), hash_line("c")], "b.rdb")
-        told, text = self.told("merge", "--rdb-version", "11", a, b)
-        self.assertEqual([(o["file"], o["key"]) for o in told["omitted"]],
+        reported, text = self.reported("merge", "--rdb-version", "11", a, b)
+        self.assertEqual([(o["file"], o["key"]) for o in reported["omitted"]],
                          [(a, "a"), (b, "b"), (b, "c")])
-        self.assertEqual(told["left_out"], 3)
+        self.assertEqual(reported["left_out"], 3)
         self.assertIn(f'of hash "b" in db 0 of {b}: expiry', text)
         self.assertIn("omitted: 3 hash field expiries (", text)
 

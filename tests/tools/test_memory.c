@@ -47,15 +47,16 @@ static struct runs_outcome attempt(const char *line, struct fault *fault)
 static void check(const char *line, size_t n, const struct runs_outcome *o,
                   const struct runs_outcome *whole)
 {
-    const char *told = (const char *)o->told.ptr;
+    const char *reported = (const char *)o->reported.ptr;
     bool same = runs_left_same(o, whole);
     if (o->status == whole->status) {
         cr_assert(same && rd_slice_eq(rd_buf_slice(&o->printed), rd_buf_slice(&whole->printed)),
-                  "%s: allocation %zu: not the same output\n%s", line, n, told);
+                  "%s: allocation %zu: not the same output\n%s", line, n, reported);
         return;
     }
-    cr_assert_eq(o->status, CLI_LIMIT, "%s: allocation %zu: %d\n%s", line, n, o->status, told);
-    cr_assert_not_null(strstr(told, "out of memory"), "%s: allocation %zu: %s", line, n, told);
+    cr_assert_eq(o->status, CLI_LIMIT, "%s: allocation %zu: %d\n%s", line, n, o->status, reported);
+    cr_assert_not_null(strstr(reported, "out of memory"), "%s: allocation %zu: %s", line, n,
+                       reported);
     cr_assert(same || o->left.len == 0, "%s: allocation %zu leaves %.*s", line, n, (int)o->left.len,
               (const char *)o->left.ptr);
 }
@@ -65,7 +66,7 @@ static void fail_each(const struct task *task)
     struct fault fault = {0};
     struct runs_outcome whole = attempt(task->line, &fault);
     cr_assert_eq(whole.status, task->status, "%s: %d\n%s", task->line, whole.status,
-                 whole.told.ptr);
+                 whole.reported.ptr);
     size_t step = fault.heap.n_allocs / RUNS + 1;
     fault.heap.failed = true;
     for (fault.n = 1; fault.heap.failed; fault.n += fault.n < RUNS / 4 ? 1 : step) {
@@ -187,7 +188,7 @@ static int run_alone(const char *line, size_t n)
     pid_t child = fork();
     cr_assert_geq(child, 0);
     if (child == 0) {
-        int fd = open("told", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        int fd = open("reported", O_WRONLY | O_CREAT | O_TRUNC, 0600);
         dup2(fd, STDERR_FILENO);
         alloc_fault_begin(n);
         status = runs_tool(line);
@@ -199,14 +200,14 @@ static int run_alone(const char *line, size_t n)
     return WEXITSTATUS(status);
 }
 
-static bool was_told(const char *words)
+static bool was_printed(const char *words)
 {
-    char told[4096];
-    FILE *file = fopen("told", "re");
+    char reported[4096];
+    FILE *file = fopen("reported", "re");
     cr_assert_not_null(file);
-    told[fread(told, 1, sizeof told - 1, file)] = '\0';
+    reported[fread(reported, 1, sizeof reported - 1, file)] = '\0';
     fclose(file);
-    return strstr(told, words) != NULL;
+    return strstr(reported, words) != NULL;
 }
 
 Test(memory, a_log_that_does_not_fit_into_memory_is_an_error)
@@ -218,9 +219,9 @@ Test(memory, a_log_that_does_not_fit_into_memory_is_an_error)
         bool made = unlink("out/x") == 0;
         cr_assert(status == CLI_OK || status == CLI_LIMIT, "allocation %zu: %d", n, status);
         cr_assert_eq(made, status == CLI_OK, "allocation %zu: %d", n, status);
-        cr_assert(made || was_told("out of memory"), "allocation %zu", n);
-        n_engine += was_told("is held in memory");
-        unlink("told");
+        cr_assert(made || was_printed("out of memory"), "allocation %zu", n);
+        n_engine += was_printed("is held in memory");
+        unlink("reported");
         cr_assert_neq(rmdir("out"), -1, "allocation %zu leaves a file", n);
         mkdir("out", 0700);
     }

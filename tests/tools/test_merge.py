@@ -91,8 +91,9 @@ class Keys(Case):
 
     def test_json_counts_conflicts(self):
         a, b = self.two(shared=7)
-        told = json.loads(self.merge("--json", a, b, status=1).stdout)
-        self.assertEqual((told["conflicts"], told["keys"], told["exit_status"]), (7, 0, 1))
+        reported = json.loads(self.merge("--json", a, b, status=1).stdout)
+        self.assertEqual((reported["conflicts"], reported["keys"], reported["exit_status"]),
+                         (7, 0, 1))
         self.assertFalse(os.path.exists(self.out))
 
     def test_the_first_wins(self):
@@ -109,8 +110,8 @@ class Keys(Case):
         paths = [self.write(f"{i}.rdb", [Key(b"k", STRING, b"%d" % i), Key(b"%d" % i, STRING, b"")])
                  for i in range(3)]
         for policy, value in (("first", "0"), ("last", "2")):
-            told = json.loads(self.merge("--json", "--on-conflict", policy, *paths).stdout)
-            self.assertEqual((told["conflicts"], told["keys"]), (2, 4))
+            reported = json.loads(self.merge("--json", "--on-conflict", policy, *paths).stdout)
+            self.assertEqual((reported["conflicts"], reported["keys"]), (2, 4))
             self.assertEqual(keys(self.out)[0, "k"]["value"], value)
 
     def test_one_name_in_two_databases_is_no_conflict(self):
@@ -137,9 +138,9 @@ class Keys(Case):
         n = 400000
         a = self.write("a.rdb", [Key(b"k%d" % i, STRING, b"A") for i in range(n)])
         b = self.write("b.rdb", [Key(b"k%d" % i, STRING, b"B") for i in range(n - 10, 2 * n)])
-        told = json.loads(self.merge("--json", "--on-conflict", "last", a, b).stdout)
-        self.assertEqual((told["keys"], told["conflicts"]), (2 * n, 10))
-        self.assertEqual([i["taken"] for i in told["inputs"]], [n - 10, n + 10])
+        reported = json.loads(self.merge("--json", "--on-conflict", "last", a, b).stdout)
+        self.assertEqual((reported["keys"], reported["conflicts"]), (2 * n, 10))
+        self.assertEqual([i["taken"] for i in reported["inputs"]], [n - 10, n + 10])
 
 
 class Records(Case):
@@ -158,8 +159,8 @@ class Records(Case):
         tiny, module = (os.path.join(FIXTURES, "redis-7.0.15", x) for x in ("tiny.rdb",
                                                                            "module.rdb"))
         for inputs, left_out in (((tiny, module), 2), ((module, tiny), 0)):
-            told = json.loads(self.merge("--json", *inputs).stdout)
-            self.assertEqual((told["left_out"], told["keys"]), (left_out, 22), inputs)
+            reported = json.loads(self.merge("--json", *inputs).stdout)
+            self.assertEqual((reported["left_out"], reported["keys"]), (left_out, 22), inputs)
 
     def test_a_library_that_is_the_same_is_there_once(self):
         a = self.write("a.rdb", [], functions=[library(b"one"), library(b"two")])
@@ -184,7 +185,7 @@ class Versions(Case):
         with open(self.out, "rb") as f:
             return f.read(9)
 
-    def test_the_newest_version_unless_told(self):
+    def test_the_newest_version_by_default(self):
         a = self.write("a.rdb", [Key(b"a", STRING, b"1")], version=9)
         b = self.write("b.rdb", [Key(b"b", STRING, b"2")], version=11)
         self.merge(a, b)
@@ -210,8 +211,8 @@ class Versions(Case):
             names = [n for n in sorted(os.listdir(folder)) if n.endswith(".rdb")]
             self.assertTrue(names)
             paths.append(os.path.join(folder, names[0]))
-        told = json.loads(self.merge("--json", "--on-conflict", "first", *paths).stdout)
-        self.assertEqual(told["version"], 10)
+        reported = json.loads(self.merge("--json", "--on-conflict", "first", *paths).stdout)
+        self.assertEqual(reported["version"], 10)
         want = {}
         for path in reversed(paths):
             want.update(keys(path))

@@ -41,7 +41,7 @@ def table(path, *args):
     return {(row["db"], row["key"]): int(row["bytes"]) for row in rows}
 
 
-def told_snapshots():
+def described_snapshots():
     for folder, _, names in sorted(os.walk(FIXTURES)):
         for name in sorted(names):
             path = os.path.join(folder, name)
@@ -98,7 +98,7 @@ class Case(unittest.TestCase):
 class Convert(Case):
     def test_every_fixture_loses_what_is_smaller(self):
         chosen = 0
-        for path in told_snapshots():
+        for path in described_snapshots():
             sizes = table(path)
             size = sorted(sizes.values())[len(sizes) // 2] if sizes else 1
             want = {key: n for key, n in sizes.items() if n >= size}
@@ -259,9 +259,9 @@ class Merge(Case):
         a = self.write("a.rdb", snapshot([Key(b"k", STRING, b"a"), Key(b"a", STRING, b"a" * 99)]))
         b = self.write("b.rdb", snapshot([Key(b"k", STRING, b"b" * 99)]))
         self.merge(a, b, status=1)
-        told = json.loads(self.merge("--json", "--min-size", "50", a, b).stdout)
-        self.assertEqual((told["conflicts"], told["keys"]), (0, 2))
-        self.assertEqual([(x["keys"], x["taken"]) for x in told["inputs"]], [(1, 1), (1, 1)])
+        reported = json.loads(self.merge("--json", "--min-size", "50", a, b).stdout)
+        self.assertEqual((reported["conflicts"], reported["keys"]), (0, 2))
+        self.assertEqual([(x["keys"], x["taken"]) for x in reported["inputs"]], [(1, 1), (1, 1)])
 
 
 class Diff(Case):
@@ -273,19 +273,19 @@ class Diff(Case):
         b = self.write("b.rdb", snapshot([k for k in mixed() if k.name != b"s48"]
                                          + [Key(b"new", STRING, b"xyz")]))
         want = len(self.larger(500))
-        told = self.diff(self.input, self.input, "--min-size", "500")
-        self.assertEqual(told["keys"], [want, want])
+        reported = self.diff(self.input, self.input, "--min-size", "500")
+        self.assertEqual(reported["keys"], [want, want])
         for stdin, path in ((None, self.input), (self.data(), "-")):
-            told = self.diff(path, b, "--min-size", "5", stdin=stdin)
-            self.assertEqual(told["only"], [0, 0])
-            told = self.diff(path, b, "--not", "--min-size", "5", status=1, stdin=stdin)
-            self.assertEqual({x["key"] for x in told["differences"]}, {"s48", "new"})
+            reported = self.diff(path, b, "--min-size", "5", stdin=stdin)
+            self.assertEqual(reported["only"], [0, 0])
+            reported = self.diff(path, b, "--not", "--min-size", "5", status=1, stdin=stdin)
+            self.assertEqual({x["key"] for x in reported["differences"]}, {"s48", "new"})
 
     def test_a_value_may_be_large_enough_on_one_side_only(self):
         a = self.write("a.rdb", snapshot([Key(b"k", STRING, b"v" * 100)]))
         b = self.write("b.rdb", snapshot([Key(b"k", STRING, b"v" * 10)]))
-        told = self.diff(a, b, "--min-size", "50", status=1)
-        self.assertEqual([(x["key"], x["in"]) for x in told["differences"]], [("k", "a")])
+        reported = self.diff(a, b, "--min-size", "50", status=1)
+        self.assertEqual([(x["key"], x["in"]) for x in reported["differences"]], [("k", "a")])
 
 
 if __name__ == "__main__":

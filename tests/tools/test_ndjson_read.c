@@ -17,17 +17,18 @@ static const char lines[] =
     "{\"db\":3,\"key\":\"z\",\"type\":\"zset\",\"freq\":9,\"value\":[[\"m\",1.5]]}\n";
 
 /* What was read, a word for each event. */
-struct told {
+struct reported {
     char text[1000];
     enum ndjson_status status;
     struct rd_err err;
 };
 
-static void note_event(struct told *told, const struct rdb_event *ev, const struct ndjson_reader *r)
+static void note_event(struct reported *reported, const struct rdb_event *ev,
+                       const struct ndjson_reader *r)
 {
-    size_t len = strlen(told->text);
-    char *at = told->text + len;
-    size_t room = sizeof told->text - len;
+    size_t len = strlen(reported->text);
+    char *at = reported->text + len;
+    size_t room = sizeof reported->text - len;
     switch (ev->kind) {
     case RDB_HEADER:
         snprintf(at, room, "header %d; ", ev->header.version);
@@ -51,33 +52,33 @@ static void note_event(struct told *told, const struct rdb_event *ev, const stru
     }
 }
 
-static void read_all(struct rd_src *src, struct told *told)
+static void read_all(struct rd_src *src, struct reported *reported)
 {
     struct ndjson_reader *r = NULL;
     struct rdb_event ev;
-    if (!ndjson_reader_new(&r, src, NULL, &told->err)) {
-        told->status = NDJSON_FAIL;
+    if (!ndjson_reader_new(&r, src, NULL, &reported->err)) {
+        reported->status = NDJSON_FAIL;
         return;
     }
-    while ((told->status = ndjson_reader_next(r, &ev)) == NDJSON_EVENT)
-        note_event(told, &ev, r);
-    if (told->status == NDJSON_FAIL) {
+    while ((reported->status = ndjson_reader_next(r, &ev)) == NDJSON_EVENT)
+        note_event(reported, &ev, r);
+    if (reported->status == NDJSON_FAIL) {
         cr_assert_eq(ndjson_reader_next(r, &ev), NDJSON_FAIL);
-        rd_err_adopt(&told->err, ndjson_reader_err(r));
+        rd_err_adopt(&reported->err, ndjson_reader_err(r));
     }
     ndjson_reader_free(r);
 }
 
-static struct told read_text(const char *text, size_t len, size_t feed)
+static struct reported read_text(const char *text, size_t len, size_t feed)
 {
     const struct rd_src_opts opts = RD_SRC_OPTS(.window = 512);
-    struct told told = {0};
+    struct reported reported = {0};
     struct rd_src *memory, *src;
-    cr_assert(rd_src_open_memory(&memory, rd_slice(text, len), NULL, &told.err));
-    cr_assert(rd_src_open_trickle(&src, memory, feed, &opts, &told.err));
-    read_all(src, &told);
+    cr_assert(rd_src_open_memory(&memory, rd_slice(text, len), NULL, &reported.err));
+    cr_assert(rd_src_open_trickle(&src, memory, feed, &opts, &reported.err));
+    read_all(src, &reported);
     rd_src_close(src);
-    return told;
+    return reported;
 }
 
 static const char want[] =
@@ -89,21 +90,24 @@ Test(ndjson_read, the_same_comes_out_however_the_input_comes)
 {
     static const size_t feeds[] = {1, 2, 3, 7, 4096};
     for (size_t i = 0; i < sizeof feeds / sizeof *feeds; i++) {
-        struct told told = read_text(lines, sizeof lines - 1, feeds[i]);
-        cr_expect_eq(told.status, NDJSON_END, "%s", told.err.text);
-        cr_expect_str_eq(told.text, want, "%s", told.text);
+        struct reported reported = read_text(lines, sizeof lines - 1, feeds[i]);
+        cr_expect_eq(reported.status, NDJSON_END, "%s", reported.err.text);
+        cr_expect_str_eq(reported.text, want, "%s", reported.text);
     }
 }
 
 Test(ndjson_read, no_prefix_gives_what_is_not_there)
 {
     for (size_t n = 0; n < sizeof lines - 1; n++) {
-        struct told told = read_text(lines, n, 4096);
+        struct reported reported = read_text(lines, n, 4096);
         bool at_end = n == 0 || lines[n - 1] == '\n' || lines[n] == '\n';
-        cr_expect_eq(told.status, at_end ? NDJSON_END : NDJSON_FAIL, "%zu: %s", n, told.err.text);
-        cr_expect(at_end || told.err.code == RD_ERR_TRUNCATED || told.err.code == RD_ERR_CORRUPT);
+        cr_expect_eq(reported.status, at_end ? NDJSON_END : NDJSON_FAIL, "%zu: %s", n,
+                     reported.err.text);
+        cr_expect(at_end || reported.err.code == RD_ERR_TRUNCATED ||
+                  reported.err.code == RD_ERR_CORRUPT);
         if (n >= sizeof "{\"rdb\"" - 1) /* else a header is made up */
-            cr_expect_eq(strncmp(told.text, want, strlen(told.text)), 0, "%zu: %s", n, told.text);
+            cr_expect_eq(strncmp(reported.text, want, strlen(reported.text)), 0, "%zu: %s", n,
+                         reported.text);
     }
 }
 
@@ -113,28 +117,29 @@ Test(ndjson_read, flipped_bits_do_no_harm)
     for (size_t bit = 0; bit < 8 * (sizeof lines - 1); bit++) {
         memcpy(text, lines, sizeof lines);
         text[bit / 8] = (char)(text[bit / 8] ^ 1 << bit % 8);
-        struct told told = read_text(text, sizeof lines - 1, 4096);
-        cr_expect(told.status == NDJSON_END || told.err.code != RD_ERR_OK, "%zu", bit);
+        struct reported reported = read_text(text, sizeof lines - 1, 4096);
+        cr_expect(reported.status == NDJSON_END || reported.err.code != RD_ERR_OK, "%zu", bit);
     }
 }
 
 Test(ndjson_read, any_allocation_may_fail)
 {
     for (size_t n = 1;; n++) {
-        struct told told = {0};
+        struct reported reported = {0};
         struct rd_src *src;
         alloc_fault_begin(n);
-        bool open = rd_src_open_memory(&src, rd_slice(lines, sizeof lines - 1), NULL, &told.err);
+        bool open =
+            rd_src_open_memory(&src, rd_slice(lines, sizeof lines - 1), NULL, &reported.err);
         if (open) {
-            read_all(src, &told);
+            read_all(src, &reported);
             rd_src_close(src);
         }
         struct alloc_fault_result r = alloc_fault_end();
         cr_assert_eq(r.live, 0, "%zu", n);
         if (!r.failed)
             break;
-        cr_assert(!open || told.status == NDJSON_FAIL, "%zu", n);
-        cr_assert_eq(told.err.code, RD_ERR_MEMORY, "%zu: %s", n, told.err.text);
+        cr_assert(!open || reported.status == NDJSON_FAIL, "%zu", n);
+        cr_assert_eq(reported.err.code, RD_ERR_MEMORY, "%zu: %s", n, reported.err.text);
     }
 }
 
@@ -164,8 +169,8 @@ static const struct {
 Test(ndjson_read, lines_that_say_something_else_are_refused)
 {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct told told = read_text(wrong[i].text, strlen(wrong[i].text), 4096);
-        cr_expect_eq(told.status, NDJSON_FAIL, "%s", wrong[i].text);
-        cr_expect_eq(told.err.code, wrong[i].code, "%s: %s", wrong[i].text, told.err.text);
+        struct reported reported = read_text(wrong[i].text, strlen(wrong[i].text), 4096);
+        cr_expect_eq(reported.status, NDJSON_FAIL, "%s", wrong[i].text);
+        cr_expect_eq(reported.err.code, wrong[i].code, "%s: %s", wrong[i].text, reported.err.text);
     }
 }

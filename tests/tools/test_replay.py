@@ -35,7 +35,7 @@ class ReplayTest(CaptureTest):
         self.err = done.stderr.decode()
         return done.stdout.decode()
 
-    def told(self, port, *args, status=0):
+    def reported(self, port, *args, status=0):
         return json.loads(self.run_replay(port, "--json", *args, status=status))
 
 
@@ -52,7 +52,7 @@ class Real(ReplayTest):
         self.server.command("SELECT", 0)
 
     def replay(self, *args, status=0):
-        return self.told(self.server.port, "--speed", "max", *args, status=status)
+        return self.reported(self.server.port, "--speed", "max", *args, status=status)
 
     def keys(self, db=0):
         self.server.command("SELECT", db)
@@ -71,13 +71,13 @@ class Real(ReplayTest):
 class Whole(Real):
     def test_the_server_has_what_the_capture_amounts_to(self):
         at = self.usual()
-        told = self.replay("--verify")
-        self.assertEqual(told["errors"], 0)
-        self.assertEqual(told["keys"], 2)
-        self.assertEqual(told["commands"], 10)  # no PING, no REPLCONF
-        self.assertEqual(told["transactions"], 1)
-        self.assertEqual(told["to"], {"chapter": 1, "offset": at[12]})
-        self.assertTrue(told["verify"]["same"])
+        reported = self.replay("--verify")
+        self.assertEqual(reported["errors"], 0)
+        self.assertEqual(reported["keys"], 2)
+        self.assertEqual(reported["commands"], 10)  # no PING, no REPLCONF
+        self.assertEqual(reported["transactions"], 1)
+        self.assertEqual(reported["to"], {"chapter": 1, "offset": at[12]})
+        self.assertTrue(reported["verify"]["same"])
         self.assertEqual(self.keys(), [b"a", b"old"])
         self.assertEqual(self.keys(2), [b"a", b"b", b"c", b"d"])
         self.assertEqual(self.keys(7), [b"h"])
@@ -89,14 +89,14 @@ class Whole(Real):
         out = self.run_replay(self.server.port, "--speed", "max", "--flush", "--verify")
         self.assertIn("has the same data as the capture", out)
         self.server.command("ACL", "SETUSER", "poor", "on", ">pw", "~*", "+@all", "-del")
-        told = json.loads(subprocess.run(
+        reported = json.loads(subprocess.run(
             [REDOUBT, "replay", "--json", "--speed", "max", "--flush", "--verify",
              self.capture.path, f"redis://poor:pw@127.0.0.1:{self.server.port}"],
             capture_output=True, check=False).stdout)
-        self.assertEqual(told["exit_status"], 1)
-        self.assertEqual(told["errors"], 1)
-        self.assertFalse(told["verify"]["same"])
-        self.assertEqual([d["key"] for d in told["verify"]["differences"]], ["a"])
+        self.assertEqual(reported["exit_status"], 1)
+        self.assertEqual(reported["errors"], 1)
+        self.assertFalse(reported["verify"]["same"])
+        self.assertEqual([d["key"] for d in reported["verify"]["differences"]], ["a"])
 
     def test_keys_that_are_due_are_no_differences(self):
         due = (START - 5) * 1000
@@ -105,12 +105,12 @@ class Whole(Real):
                            command("SET", "a", "1") +
                            command("SET", "soon", "1", "PXAT", str(due)))
         for more in ((), ("--no-expired",), ("--expiry", "recorded")):
-            told = self.replay("--verify", "--flush", *more)
-            self.assertTrue(told["verify"]["same"], (more, told))
-            self.assertGreater(told["verify"]["due"], 0)
-            self.assertEqual(told["keys"], 1 if more == ("--no-expired",) else 2)
-        told = self.replay("--no-expired", "--dry-run")
-        self.assertEqual(told["keys"], 1)
+            reported = self.replay("--verify", "--flush", *more)
+            self.assertTrue(reported["verify"]["same"], (more, reported))
+            self.assertGreater(reported["verify"]["due"], 0)
+            self.assertEqual(reported["keys"], 1 if more == ("--no-expired",) else 2)
+        reported = self.replay("--no-expired", "--dry-run")
+        self.assertEqual(reported["keys"], 1)
         out = self.run_replay(self.server.port, "--speed", "max", "--flush", "--verify")
         self.assertIn("expired in the meantime", out)
 
@@ -118,11 +118,11 @@ class Whole(Real):
         self.capture.begin(snapshot([Key(b"later", STRING, b"1", expire_ms=(START + 9999) * 1000)]),
                            command("SET", "a", "1"))
         self.server.command("ACL", "SETUSER", "few", "on", ">pw", "~a", "+@all")
-        told = json.loads(subprocess.run(
+        reported = json.loads(subprocess.run(
             [REDOUBT, "replay", "--json", "--speed", "max", "--flush", "--verify",
              self.capture.path, f"redis://few:pw@127.0.0.1:{self.server.port}"],
             capture_output=True, check=False).stdout)
-        self.assertEqual((told["exit_status"], told["errors"]), (1, 1), told)
+        self.assertEqual((reported["exit_status"], reported["errors"]), (1, 1), reported)
 
     def digest(self):
         """The exclusive or of the SHA-1 of DB:KEY:DIGEST, as fixtures/README.md has it."""
@@ -138,8 +138,8 @@ class Whole(Real):
         return f"{total:040x}"
 
     def test_what_real_masters_sent(self):
-        """The data set at the end, as the masters told it. Times to live are moved: some of those
-        that were recorded have passed."""
+        """The dataset at the end, as the masters reported it. Times to live are moved: some of
+        those that were recorded have passed."""
         with open(os.path.join(FIXTURES, "captures.tsv")) as f:
             names, *rows = [line.rstrip("\n").split("\t") for line in f]
         rows = [dict(zip(names, row)) for row in rows]
@@ -153,88 +153,88 @@ class Whole(Real):
                 self.capture = Capture(os.path.join(self.folder, f"real{i}"))
                 self.capture.begin(data[int(row["rdb"]):int(row["rdb_end"])],
                                    data[int(row["stream"]):], step_us=1000)
-                told = self.replay("--flush")
-                self.assertEqual(told["first_errors"], [])
+                reported = self.replay("--flush")
+                self.assertEqual(reported["first_errors"], [])
                 self.assertEqual(self.digest(), row["final"])
 
     def test_many_commands_are_sent_ahead(self):
         stream = command("SELECT", 0) + b"".join(command("INCR", f"n{i % 7}") for i in range(20000))
         self.capture.begin(snapshot([]), stream, step_us=0)
         for window in ("1", "3", "5000"):
-            told = self.replay("--flush", "--window", window)
-            self.assertEqual(told["commands"], 20001)
+            reported = self.replay("--flush", "--window", window)
+            self.assertEqual(reported["commands"], 20001)
             self.assertEqual(sum(int(self.get(f"n{i}")) for i in range(7)), 20000)
 
     def test_values_longer_than_what_is_on_the_way(self):
         big = b"x" * (6 << 20)
         self.capture.begin(snapshot([Key(b"big", STRING, big)]),
                            command("SET", "other", big) + command("APPEND", "big", "y"))
-        told = self.replay("--verify")
-        self.assertTrue(told["verify"]["same"])
+        reported = self.replay("--verify")
+        self.assertTrue(reported["verify"]["same"])
         self.assertEqual(self.server.command("STRLEN", "big"), len(big) + 1)
 
 
 class Places(Real):
     def test_to_an_offset(self):
         at = self.usual()
-        told = self.replay("--verify", "--until-offset", str(at[5]))
-        self.assertEqual(told["to"]["offset"], at[5])
-        self.assertTrue(told["verify"]["same"])
+        reported = self.replay("--verify", "--until-offset", str(at[5]))
+        self.assertEqual(reported["to"]["offset"], at[5])
+        self.assertTrue(reported["verify"]["same"])
         self.assertEqual(self.keys(2), [b"b"])
 
     def test_a_transaction_that_does_not_end_is_left_out(self):
         at = self.usual()
-        told = self.replay("--verify", "--until-offset", str(at[9]))
-        self.assertEqual(told["discarded"], 1)
-        self.assertTrue(told["verify"]["same"])
+        reported = self.replay("--verify", "--until-offset", str(at[9]))
+        self.assertEqual(reported["discarded"], 1)
+        self.assertTrue(reported["verify"]["same"])
         self.assertEqual(self.keys(2), [b"a", b"b"])
 
     def test_to_a_time(self):
         self.usual()
-        told = self.replay("--verify", "--until", str(START + 4))
-        self.assertTrue(told["verify"]["same"])
+        reported = self.replay("--verify", "--until", str(START + 4))
+        self.assertTrue(reported["verify"]["same"])
         self.assertEqual(self.keys(2), [b"b"])
 
     def test_from_an_offset_everything_before_it_is_caught_up_with(self):
         at = self.usual()
-        told = self.replay("--verify", "--from-offset", str(at[4]))
-        self.assertEqual(told["caught_up"], 3)
-        self.assertTrue(told["verify"]["same"])
+        reported = self.replay("--verify", "--from-offset", str(at[4]))
+        self.assertEqual(reported["caught_up"], 3)
+        self.assertTrue(reported["verify"]["same"])
 
     def test_without_the_snapshot_the_stream_alone_comes_on_top(self):
         at = self.usual()
         self.server.command("SET", "mine", "1")
-        told = self.replay("--no-snapshot", "--from-offset", str(at[4]), "--until-offset",
+        reported = self.replay("--no-snapshot", "--from-offset", str(at[4]), "--until-offset",
                            str(at[5]))
-        self.assertEqual(told["commands"], 1)
-        self.assertEqual(told["from"]["offset"], at[4])
+        self.assertEqual(reported["commands"], 1)
+        self.assertEqual(reported["from"]["offset"], at[4])
         self.assertEqual(self.keys(), [b"mine"])
         self.assertEqual(self.keys(2), [b"b"])
 
     def test_from_inside_of_a_transaction_it_begins_with_it(self):
         at = self.usual()
-        told = self.replay("--no-snapshot", "--from-offset", str(at[9]))
-        self.assertEqual(told["from"]["offset"], at[7])
-        self.assertEqual(told["transactions"], 1)
+        reported = self.replay("--no-snapshot", "--from-offset", str(at[9]))
+        self.assertEqual(reported["from"]["offset"], at[7])
+        self.assertEqual(reported["transactions"], 1)
         self.assertEqual(self.keys(2), [b"c", b"d"])
 
     def test_from_a_time_without_the_snapshot(self):
         self.usual()
-        told = self.replay("--no-snapshot", "--from", str(START + 11))
-        self.assertEqual(told["commands"], 1)
+        reported = self.replay("--no-snapshot", "--from", str(START + 11))
+        self.assertEqual(reported["commands"], 1)
 
     def test_another_data_set_needs_leave_to_flush(self):
         one = command("SET", "a", "1")
         self.capture.begin(snapshot([Key(b"one", STRING, b"1")]), one)
         self.capture.begin(snapshot([Key(b"two", STRING, b"2")]), command("SET", "b", "2"),
                            ident="c", offset=5000, at=START + 100)
-        told = self.replay("--verify")  # the last snapshot, and on
+        reported = self.replay("--verify")  # the last snapshot, and on
         self.assertEqual(self.keys(), [b"b", b"two"])
-        told = self.replay("--verify", "--flush", "--from-offset", "1:1000")
-        self.assertEqual(told["snapshots"], 2)
+        reported = self.replay("--verify", "--flush", "--from-offset", "1:1000")
+        self.assertEqual(reported["snapshots"], 2)
         self.assertEqual(self.keys(), [b"b", b"two"])
-        told = self.replay("--replace", "--from-offset", "1:1000", status=2)
-        self.assertIn("chapter 2", told["error"]["text"])
+        reported = self.replay("--replace", "--from-offset", "1:1000", status=2)
+        self.assertIn("chapter 2", reported["error"]["text"])
         self.replay("--verify", "--flush", "--until-offset", "1:1000")
         self.assertEqual(self.keys(), [b"one"])
 
@@ -254,8 +254,8 @@ class Room(Real):
         self.usual()
         self.server.command("SET", "old", "other")
         self.server.command("SET", "mine", "1")
-        told = self.replay("--replace")
-        self.assertEqual(told["errors"], 0)
+        reported = self.replay("--replace")
+        self.assertEqual(reported["errors"], 0)
         self.assertEqual(self.get("old"), b"0")
         self.assertEqual(self.get("mine"), b"1")
 
@@ -264,10 +264,10 @@ class Errors(Real):
     def test_they_are_counted_and_the_first_are_reported_with_their_places(self):
         commands = [command("SET", "a", "x")] + [command("INCR", "a")] * 30
         self.capture.begin(snapshot([]), b"".join(commands))
-        told = self.replay(status=8)
-        self.assertEqual(told["errors"], 30)
-        self.assertEqual(len(told["first_errors"]), 10)
-        first = told["first_errors"][0]
+        reported = self.replay(status=8)
+        self.assertEqual(reported["errors"], 30)
+        self.assertEqual(len(reported["first_errors"]), 10)
+        first = reported["first_errors"][0]
         self.assertEqual((first["chapter"], first["offset"], first["command"]),
                          (1, BASE + len(commands[0]), "INCR"))
         self.assertIn("not an integer", first["error"])
@@ -278,9 +278,9 @@ class Errors(Real):
         commands = [command("SET", "a", "x"), command("MULTI"), command("INCR", "a"),
                     command("SET", "b", "1"), command("EXEC")]
         self.capture.begin(snapshot([]), b"".join(commands))
-        told = self.replay(status=8)
-        self.assertEqual(told["errors"], 1)
-        self.assertEqual(told["first_errors"][0]["command"], "EXEC")
+        reported = self.replay(status=8)
+        self.assertEqual(reported["errors"], 1)
+        self.assertEqual(reported["first_errors"][0]["command"], "EXEC")
         self.assertEqual(self.get("b"), b"1")
 
     def test_of_the_snapshot_with_the_key(self):
@@ -295,7 +295,7 @@ class Errors(Real):
 
     def test_nobody_listens(self):
         self.usual()
-        self.told(1, status=6)
+        self.reported(1, status=6)
 
 
 class Expiry(Real):
@@ -315,9 +315,9 @@ class Expiry(Real):
         at_ms = (START + 60) * 1000
         self.capture.begin(snapshot([Key(b"s", STRING, b"1", expire_ms=at_ms)]),
                            self.stream(at_ms), step_us=0)
-        told = self.replay("--verify")
-        self.assertTrue(told["verify"]["same"])
-        self.assertEqual(told["errors"], 0)
+        reported = self.replay("--verify")
+        self.assertTrue(reported["verify"]["same"])
+        self.assertEqual(reported["errors"], 0)
         for key in "abcdgs":
             self.assertGreater(self.ttl(key), 30000, key)
             self.assertLessEqual(self.ttl(key), 61000, key)
@@ -335,8 +335,8 @@ class Expiry(Real):
         self.capture.begin(snapshot([Key(b"s", STRING, b"1", expire_ms=later),
                                      Key(b"gone", STRING, b"1", expire_ms=START * 1000 + 5000)]),
                            self.stream(later), step_us=0)
-        told = self.replay("--verify", "--expiry", "recorded")
-        self.assertTrue(told["verify"]["same"], told)
+        reported = self.replay("--verify", "--expiry", "recorded")
+        self.assertTrue(reported["verify"]["same"], reported)
         for key in "abcdgs":
             self.assertEqual(self.server.command("PEXPIRETIME", key), later)
         self.assertEqual(self.get("gone"), None)
@@ -345,34 +345,34 @@ class Expiry(Real):
 class Speed(Real):
     def timed(self, *args):
         began = time.monotonic()
-        told = self.told(self.server.port, "--flush", *args)
-        self.assertEqual(told["errors"], 0)
-        return time.monotonic() - began, told
+        reported = self.reported(self.server.port, "--flush", *args)
+        self.assertEqual(reported["errors"], 0)
+        return time.monotonic() - began, reported
 
     def test_commands_come_when_they_came(self):
         self.capture.begin(snapshot([]), b"".join(command("SET", f"k{i}", i) for i in range(9)),
                            step_us=250000)
-        took, told = self.timed()
+        took, reported = self.timed()
         self.assertGreaterEqual(took, 2.0)
-        self.assertEqual(told["recorded_ms"], 2000)
-        self.assertGreaterEqual(told["elapsed_ms"], 2000)
+        self.assertEqual(reported["recorded_ms"], 2000)
+        self.assertGreaterEqual(reported["elapsed_ms"], 2000)
         took, _ = self.timed("--speed", "2")
         self.assertGreaterEqual(took, 1.0)
 
     def test_the_highest_speed_does_not_wait(self):
         self.capture.begin(snapshot([]), b"".join(command("SET", f"k{i}", i) for i in range(9)),
                            step_us=100000000)
-        _, told = self.timed("--speed", "max")
-        self.assertEqual(told["recorded_ms"], 800000)
-        self.assertLess(told["elapsed_ms"], 400000)
+        _, reported = self.timed("--speed", "max")
+        self.assertEqual(reported["recorded_ms"], 800000)
+        self.assertLess(reported["elapsed_ms"], 400000)
 
     def test_nobody_waits_before_the_place_where_it_begins(self):
         self.capture.begin(snapshot([]), b"".join(command("SET", f"k{i}", i) for i in range(9)),
                            step_us=100000000)
-        _, told = self.timed("--from", str(START + 800), "--verify")
-        self.assertEqual(told["caught_up"], 8)
-        self.assertEqual(told["recorded_ms"], 0)
-        self.assertTrue(told["verify"]["same"])
+        _, reported = self.timed("--from", str(START + 800), "--verify")
+        self.assertEqual(reported["caught_up"], 8)
+        self.assertEqual(reported["recorded_ms"], 0)
+        self.assertTrue(reported["verify"]["same"])
 
 
 class Dry(ReplayTest):
@@ -380,10 +380,11 @@ class Dry(ReplayTest):
         stream = [command("SET", "a", "1"), command("MULTI"), command("SET", "b", "1"),
                   command("EXEC"), command("PING")]
         self.capture.begin(snapshot([Key(b"k", STRING, b"v")]), b"".join(stream))
-        told = self.told(None, "--dry-run")
-        self.assertTrue(told["dry_run"])
-        self.assertEqual((told["keys"], told["commands"], told["transactions"]), (1, 4, 1))
-        self.assertEqual(told["recorded_ms"], 3000)
+        reported = self.reported(None, "--dry-run")
+        self.assertTrue(reported["dry_run"])
+        self.assertEqual((reported["keys"], reported["commands"], reported["transactions"]),
+                         (1, 4, 1))
+        self.assertEqual(reported["recorded_ms"], 3000)
         with FakeServer(lambda args: b"+OK\r\n") as server:
             self.assertIn("nothing was sent", self.run_replay(server.port, "--dry-run"))
             self.assertEqual(server.seen, [])
@@ -416,7 +417,7 @@ class Played(ReplayTest):
                 return bulk(b"# Server\r\nredis_version:" + version + b"\r\n")
             return b"+OK\r\n"
         with FakeServer(answer) as server:
-            self.told(server.port, *args, status=status)
+            self.reported(server.port, *args, status=status)
             return server.seen
 
     def test_payloads_have_the_version_of_the_server(self):
@@ -444,9 +445,9 @@ class Played(ReplayTest):
             count.append(words)
             return b"+OK\r\n" if len(count) < 50 else (b"", None)
         with FakeServer(answer) as server:
-            told = self.told(server.port, "--window", "4", status=6)
-        self.assertIn("closed", told["error"]["text"])
-        self.assertIn("command after 1:", json.dumps(told["error"]))
+            reported = self.reported(server.port, "--window", "4", status=6)
+        self.assertIn("closed", reported["error"]["text"])
+        self.assertIn("command after 1:", json.dumps(reported["error"]))
 
 
 if __name__ == "__main__":

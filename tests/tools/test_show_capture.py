@@ -189,8 +189,9 @@ class Beside(ShowTest):
                          ["k0", "k1", "k2", "k3"])
 
     def test_an_entry_says_that_it_stands_beside(self):
-        told = [("context" in e, e["command"][1]) for e in self.entries("--match", "k5", "-B", "1")]
-        self.assertEqual(told, [(True, "k4"), (False, "k5")])
+        entries = self.entries("--match", "k5", "-B", "1")
+        reported = [("context" in e, e["command"][1]) for e in entries]
+        self.assertEqual(reported, [(True, "k4"), (False, "k5")])
 
     def test_logs_too(self):
         path = os.path.join(self.folder, "log")
@@ -262,10 +263,10 @@ class Following(ShowTest):
         limit = time.monotonic() + 60
         while True:
             with open(path) as f:
-                told = f.read()
-            if text in told:
+                reported = f.read()
+            if text in reported:
                 return
-            self.assertLess(time.monotonic(), limit, told)
+            self.assertLess(time.monotonic(), limit, reported)
             time.sleep(0.05)
 
 

@@ -214,9 +214,9 @@ class Content(Case):
         self.check_whole()
 
     def test_the_object_of_json_says_what_index_json_does(self):
-        told = json.loads(self.split("--by", "db", "--json").stdout)
+        reported = json.loads(self.split("--by", "db", "--json").stdout)
         index = self.index()
-        self.assertEqual({k: told[k] for k in index}, index)
+        self.assertEqual({k: reported[k] for k in index}, index)
 
 
 class Refusals(Case):

@@ -20,7 +20,7 @@ Test(stat_hist, every_value_is_told_at_most_a_32nd_too_large)
         stat_hist_add(&h, v, 1);
         stat_hist_add(&h, UINT64_MAX, 1);
         uint64_t at = stat_hist_at(&h, 0.5);
-        cr_assert(at >= v && at - v <= v / 32, "%llu told as %llu", (unsigned long long)v,
+        cr_assert(at >= v && at - v <= v / 32, "%llu reported as %llu", (unsigned long long)v,
                   (unsigned long long)at);
     }
 }
