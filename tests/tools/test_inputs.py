@@ -40,11 +40,11 @@ class Captures(captures.CaptureTest):
         self.assertIn(": a sound capture\n", out)
         self.assertIn(f"{len(captures.USUAL)} commands", out)
         status, out, _ = redoubt("check-aof", "--json", self.capture.path)
-        told = json.loads(out)
-        self.assertEqual((status, told["kind"], told["verdict"], told["findings"]),
+        reported = json.loads(out)
+        self.assertEqual((status, reported["kind"], reported["verdict"], reported["findings"]),
                          (0, "capture", "ok", []))
-        self.assertEqual((told["segments"], told["snapshots"], told["chapters"],
-                          told["commands"]), (1, 1, 1, len(captures.USUAL)))
+        self.assertEqual((reported["segments"], reported["snapshots"], reported["chapters"],
+                          reported["commands"]), (1, 1, 1, len(captures.USUAL)))
 
     def test_damage_is_named_with_its_file_and_offset(self):
         path, = self.files(".rdb")

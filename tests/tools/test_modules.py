@@ -233,8 +233,8 @@ class Modules(unittest.TestCase):
 
     def test_stat_counts_them_by_type(self):
         self.write(KNOWN)
-        told = json.loads(self.run_tool("stat", "--json", self.path))
-        found = {m["module"]: (m["kind"], m["keys"]) for m in told["modules"]}
+        reported = json.loads(self.run_tool("stat", "--json", self.path))
+        found = {m["module"]: (m["kind"], m["keys"]) for m in reported["modules"]}
         self.assertEqual(found["ReJSON-RL"], ("JSON", 6))
         self.assertEqual(found["MBbloom--"], ("Bloom filter", 2))
         self.assertEqual(found["corpusMod"], (None, 1))
@@ -245,9 +245,9 @@ class Modules(unittest.TestCase):
 
     def test_types_beyond_the_table_are_counted_together(self):
         self.write({f"k{i}": (f"Module-{LETTERS[i]}0", 1, [uint(1)]) for i in range(40)})
-        told = json.loads(self.run_tool("stat", "--json", self.path))["modules"]
-        self.assertEqual([m["keys"] for m in told], [1] * 32 + [8])
-        self.assertIsNone(told[-1]["module"])
+        reported = json.loads(self.run_tool("stat", "--json", self.path))["modules"]
+        self.assertEqual([m["keys"] for m in reported], [1] * 32 + [8])
+        self.assertIsNone(reported[-1]["module"])
 
     def test_values_are_copied_byte_by_byte(self):
         self.write(KNOWN)

@@ -194,7 +194,7 @@ static int run(struct aof_job *job)
     if (rebuild_stream_is(job->path)) {
         if (job->change == AOF_JOB_CHECK)
             return aof_job_run_capture(job);
-        cli_hint(job->cli, "the next capture cuts a torn end; convert reads up to damage");
+        cli_hint(job->cli, "the next capture cuts a torn end; convert reads up to the damage");
         rd_err_set(&err, RD_ERR_USAGE, RD_NO_OFFSET, "a capture is verified, but not changed");
         return cli_fail(job->cli, &err);
     }
