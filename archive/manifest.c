@@ -471,8 +471,8 @@ static void get_format(struct archive_json *in)
     uint64_t format = 0;
     if (!archive_json_u64(in, &format) || format == ARCHIVE_FORMAT)
         return;
-    rd_err_set(in->err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-               "the manifest has the format %" PRIu64 ", which is not known", format);
+    rd_err_set(in->err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "unknown manifest format %" PRIu64,
+               format);
     in->failed = true;
 }
 

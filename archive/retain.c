@@ -76,7 +76,7 @@ static bool parse_rule(struct archive_retention *rules, struct rd_slice text, st
         return true;
     }
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                      "%s is not a rule such as \"hourly 48\" or \"age 30d\"", quoted);
+                      "invalid rule %s: use, for example, \"hourly 48\" or \"age 30d\"", quoted);
 }
 
 bool archive_retention_parse(struct archive_retention *ret, struct rd_slice text,

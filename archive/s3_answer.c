@@ -76,8 +76,8 @@ bool archive_s3_refused(struct rd_slice xml, const char *method, long status, st
     /* The answer to HEAD has no text. */
     if (reason.len > 0)
         return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
-                          "the store answers %s with status %ld, %s, %s", method, status, code,
+                          "the store answered %s with status %ld, %s, %s", method, status, code,
                           text);
-    return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the store answers %s with status %ld%s",
+    return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the store answered %s with status %ld%s",
                       method, status, status == 403 ? ": it does not accept the access key" : "");
 }

@@ -94,7 +94,7 @@ static bool put_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err 
 static bool put_sync(void *impl, struct rd_err *err)
 {
     struct put *put = impl;
-    return fdatasync(put->fd) == 0 || failed(put->origin, errno, "cannot make durable", err);
+    return fdatasync(put->fd) == 0 || failed(put->origin, errno, "cannot sync", err);
 }
 
 static bool give_name(struct put *put)
@@ -109,7 +109,7 @@ static bool give_name(struct put *put)
 static bool commit(struct put *put, struct rd_err *err)
 {
     if (fsync(put->fd) != 0)
-        return failed(put->origin, errno, "cannot make durable", err);
+        return failed(put->origin, errno, "cannot sync", err);
     if (!give_name(put) && errno == EEXIST) {
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "already exists");
         rd_err_origin(err, put->origin);
@@ -127,7 +127,7 @@ static bool put_close(void *impl, bool may, struct rd_err *err)
     if (put->named)
         unlinkat(put->dir, put->temp, 0);
     if (may && ok && fsync(put->dir) != 0)
-        ok = failed(put->origin, errno, "cannot make the folder durable", err);
+        ok = failed(put->origin, errno, "cannot sync the folder", err);
     close(put->fd);
     close(put->dir);
     rd_free(put);
@@ -313,7 +313,7 @@ static bool posix_remove(struct archive_store *store, const char *name, struct r
     if (!ok)
         failed(name, errno, "cannot remove the object", err);
     else if (fsync(dir) != 0)
-        ok = failed(name, errno, "cannot make the folder durable", err);
+        ok = failed(name, errno, "cannot sync the folder", err);
     close(dir);
     if (ok)
         remove_folder(p, name);

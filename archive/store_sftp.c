@@ -472,7 +472,8 @@ static bool set_place(struct sftp *s, const char *url, struct rd_err *err)
     const char *at = host != NULL ? strchr(host + 3, '@') : NULL;
     if (path == NULL || path[1] == '\0' || strlen(url) >= URL_MAX / 2 ||
         strpbrk(path, "\"\\?#%") != NULL)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a host is sftp://USER@HOST:PORT/PATH");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "an SFTP repository must be sftp://USER@HOST:PORT/PATH");
     if (at != NULL && at < path && memchr(host + 3, ':', (size_t)(at - host - 3)) != NULL)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "an SFTP URL cannot contain a password: use a key");

@@ -171,10 +171,10 @@ static bool open_both(struct posix *p, const char *dir, const char *folder, stru
 {
     p->dir = open_folder(AT_FDCWD, dir);
     if (p->dir < 0)
-        return rd_err_sys(err, -p->dir, "cannot open the folder around it");
+        return rd_err_sys(err, -p->dir, "cannot open the parent folder");
     if (mkdirat(p->dir, folder, 0755) == 0) {
         if (fsync(p->dir) != 0)
-            return rd_err_sys(err, errno, "cannot make the new folder durable");
+            return rd_err_sys(err, errno, "cannot sync the parent folder");
     } else if (errno != EEXIST) {
         return rd_err_sys(err, errno, "cannot create the folder");
     }
@@ -240,7 +240,7 @@ static bool open_path(struct posix *p, const char *path, bool create, struct rd_
         return true;
     p->dir = open_folder(p->folder, "..");
     if (p->dir < 0 || fsync(p->dir) != 0)
-        return rd_err_sys(err, errno, "cannot make the new folder durable");
+        return rd_err_sys(err, errno, "cannot sync the parent folder");
     return true;
 }
 

@@ -408,7 +408,7 @@ static void trailer(struct check *c, const struct rdb_event *ev)
         res->sum = RDB_SUM_OK;
     } else {
         res->sum = RDB_SUM_BAD;
-        snprintf(c->text, sizeof c->text, "checksum is %016llx, the bytes give %016llx",
+        snprintf(c->text, sizeof c->text, "stored checksum %016llx, computed %016llx",
                  (unsigned long long)ev->trailer.stored, (unsigned long long)ev->trailer.computed);
         report(c, RDB_FINDING_CHECKSUM, rdb_reader_record(c->reader), c->text);
     }

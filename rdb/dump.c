@@ -18,7 +18,7 @@ static bool check_sum(struct rd_slice payload, uint64_t stored, bool allow_zero,
         return true;
     uint64_t computed = rd_crc64(0, payload.ptr, at);
     return stored == computed ||
-           rd_err_set(err, RD_ERR_CHECKSUM, at, "checksum is %016llx, should be %016llx",
+           rd_err_set(err, RD_ERR_CHECKSUM, at, "stored checksum %016llx, computed %016llx",
                       (unsigned long long)stored, (unsigned long long)computed);
 }
 

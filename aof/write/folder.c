@@ -144,7 +144,7 @@ static enum aof_stored store_text(const struct rd_fs *fs, const char *temp, cons
     result = fs->sync_folder(fs->ctx, false);
     if (result == 0)
         return AOF_STORED;
-    aof_folder_err(err, result, "cannot make durable", file);
+    aof_folder_err(err, result, "cannot sync", file);
     return AOF_STORED_UNSURE;
 }
 
@@ -173,14 +173,14 @@ bool aof_folder_sync_file(const struct rd_fs *fs, const char *name, bool cut, ui
     if (result == 0)
         result = fs->sync(fs->ctx, fd);
     fs->close(fs->ctx, fd);
-    return result == 0 || aof_folder_err(err, result, "cannot make durable", name);
+    return result == 0 || aof_folder_err(err, result, "cannot sync", name);
 }
 
 bool aof_folder_settle(struct aof_writer *w, struct rd_err *err)
 {
     int result = w->fs.sync_folder(w->fs.ctx, false);
     if (result < 0)
-        return aof_folder_err(err, result, "cannot make the folder durable of", w->name);
+        return aof_folder_err(err, result, "cannot sync the folder of", w->name);
     w->folder_pending = w->file_pending = false;
     return true;
 }

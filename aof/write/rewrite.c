@@ -63,7 +63,7 @@ static int create(const struct aof_writer *w, const char *name, struct rd_err *e
     int result = w->fs.sync_folder(w->fs.ctx, false);
     if (result == 0)
         return fd;
-    aof_folder_err(err, result, "cannot make durable", name);
+    aof_folder_err(err, result, "cannot sync", name);
     w->fs.close(w->fs.ctx, fd);
     w->fs.unlink(w->fs.ctx, name);
     return result;
@@ -239,7 +239,7 @@ static bool name_base(struct aof_writer *w, const char *temp, const char *name, 
     if (result == 0)
         return true;
     w->fs.unlink(w->fs.ctx, name);
-    return aof_folder_err(err, result, "cannot make durable", name);
+    return aof_folder_err(err, result, "cannot sync", name);
 }
 
 static void drop_named_incr(const struct aof_writer *w, const char *incr)

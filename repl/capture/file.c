@@ -294,7 +294,7 @@ enum capture_next repl_capture_cursor_next(struct capture_cursor *c, struct capt
         break;
     }
     if (ret->head.offset != c->offset)
-        return wrong(f, c->at, err, "the block has a wrong offset of the stream");
+        return wrong(f, c->at, err, "the block has a wrong stream offset");
     if (((ret->head.flags & CAPTURE_BEGINS_INSIDE) != 0) != c->inside)
         return wrong(f, c->at, err, "the block does not continue the command of the previous one");
     pass(c, &ret->head);

@@ -171,11 +171,11 @@ Test(capture_sealed, blocks_stand_where_the_stream_is)
         struct capture_block block = block_at(&s, i), other = block;
         other.offset++;
         seal(&s, i, other);
-        expect_wrong(&s, i, "another offset");
+        expect_wrong(&s, i, "a wrong stream offset");
         other = block;
         other.flags ^= CAPTURE_BEGINS_INSIDE;
         seal(&s, i, other);
-        expect_wrong(&s, i, "elsewhere in a command");
+        expect_wrong(&s, i, "does not continue the command");
         seal(&s, i, block);
     }
     segment_done(&s);
@@ -193,7 +193,7 @@ Test(capture_sealed, the_bytes_of_a_block_are_commands)
         uint8_t first = *data;
         *data = '?';
         seal(&s, i, block);
-        expect_wrong(&s, i, "does not hold whole commands");
+        expect_wrong(&s, i, "does not contain whole commands");
         *data = first;
         seal(&s, i, block);
     }

@@ -179,7 +179,7 @@ class Times(ArchiveCase):
         first = b"".join(command("SET", "a", i) for i in range(20))
         second = b"".join(command("SET", "b", i) for i in range(20))
         self.ship(first, go_on=(second, 1700000010))
-        self.fails(2, "went back", "restore", "--to", self.path("x.rdb"), "--target-time",
+        self.fails(2, "was set back", "restore", "--to", self.path("x.rdb"), "--target-time",
                    "1700000015")
         self.good("restore", "--to", self.path("x.rdb"), "--target-time", "1700000005")
         self.good("restore", "--to", self.path("y.rdb"), "--target-time", "1700000025")

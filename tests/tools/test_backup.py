@@ -593,7 +593,7 @@ class Pruning(BackupCase):
         self.good("prune", "--keep", "count 1", "--confirm")
         self.assertEqual(len(self.sets()), 1)
         self.good("verify")
-        self.fails(2, "no set", "prune", "--pin", "20000101")
+        self.fails(2, "no such set", "prune", "--pin", "20000101")
         self.fails(2, "rule", "prune", "--keep", "often")
 
     def test_the_last_good_set_stays(self):

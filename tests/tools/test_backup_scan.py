@@ -36,7 +36,7 @@ class Scan(ArchiveCase):
         self.good("verify", "--level", "parse")
         digest = server.command("DEBUG", "DIGEST")
         out = self.path("out.rdb")
-        self.assertIn(b"different moments", self.tool("restore", "--to", out).stderr)
+        self.assertIn(b"different times", self.tool("restore", "--to", out).stderr)
         with RedisServer() as other:
             other.load(out)
             self.assertEqual(other.command("DEBUG", "DIGEST"), digest)
@@ -73,7 +73,7 @@ class Scan(ArchiveCase):
         self.nightly(more="scan = yes\n")
         self.fails(2, "scan needs the URL of a server", "backup")
         self.nightly(source="redis://127.0.0.1:1", more="scan = yes\ncluster = yes\n")
-        self.fails(2, "exclude each other", "backup")
+        self.fails(2, "cannot be combined", "backup")
         self.nightly(source="redis://127.0.0.1:1", more=f"scan = yes\nspool = {self.spool}\n")
         self.fails(4, "no stream", "archive")
         self.nightly(more="scan = maybe\n")

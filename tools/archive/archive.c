@@ -218,8 +218,8 @@ static int run(struct archiver *a)
     }
     if (a->shipped.n_waiting == 0 && !a->shipped.failing)
         return CLI_OK;
-    cli_warn(a->cli, "%" PRIu64 " segment%s remain in %s: the next run ships them",
-             a->shipped.n_waiting, cli_plural(a->shipped.n_waiting), a->spool);
+    cli_warn(a->cli, "%" PRIu64 " segment%s in %s: the next run ships them", a->shipped.n_waiting,
+             a->shipped.n_waiting == 1 ? " remains" : "s remain", a->spool);
     return CLI_PARTIAL;
 }
 

@@ -46,7 +46,8 @@ static bool get_duration(const char *text, const char *name, uint64_t min_ms, ui
     if (text == NULL)
         return true;
     return (archive_get_duration(rd_slice_str(text), ret) && *ret >= min_ms) ||
-           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is a time such as 90s or 25h", name);
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s must be a time such as 90s or 25h",
+                      name);
 }
 
 static bool get_durations(struct run *run, struct rd_err *err)

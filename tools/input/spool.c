@@ -122,7 +122,7 @@ bool spool_read(const struct spool *spool, uint64_t offset, void *bytes, size_t 
     if (spool->open && !read_some(spool->fd, offset, bytes, len, &have, err))
         return false;
     if (have < len)
-        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "a temporary file became shorter");
+        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "a temporary file was truncated");
     return true;
 }
 

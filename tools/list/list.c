@@ -150,7 +150,7 @@ static int check_options(struct run *run)
     if (run->max_age_text != NULL &&
         (!archive_get_duration(rd_slice_str(run->max_age_text), &run->max_age_ms) ||
          run->max_age_ms == 0))
-        return cli_usage_error(run->cli, "--max-age is a time such as 25h");
+        return cli_usage_error(run->cli, "--max-age must be a time such as 25h");
     if (run->html_path != NULL && run->cli->json)
         return cli_usage_error(run->cli, "--html and --json cannot be used together");
     return CLI_OK;

@@ -100,7 +100,7 @@ static bool mark(struct run *run, struct archive_repo *repo, struct rd_err *err)
     const struct archive_set *set = archive_sets_find(&sets, id, cli_now_ms());
     bool ok = set != NULL
                   ? archive_repo_mark(repo, set->id, ARCHIVE_MARK_PINNED, run->pin != NULL, err)
-                  : rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "there is no set %s",
+                  : rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no such set: %s",
                                cli_quote(rd_slice_str(id)).s);
     archive_sets_done(&sets);
     return ok;

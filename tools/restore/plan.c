@@ -35,7 +35,7 @@ static bool clock_went_back(const struct restore *run, uint64_t from, uint64_t t
 {
     cli_hint(run->cli, "use --target-offset to select a position in the stream");
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                      "the clock of the host that archives went back: %s is both before offset "
+                      "the clock of the archiving host was set back: %s is both before offset "
                       "%" PRIu64 " and after offset %" PRIu64,
                       cli_time(run->target_ms).s, from, to);
 }
@@ -69,8 +69,8 @@ static bool cut_before(const struct restore *run, const struct repl_capture_even
         return true;
     if (ev->offset != run->target)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "no command begins at offset %" PRIu64 ": one reaches from %" PRIu64
-                          " to %" PRIu64,
+                          "no command begins at offset %" PRIu64
+                          ": the command there extends from %" PRIu64 " to %" PRIu64,
                           run->target, ev->offset, end);
     cut->found = true;
     cut->offset = ev->offset;

@@ -38,7 +38,8 @@ static bool open_file(struct restore *run, size_t i, struct segment_in *ret, str
     uint64_t number, start;
     if (file == NULL ||
         sscanf(file->name, "shard-%*u-%" SCNu64 "-%" SCNu64 ".seg", &number, &start) != 2)
-        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the set lacks a part of the stream");
+        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                          "the set is missing part of the stream");
     return archive_set_open(run->repo, run->set, file, &run->open.keys.ring, &src, err) &&
            segment_in_open(ret, src, number, start, err);
 }

@@ -470,7 +470,7 @@ static bool check_lines(struct run *run, struct rd_src *list, struct rd_err *err
         return false;
     }
     if (n_lines == 0)
-        rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no line is a checksum");
+        rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no line contains a checksum");
     rd_err_origin(err, rd_src_origin(list));
     return n_lines > 0;
 }

@@ -164,7 +164,7 @@ static struct vault_target *section(struct vault *vault, const char *name, struc
             return &vault->targets[i];
     if (!archive_name_ok(name) || vault->n_targets == TARGETS_MAX) {
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                   "a target's name has letters, digits, - _ and . only");
+                   "the name of a target must consist of letters, digits, - _ and .");
         return NULL;
     }
     size_t size = (vault->n_targets + 1) * sizeof *vault->targets;
@@ -193,7 +193,7 @@ static int on_value(void *user, const char *name, const char *key, const char *v
             return conf_set(&target->conf, (enum vault_key)i, value, parse->err);
     char quoted[80];
     rd_err_quote(quoted, sizeof quoted, rd_slice_str(key));
-    return rd_err_set(parse->err, RD_ERR_USAGE, RD_NO_OFFSET, "the key %s is not known", quoted);
+    return rd_err_set(parse->err, RD_ERR_USAGE, RD_NO_OFFSET, "unknown key %s", quoted);
 }
 
 static bool parse_text(struct parse *parse, const char *path, const char *text)

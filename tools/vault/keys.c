@@ -58,7 +58,7 @@ static bool add_line(struct vault_keys *keys, struct rd_slice line, struct rd_er
     bool ok = rd_digest_get_hex(line, bytes, sizeof bytes) || from_base64(line, bytes);
     if (!ok)
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                   "a key is 32 bytes, 64 hexadecimal digits or 44 characters of base64");
+                   "a key must be 32 bytes, 64 hexadecimal digits or 44 characters of base64");
     ok = ok && add_key(keys, bytes, err);
     explicit_bzero(bytes, sizeof bytes);
     return ok;

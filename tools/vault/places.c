@@ -96,7 +96,7 @@ static bool open_bucket(struct archive_store **ret, const struct vault_target *t
     const char *prefix = name[len] != '\0' && name[len + 1] != '\0' ? name + len + 1 : NULL;
     struct secrets secrets = {.access_key = NULL};
     if (len == 0 || len >= sizeof bucket || name[strlen(name) - 1] == '/')
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a bucket is s3://BUCKET/PREFIX");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a bucket must be s3://BUCKET/PREFIX");
     region = region != NULL ? region : "us-east-1";
     snprintf(bucket, sizeof bucket, "%.*s", (int)len, name);
     snprintf(endpoint, sizeof endpoint, "https://s3.%s.amazonaws.com", region);
@@ -158,7 +158,8 @@ bool vault_open_store(struct archive_store **ret, const struct vault_target *tar
         return archive_store_open_posix(ret, where, mode == VAULT_WRITE, err);
     else
         ok = rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                        "a repository is a folder, s3://BUCKET/PREFIX or sftp://USER@HOST/PATH");
+                        "a repository must be a folder, s3://BUCKET/PREFIX or "
+                        "sftp://USER@HOST/PATH");
     if (!ok && may_be_shown(where))
         rd_err_origin(err, where);
     return ok;

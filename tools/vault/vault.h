@@ -49,7 +49,7 @@ enum {
     X(USER, "user", "NAME", VAULT_FOR_SOURCE, "user name for the server")                          \
     X(PASS_FILE, "pass-file", "FILE", VAULT_FOR_SOURCE, "the server's password")                   \
     X(CACERT, "cacert", "FILE", VAULT_FOR_SOURCE, "trusted certificate authorities")               \
-    X(CERT, "cert", "FILE", VAULT_FOR_SOURCE, "our certificate for TLS")                           \
+    X(CERT, "cert", "FILE", VAULT_FOR_SOURCE, "client certificate for TLS")                        \
     X(TLS_KEY, "tls-key", "FILE", VAULT_FOR_SOURCE, "client's private key for TLS")                \
     X(REPOSITORY, "repository", "PATH|URL", VAULT_FOR_REPOSITORY,                                  \
       "where sets are stored; repeatable")                                                         \
