@@ -37,9 +37,9 @@ def flip(path, at):
         file.write(bytes([byte ^ 0x20]))
 
 
-class Configuration(BackupCase):
+class ConfigurationLines(BackupCase):
     def test_what_would_be_cut_is_refused(self):
-        for line, text in (("keep = " + "x" * 191, "is longer than 198 bytes"),
+        for line, text in (("keep = " + "x" * 192, "is longer than 198 bytes"),
                            ("keep = count 1\0", "has a NUL byte")):
             self.configure(f"[nightly]\nrepository = {self.repository}\n{line}\n")
             self.fails(2, f"line 3 {text}", "list")
