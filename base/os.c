@@ -7,13 +7,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifdef RD_OS_PORTABLE /* the tests of what is there for other systems */
+#undef RD_HAVE_MALLINFO2
+#undef RD_HAVE_EXECINFO
+#endif
+
 #ifdef RD_HAVE_EXECINFO
 #include <execinfo.h>
 #endif
 
 int rd_rename_new(int from_dir, const char *from, int to_dir, const char *to)
 {
-#ifdef SYS_renameat2
+#if defined(SYS_renameat2) && !defined(RD_OS_PORTABLE)
     enum { NO_REPLACE = 1 }; /* RENAME_NOREPLACE of linux/fs.h */
     return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, NO_REPLACE);
 #else
@@ -28,7 +33,7 @@ void rd_close_range(unsigned low, unsigned high)
     enum { FIRST = 1 << 16 };
     if (low > high)
         return;
-#ifdef SYS_close_range
+#if defined(SYS_close_range) && !defined(RD_OS_PORTABLE)
     if (syscall(SYS_close_range, low, high, 0) == 0)
         return;
 #endif
@@ -52,7 +57,7 @@ struct rd_heap rd_heap(void)
 
 void rd_heap_trim(size_t keep)
 {
-#ifdef __GLIBC__
+#if defined(__GLIBC__) && !defined(RD_OS_PORTABLE)
     malloc_trim(keep);
 #else
     (void)keep;
@@ -61,7 +66,7 @@ void rd_heap_trim(size_t keep)
 
 bool rd_heap_set_growth(size_t bytes)
 {
-#ifdef M_TOP_PAD
+#if defined(M_TOP_PAD) && !defined(RD_OS_PORTABLE)
     mallopt(M_TOP_PAD, (int)bytes); /* allocators that replace glibc's ignore it */
     return true;
 #else
