@@ -26,6 +26,9 @@ struct archive_http {
     bool direct;                               /* no proxy and no redirection */
 };
 
+/* False with RD_ERR_UNSUPPORTED: the program was built without libcurl, which `what` needs. */
+bool archive_http_built(const char *what, struct rd_err *err);
+
 /* Sends the request and appends the body of the answer to *ret_body, which may be NULL. False with
  * RD_ERR_PROTOCOL: the server did not answer; RD_ERR_USAGE: the URL is not valid. */
 bool archive_http_ask(const struct archive_http *ask, long *ret_status, struct rd_buf *ret_body,

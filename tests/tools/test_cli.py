@@ -92,7 +92,8 @@ class Help(unittest.TestCase):
         self.assertEqual("redoubt " + out["version"] + "\n", run("--version").stdout)
         self.assertEqual(out["features"]["rdb_versions"]["valkey"]["min"], 80)
         self.assertIn("zstd", out["features"]["compression"])
-        self.assertIn("sftp", out["features"]["repositories"])
+        self.assertEqual(out["features"]["repositories"], ["folder", "sftp", "s3"])
+        self.assertIs(out["features"]["heartbeats"], True)
         self.assertEqual(set(out["libraries"]), {"zlib", "liblz4", "libzstd", "libcrypto",
                                                  "libssl", "libcurl", "inih", "lua5.1"})
         for name, version in out["libraries"].items():

@@ -135,6 +135,12 @@ class BackupCells(BackupCase):
 
     # ---- verify ----
 
+    def unsupported(self, *args):
+        self.ends(4, *args, "--repository", "ftp://host/path")
+
+    def case_list_4(self):
+        self.unsupported("list", "nightly")
+
     def case_verify_0(self):
         self.backed_up()
         self.ends(0, "verify", "nightly", "--level", "parse")
@@ -150,6 +156,9 @@ class BackupCells(BackupCase):
         self.ends(3, "verify", "nightly")
 
     # ---- restore ----
+
+    def case_verify_4(self):
+        self.unsupported("verify", "nightly")
 
     def case_restore_0(self):
         self.backed_up()
@@ -249,6 +258,9 @@ class BackupCells(BackupCase):
     def case_prune_3(self):
         self.ends(3, "prune", "nightly")
 
+    def case_prune_4(self):
+        self.unsupported("prune", "nightly", "--confirm")
+
     def case_prune_7(self):
         self.locked("prune", "nightly", "--confirm", "--lock-wait", "0s")
 
@@ -263,6 +275,9 @@ class BackupCells(BackupCase):
     def case_check_config_3(self):
         self.nightly(source=self.missing)
         self.ends(3, "check-config", "nightly")
+
+    def case_check_config_4(self):
+        self.unsupported("check-config", "nightly")
 
     def case_check_config_6(self):
         self.unreachable()

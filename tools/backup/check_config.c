@@ -1,4 +1,5 @@
 /* check_config.c - `redoubt check-config`: checks whether a backup would work. */
+#include "archive/http.h"
 #include "base/buf.h"
 #include "tools/backup/priv.h"
 #include "client/peer.h"
@@ -118,6 +119,16 @@ static const char *source_name(const struct vault_target *target)
     return client_target_is_url(source) ? "of a server" : source;
 }
 
+/* Nothing is sent: a monitoring service would take it for a backup. */
+static void check_heartbeat(struct run *run, const struct vault_target *target)
+{
+    struct rd_err err = {0};
+    if ((vault_get(target, VAULT_KEY_HEARTBEAT_URL) != NULL ||
+         vault_get(target, VAULT_KEY_HEARTBEAT_FAILED_URL) != NULL) &&
+        !archive_http_built("heartbeats", &err))
+        say(run, target, "heartbeat", "", &err);
+}
+
 static void check_target(struct run *run, const struct vault_target *target)
 {
     struct archive_retention rules;
@@ -129,6 +140,7 @@ static void check_target(struct run *run, const struct vault_target *target)
     prune_rules(target, &rules, &err);
     say(run, target, "keep", archive_retention_given(&rules) ? "rules" : "everything", &err);
     rd_err_reset(&err);
+    check_heartbeat(run, target);
     if (!vault_open(target, VAULT_WRITE, &open, &err)) {
         say(run, target, "repository", vault_get(target, VAULT_KEY_REPOSITORY), &err);
         return;

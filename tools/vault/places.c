@@ -1,5 +1,6 @@
 /* places.c - a repository by what the configuration calls it: a folder, a bucket of S3, or a host.
  */
+#include "archive/http.h"
 #include "archive/store_sftp.h"
 #include "base/buf.h"
 #include "base/num.h"
@@ -95,6 +96,8 @@ static bool open_bucket(struct archive_store **ret, const struct vault_target *t
     size_t len = strcspn(name, "/");
     const char *prefix = name[len] != '\0' && name[len + 1] != '\0' ? name + len + 1 : NULL;
     struct secrets secrets = {.access_key = NULL};
+    if (!archive_http_built("repositories in S3", err))
+        return false;
     if (len == 0 || len >= sizeof bucket || name[strlen(name) - 1] == '/')
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a bucket must be s3://BUCKET/PREFIX");
     region = region != NULL ? region : "us-east-1";

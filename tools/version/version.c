@@ -21,8 +21,10 @@ static void print_text(void)
     printf("  snapshots:    Redis RDB versions %d to %d, Valkey RDB versions %d to %d\n",
            RDB_VERSION_MIN, RDB_VERSION_REDIS_MAX, RDB_VERSION_VALKEY_MIN, RDB_VERSION_VALKEY_MAX);
     printf("  compression:  gzip, lz4, zstd\n"
-           "  repositories: folder, SFTP, S3\n"
-           "  libraries:   ");
+           "  repositories: folder%s\n"
+           "  heartbeats:   %s\n"
+           "  libraries:   ",
+           REDOUBT_REMOTE ? ", SFTP, S3" : "", REDOUBT_REMOTE ? "yes" : "no");
     for (size_t i = 0; i < N_LIBRARIES; i++)
         printf("%s %s %s", i > 0 ? "," : "", libraries[i].name, libraries[i].version);
     printf("\n");
@@ -49,7 +51,8 @@ static void put_list(struct cli_json *out, const char *key, const char *const *w
 static void put_json(struct cli_json *out)
 {
     static const char *const compression[] = {"gzip", "lz4", "zstd", NULL};
-    static const char *const repositories[] = {"folder", "sftp", "s3", NULL};
+    static const char *const repositories[] = {"folder", REDOUBT_REMOTE ? "sftp" : NULL, "s3",
+                                               NULL};
     cli_json_put_str(out, "version", REDOUBT_VERSION_STRING);
     cli_json_key(out, "features");
     cli_json_obj(out);
@@ -60,6 +63,7 @@ static void put_json(struct cli_json *out)
     cli_json_end(out);
     put_list(out, "compression", compression);
     put_list(out, "repositories", repositories);
+    cli_json_put_bool(out, "heartbeats", REDOUBT_REMOTE);
     cli_json_end(out);
     cli_json_key(out, "libraries");
     cli_json_obj(out);
