@@ -16,6 +16,11 @@
 #include <execinfo.h>
 #endif
 
+#if defined(RD_STATIC) && defined(__GLIBC__)
+#include <nss.h>
+#define RD_STATIC_GLIBC
+#endif
+
 int rd_rename_new(int from_dir, const char *from, int to_dir, const char *to)
 {
 #if defined(SYS_renameat2) && !defined(RD_OS_PORTABLE)
@@ -92,5 +97,15 @@ void rd_stack_write(void *const *frames, int n, int fd)
 #else
     for (int i = 0; i < n; i++)
         dprintf(fd, "[%p]\n", frames[i]);
+#endif
+}
+
+void rd_os_begin(void)
+{
+#ifdef RD_STATIC_GLIBC
+    static const char *const of_files[] = {"group", "passwd", "protocols", "services"};
+    __nss_configure_lookup("hosts", "files dns");
+    for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
+        __nss_configure_lookup(of_files[i], "files");
 #endif
 }

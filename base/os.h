@@ -37,4 +37,8 @@ int rd_stack(void **frames, int max);
 /* Writes the symbols of the addresses to the descriptor, a line each, without allocating memory. */
 void rd_stack_write(void *const *frames, int n, int fd);
 
+/* The first call of main(). A static program with glibc finds the names of hosts and users in /etc
+ * and with DNS only: other sources are libraries of the system, made for another C library. */
+void rd_os_begin(void);
+
 #endif

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "server/acl/acl.h"
 #include "server/observe/crash.h"
 #include "server/core/daemon.h"
@@ -134,6 +135,7 @@ static void log_start(int argc, char **argv)
 int main(int argc, char **argv)
 {
     static struct server srv;
+    rd_os_begin();
     daemon_begin(argc, argv);
     setlocale(LC_COLLATE, "");
     tzset();

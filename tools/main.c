@@ -3,6 +3,7 @@
  * The program can also be started through a link named after a tool: a link called check-rdb runs
  * check-rdb, and one called redis-check-rdb runs it in compatible mode.
  */
+#include "base/os.h"
 #include "tools/tools.h"
 
 #include <stdio.h>
@@ -150,6 +151,7 @@ int main(int argc, char **argv)
 {
     struct cli cli;
     bool compat = false;
+    rd_os_begin();
     const char *link = argc > 0 ? tool_of_link(argv[0], &compat) : NULL;
     cli_begin(&cli, link);
     cli.compat = compat;

@@ -94,6 +94,7 @@ class Help(unittest.TestCase):
         self.assertIn("zstd", out["features"]["compression"])
         self.assertEqual(out["features"]["repositories"], ["folder", "sftp", "s3"])
         self.assertIs(out["features"]["heartbeats"], True)
+        self.assertIs(out["features"]["static"], False)
         self.assertEqual(set(out["libraries"]), {"zlib", "liblz4", "libzstd", "libcrypto",
                                                  "libssl", "libcurl", "inih", "lua5.1"})
         for name, version in out["libraries"].items():

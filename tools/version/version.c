@@ -23,8 +23,10 @@ static void print_text(void)
     printf("  compression:  gzip, lz4, zstd\n"
            "  repositories: folder%s\n"
            "  heartbeats:   %s\n"
+           "  linked:       %s\n"
            "  libraries:   ",
-           REDOUBT_REMOTE ? ", SFTP, S3" : "", REDOUBT_REMOTE ? "yes" : "no");
+           REDOUBT_REMOTE ? ", SFTP, S3" : "", REDOUBT_REMOTE ? "yes" : "no",
+           REDOUBT_STATIC ? "statically" : "dynamically");
     for (size_t i = 0; i < N_LIBRARIES; i++)
         printf("%s %s %s", i > 0 ? "," : "", libraries[i].name, libraries[i].version);
     printf("\n");
@@ -64,6 +66,7 @@ static void put_json(struct cli_json *out)
     put_list(out, "compression", compression);
     put_list(out, "repositories", repositories);
     cli_json_put_bool(out, "heartbeats", REDOUBT_REMOTE);
+    cli_json_put_bool(out, "static", REDOUBT_STATIC);
     cli_json_end(out);
     cli_json_key(out, "libraries");
     cli_json_obj(out);
