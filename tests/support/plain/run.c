@@ -1,19 +1,18 @@
 /* Runs the tests that were compiled with plain/criterion/criterion.h, and prints TAP.
  *
- *     test_threads              all, each in a process of its own
- *     test_threads SUITE/NAME   one, in this process
+ *     test_threads                        all, each in a process of its own
+ *     test_threads --filter SUITE/NAME    those that match, with * for any text
+ *
+ * Other arguments are those of Criterion and change nothing.
  */
 #include <criterion/criterion.h>
-#include <spawn.h>
-#include <stdio.h>
+
+#include <fnmatch.h>
+#include <stdarg.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TIMEOUT_S = 300 };
-
-extern char **environ;
-
-static struct plain_test *tests;
+static struct plain_test *tests, *suites;
 static bool failed;
 
 void plain_add(struct plain_test *test)
@@ -22,58 +21,84 @@ void plain_add(struct plain_test *test)
     tests = test;
 }
 
-void plain_fail(const char *file, int line, const char *what, bool fatal)
+void plain_add_suite(struct plain_test *suite)
 {
-    fprintf(stderr, "# %s:%d: %s\n", file, line, what);
+    suite->next = suites;
+    suites = suite;
+}
+
+void plain_check(bool fatal, const char *file, int line, const char *text, bool ok,
+                 const char *message, ...)
+{
+    if (ok)
+        return;
+    va_list args;
+    va_start(args, message);
+    printf("# %s:%d: %s: ", file, line, text);
+    vprintf(message, args);
+    printf("\n");
+    va_end(args);
     failed = true;
-    if (fatal)
-        _exit(1);
+    if (!fatal)
+        return;
+    fflush(stdout);
+    _exit(1);
 }
 
-static void path_of(const struct plain_test *test, char dst[256])
+static const struct plain_test *suite_of(const struct plain_test *test)
 {
-    snprintf(dst, 256, "%s/%s", test->suite, test->name);
+    for (const struct plain_test *suite = suites; suite != NULL; suite = suite->next)
+        if (strcmp(suite->suite, test->suite) == 0)
+            return suite;
+    return NULL;
 }
 
-static int run_here(const char *path)
+static void run(const struct plain_test *test)
 {
-    char own[256];
-    for (const struct plain_test *test = tests; test != NULL; test = test->next) {
-        path_of(test, own);
-        if (strcmp(own, path) != 0)
-            continue;
-        alarm(test->options.timeout > TIMEOUT_S ? (unsigned)test->options.timeout : TIMEOUT_S);
-        test->run();
-        return failed;
-    }
-    fprintf(stderr, "no test %s\n", path);
-    return 2;
+    const struct plain_test *suite = suite_of(test);
+    void (*init)(void) = test->init != NULL || suite == NULL ? test->init : suite->init;
+    void (*fini)(void) = test->fini != NULL || suite == NULL ? test->fini : suite->fini;
+    if (init != NULL)
+        init();
+    test->run();
+    if (fini != NULL)
+        fini();
 }
 
-/* True: it passed, and no sanitizer reported anything. */
-static bool run_apart(char *program, char *path)
+/* In a process of its own, whose output comes before the line of the result. */
+static bool passes(const struct plain_test *test)
 {
-    char *argv[] = {program, path, NULL};
-    pid_t pid;
     int status;
-    return posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ) == 0 &&
-           waitpid(pid, &status, 0) == pid && status == 0;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        run(test);
+        exit(failed ? 1 : 0); /* sanitizers report at the end */
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        return false;
+    if (WIFSIGNALED(status))
+        printf("# ended by signal %d\n", WTERMSIG(status));
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 int main(int argc, char **argv)
 {
-    char path[256];
-    unsigned n = 0, n_failed = 0;
-    if (argc > 1)
-        return run_here(argv[1]);
-    printf("TAP version 13\n");
+    const char *filter = "*";
+    unsigned count = 0;
+    bool all = true;
+    for (int i = 1; i + 1 < argc; i++)
+        if (strcmp(argv[i], "--filter") == 0)
+            filter = argv[i + 1];
     for (const struct plain_test *test = tests; test != NULL; test = test->next) {
-        path_of(test, path);
-        bool ok = run_apart(argv[0], path);
-        n_failed += !ok;
-        printf("%s %u - %s\n", ok ? "ok" : "not ok", ++n, path);
-        fflush(stdout);
+        char name[512];
+        snprintf(name, sizeof name, "%s/%s", test->suite, test->name);
+        if (fnmatch(filter, name, 0) != 0)
+            continue;
+        bool ok = passes(test);
+        all = all && ok;
+        printf("%s %u - %s::%s\n", ok ? "ok" : "not ok", ++count, test->suite, test->name);
     }
-    printf("1..%u\n", n);
-    return n_failed > 0 || n == 0;
+    printf("1..%u\n", count);
+    return all && count > 0 ? 0 : 1;
 }
