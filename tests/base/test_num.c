@@ -271,12 +271,14 @@ static bool set_comma_locale(void)
 {
     char folder[] = P_tmpdir "/redoubt-locale-XXXXXX";
     char command[200];
+    const char *order = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? "big" : "little";
     if (setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL)
         return true;
     if (mkdtemp(folder) == NULL)
         return false;
-    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >%s/log 2>&1",
-             folder, folder);
+    snprintf(command, sizeof command,
+             "localedef --%s-endian -i de_DE -f UTF-8 %s/de_DE.UTF-8 >%s/log 2>&1", order, folder,
+             folder);
     bool ok = system(command) == 0 && setenv("LOCPATH", folder, 1) == 0 &&
               setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL;
     snprintf(command, sizeof command, "rm -r %s", folder);

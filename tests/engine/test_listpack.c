@@ -147,6 +147,14 @@ static void check_item(const uint8_t *p, struct rd_slice text)
     cr_assert_eq(engine_lp_span_back(p + engine_lp_span(p)), engine_lp_span(p));
 }
 
+/* Sanitizers and Valgrind count the bytes that were requested. The allocators of programs round
+ * them up, and leave a block that shrinks as it is. */
+#ifdef TESTS_SUPPORT_PLAIN_CRITERION_H
+enum { EXACT = 0 };
+#else
+enum { EXACT = 1 };
+#endif
+
 /* The bytes, and every way to every position. */
 static void check(uint8_t *lp, const struct model *m)
 {
@@ -154,7 +162,8 @@ static void check(uint8_t *lp, const struct model *m)
     cr_assert(rd_slice_eq(rd_slice(lp, engine_lp_bytes(lp)), blob));
     cr_assert_eq(engine_lp_count(lp), m->n);
     cr_assert_geq(engine_usable(lp), blob.len);
-    cr_assert(engine_usable(lp) <= 544 || engine_usable(lp) <= blob.len + blob.len / 4 + 16);
+    cr_assert(!EXACT || engine_usable(lp) <= 544 ||
+              engine_usable(lp) <= blob.len + blob.len / 4 + 16);
     uint8_t *p = engine_lp_first(lp), *before = NULL;
     for (size_t i = 0; i < m->n; i++) {
         cr_assert_not_null(p);
@@ -602,7 +611,7 @@ Test(listpack, memory_grows_in_steps_and_is_given_back)
         engine_lp_append(&lp, rd_slice_str("ten bytes."));
         n_moves += engine_usable(lp) != before;
         size_t len = engine_lp_bytes(lp);
-        cr_assert(engine_usable(lp) <= len + len / 4 + 16 + (len < 512 ? 32 : 0));
+        cr_assert(!EXACT || engine_usable(lp) <= len + len / 4 + 16 + (len < 512 ? 32 : 0));
     }
     cr_assert_lt(n_moves, 80);
     n_moves = 0;
@@ -610,7 +619,7 @@ Test(listpack, memory_grows_in_steps_and_is_given_back)
         size_t before = engine_usable(lp);
         engine_lp_delete(&lp, engine_lp_last(lp));
         n_moves += engine_usable(lp) != before;
-        cr_assert(engine_usable(lp) <= 544 ||
+        cr_assert(!EXACT || engine_usable(lp) <= 544 ||
                   engine_usable(lp) <= engine_lp_bytes(lp) + engine_lp_bytes(lp) / 4 + 16);
     }
     cr_assert_lt(n_moves, 80);

@@ -1,5 +1,6 @@
 #include "tests/engine/ask.h"
 
+#include <float.h>
 #include <stdlib.h>
 
 /* Arguments that are wrong, options that are rare, and what is left when a collection goes: the
@@ -29,6 +30,16 @@ static bool next_line(FILE *f, char *line, int size)
     return true;
 }
 
+/* Servers calculate HINCRBYFLOAT in long double, which has 64 bits of mantissa on x86 and more on
+ * other processors: there, only the first digits of a number of hundreds are those of the file. */
+static bool is_reply(const char *reply, const char *want)
+{
+    enum { DIGITS = 21 };
+    bool huge = LDBL_MANT_DIG != 64 && strncmp(want, "$401|", 5) == 0;
+    return huge ? strncmp(reply, want, DIGITS) == 0 && strlen(reply) == strlen(want)
+                : strcmp(reply, want) == 0;
+}
+
 /* How many were compared. */
 static unsigned compare(const char *family)
 {
@@ -42,8 +53,9 @@ static unsigned compare(const char *family)
     for (; next_line(f, line, sizeof line); n++) {
         cr_assert(next_line(f, want, sizeof want), "%s: %s has no reply", path, line);
         const char *reply = one_line(ask_line(&ask, line));
-        cr_expect_str_eq(reply, want + strspn(want, " "), "%s: %s\nis  %s\nnot %s", family, line,
-                         reply, want + strspn(want, " "));
+        const char *expected = want + strspn(want, " ");
+        cr_expect(is_reply(reply, expected), "%s: %s\nis  %s\nnot %s", family, line, reply,
+                  expected);
     }
     ask_done(&ask);
     fclose(f);
