@@ -2,8 +2,8 @@
  *
  *     { opcode:len  operand }*  0
  *
- * Operands: 1, 2: a length (signed or unsigned); 3: 4 bytes, 4: 8 bytes, both as the processor that
- * wrote them had them; 5: a string.
+ * Operands: 1, 2: a length (signed or unsigned); 3: binary32, 4: binary64, both little-endian; 5: a
+ * string.
  */
 #include "rdb/read/priv.h"
 
@@ -26,7 +26,8 @@ static bool parse_item(struct rdb_reader *r, struct cur *c, uint8_t arg, struct 
     (void)r;
     (void)arg;
     const uint8_t *p;
-    uint64_t opcode;
+    uint64_t opcode, wide;
+    uint32_t narrow;
     if (!rdb_cur_len(c, &opcode))
         return false;
     ev->item.opcode = opcode;
@@ -40,12 +41,14 @@ static bool parse_item(struct rdb_reader *r, struct cur *c, uint8_t arg, struct 
     case RDB_MODULE_FLOAT:
         if (!cur_take(c, 4, &p))
             return false;
-        memcpy(&ev->item.f32, p, 4);
+        narrow = rd_get_le32(p);
+        memcpy(&ev->item.f32, &narrow, 4);
         return true;
     case RDB_MODULE_DOUBLE:
         if (!cur_take(c, 8, &p))
             return false;
-        memcpy(&ev->item.f64, p, 8);
+        wide = rd_get_le64(p);
+        memcpy(&ev->item.f64, &wide, 8);
         return true;
     default:
         c->p = c->base;
