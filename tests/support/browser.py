@@ -154,6 +154,14 @@ class Browser:
             actions = [{"type": kind, "value": value} for kind in ("keyDown", "keyUp")]
             self._ask("/actions", actions=[{"type": "key", "id": "keys", "actions": actions}])
 
+    def wait(self, is_done):
+        """Until something that the page began has happened."""
+        end = time.monotonic() + START_SECONDS
+        while not is_done():
+            if time.monotonic() > end:
+                raise BrowserError("it does not happen")
+            time.sleep(0.05)
+
     def console(self):
         """What was logged since the last call: errors of scripts and of the policy among it."""
         return [entry["message"] for entry in self._ask("/se/log", type="browser")]
