@@ -13,7 +13,7 @@ sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__
 from browser import Browser
 from worlds import resp
 
-WIDTH, HEIGHT = 1000, 640
+WIDTH, HEIGHT = 1000, 1090
 NOW = 1795000000  # the time of the report
 
 

@@ -74,6 +74,7 @@ Test(faults, an_output_that_takes_no_more_is_told_and_removed)
         "stat --csv a.rdb",
         "stat --at 2030-01-01T00:00:00Z a.rdb",
         "stat --html out/x --at 2030-01-01T00:00:00Z a.rdb",
+        "stat --html out/x --now 2030-01-01T00:00:00Z a.rdb b.rdb",
         "sum a.rdb",
         "check-rdb -q --salvage out/x a.rdb",
     };

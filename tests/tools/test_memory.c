@@ -148,6 +148,9 @@ Test(memory, stat_says_that_it_is_short)
         {"stat --csv a.rdb", 0},
         {"stat --json --at 2030-01-01T00:00:00Z a.rdb", 0},
         {"stat --html out/x --at 2030-01-01T00:00:00Z a.rdb", 0},
+        {"stat a.rdb b.rdb", 0},
+        {"stat --json --now 2030-01-01T00:00:00Z a.rdb b.rdb", 0},
+        {"stat --html out/x --now 2030-01-01T00:00:00Z a.rdb b.rdb", 0},
     };
     FAIL_ALL(tasks);
 }

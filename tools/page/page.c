@@ -7,6 +7,17 @@ static const char data_mark[] = "%DATA%";
 static const char script_mark[] = "%SCRIPT%";
 static const char style_mark[] = "%STYLE%";
 
+uint64_t page_cost(struct rd_slice text)
+{
+    uint64_t cost = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t c = text.ptr[i];
+        bool plain = c >= ' ' && c < 0x7f && c != '<';
+        cost += !plain ? 6 : c == '"' || c == '\\' ? 2 : 1;
+    }
+    return cost;
+}
+
 static void put_escaped(struct rd_sink *out, struct rd_slice json)
 {
     const uint8_t *p = json.ptr, *end = p + json.len;

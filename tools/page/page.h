@@ -14,6 +14,9 @@
 #include "base/sink.h"
 #include "base/slice.h"
 
+/* The most bytes that a text takes on the page: for lists that end where their room is used up. */
+uint64_t page_cost(struct rd_slice text);
+
 bool page_write(struct rd_sink *out, struct rd_slice page, struct rd_slice json,
                 struct rd_err *err);
 

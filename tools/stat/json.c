@@ -1,6 +1,9 @@
 #include "tools/json/module_types.h"
 #include "tools/stat/report.h"
 
+#include "base/mem.h"
+#include "tools/stat/find.h"
+
 static void put_count(struct cli_json *json, const struct stat_count *count)
 {
     cli_json_put_uint(json, "keys", count->keys);
@@ -159,6 +162,7 @@ static void put_prefix(struct cli_json *json, const struct stat_prefixes *table,
     cli_json_put_uint(json, "expires", row->expires);
     cli_json_put_uint(json, "elements", row->elements);
     cli_json_put_uint(json, "memory", row->memory);
+    cli_json_put_uint(json, "memory_without_expiry", row->lasting);
     cli_json_put_uint(json, "missed_at_most", row->missed);
     cli_json_key(json, "types");
     cli_json_obj(json);
@@ -180,6 +184,56 @@ static void put_prefixes(struct cli_json *json, const struct stat_prefixes *tabl
     cli_json_end(json);
     cli_json_put_uint(json, "prefixes_left_out", table->n > n ? table->n - n : 0);
     cli_json_put_uint(json, "unlisted_prefix_at_most", table->floor);
+}
+
+static void put_pattern(struct cli_json *json, const struct stat_patterns *tree, uint32_t at)
+{
+    const struct stat_pattern *row = &tree->rows[at];
+    uint8_t buf[STAT_PATTERN_NAME_MAX];
+    cli_json_obj(json);
+    cli_json_key(json, "pattern");
+    cli_json_bytes(json, stat_pattern_name(tree, at, buf));
+    cli_json_put_uint(json, "keys", row->keys);
+    cli_json_put_uint(json, "expires", row->expires);
+    cli_json_put_uint(json, "elements", row->elements);
+    cli_json_put_uint(json, "memory", row->memory);
+    cli_json_end(json);
+}
+
+static bool put_patterns(struct cli_json *json, const struct stat_patterns *tree, size_t max,
+                         struct rd_err *err)
+{
+    struct stat_pattern_leaf *list;
+    size_t n;
+    if (tree->rows == NULL)
+        return true;
+    if (!stat_patterns_leaves(tree, &list, &n, err))
+        return false;
+    cli_json_key(json, "patterns");
+    cli_json_array(json);
+    for (size_t i = 0; i < n && i < max; i++)
+        put_pattern(json, tree, list[i].at);
+    cli_json_end(json);
+    cli_json_put_uint(json, "patterns_left_out", n > max ? n - max : 0);
+    rd_free(list);
+    return true;
+}
+
+static void put_findings(struct cli_json *json, const struct stat_read *read)
+{
+    struct stat_finding found[STAT_FINDINGS_MAX];
+    size_t n = stat_find(read, found);
+    cli_json_key(json, "findings");
+    cli_json_array(json);
+    for (size_t i = 0; i < n; i++) {
+        cli_json_obj(json);
+        cli_json_put_str(json, "code", found[i].code);
+        cli_json_put_str(json, "text", found[i].text);
+        cli_json_put_str(json, "advice", found[i].advice);
+        cli_json_put_uint(json, "memory", found[i].memory);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
 }
 
 static void put_key(struct cli_json *json, const struct stat_top_row *row)
@@ -212,8 +266,7 @@ static void put_top(struct cli_json *json, const char *name, const struct stat_t
     cli_json_end(json);
 }
 
-void stat_json_put(struct cli_json *json, const struct stat_read *read, size_t n_keys,
-                   size_t n_prefixes)
+void stat_json_sums(struct cli_json *json, const struct stat_read *read)
 {
     const struct stat_sum *sum = &read->sum;
     put_meta(json, read);
@@ -227,7 +280,16 @@ void stat_json_put(struct cli_json *json, const struct stat_read *read, size_t n
     put_modules(json, sum);
     put_databases(json, sum);
     put_expiry(json, sum);
-    put_top(json, "biggest", &sum->by_memory, n_keys);
-    put_top(json, "most_elements", &sum->by_elements, n_keys);
-    put_prefixes(json, &sum->prefixes, n_prefixes);
+    put_findings(json, read);
+}
+
+bool stat_json_put(struct cli_json *json, const struct stat_read *read, size_t n,
+                   struct rd_err *err)
+{
+    const struct stat_sum *sum = &read->sum;
+    stat_json_sums(json, read);
+    put_top(json, "biggest", &sum->by_memory, n);
+    put_top(json, "most_elements", &sum->by_elements, n);
+    put_prefixes(json, &sum->prefixes, n);
+    return put_patterns(json, &sum->patterns, n, err);
 }

@@ -14,6 +14,7 @@ struct stat_key {
     uint64_t stored;    /* bytes of the value in the file */
     uint64_t elements;  /* pairs of hashes and sorted sets, entries of streams, 1 for strings */
     uint64_t largest;   /* length of the longest element, or RDB_UNKNOWN */
+    uint64_t packed;    /* memory as one packed string; 0: it is one already, or cannot be one */
     uint64_t module_id; /* of the value of a module */
 };
 

@@ -19,7 +19,7 @@ enum {
     ZSET_PACKED_MAX = 128,
     SET_PACKED_MAX = 128,
     INTSET_MAX = 512,
-    ELEM_PACKED_MAX = 64,
+    ELEM_PACKED_MAX = STAT_PACKED_ELEMENT,
     FIELD_TTL = 32,    /* of a field that expires */
     LISTPACK_EX = 32,  /* a packed hash whose fields expire */
     EMBEDDED_HEAD = 17 /* of an entry that holds its key */
@@ -64,6 +64,14 @@ const struct stat_layout *stat_layout_of_valkey(const struct stat_layout *layout
 {
     bool eight = text.len > 1 && text.ptr[0] == '8' && text.ptr[1] == '.';
     return layout == &layouts[REDIS_72] && eight ? &layouts[VALKEY_8] : layout;
+}
+
+const struct stat_layout *stat_layout_for(int server)
+{
+    static const enum layout_id of[] = {REDIS_OLD, REDIS_OLD, REDIS_3,  REDIS_3,  REDIS_3,
+                                        REDIS_3,   REDIS_3,   REDIS_70, REDIS_72, REDIS_74,
+                                        REDIS_74,  REDIS_72,  VALKEY_8, VALKEY_9};
+    return &layouts[of[server]];
 }
 
 /* A packed string, as MEMORY USAGE counts it. */
@@ -357,4 +365,13 @@ uint64_t stat_value_end(struct stat_value *value, uint64_t bytes)
         break;
     }
     return OBJECT + stat_memory_alloc(value->layout, bytes);
+}
+
+uint64_t stat_value_packed(const struct stat_value *value)
+{
+    static const uint64_t most[RDB_KIND_COUNT] = {[RDB_KIND_SET] = SET_PACKED_MAX,
+                                                  [RDB_KIND_ZSET] = ZSET_PACKED_MAX,
+                                                  [RDB_KIND_HASH] = 2 * HASH_PACKED_MAX};
+    bool few = value->elems > 0 && value->elems <= most[value->type->kind];
+    return few && value->nodes == 0 && value->ttls == 0 ? listpack(value) : 0;
 }

@@ -43,6 +43,12 @@ struct stat_layout {
 
 const struct stat_layout *stat_layout_of(enum rdb_dialect dialect, int version);
 
+/* The words of --for, and the layout of the server with this index among them. */
+#define STAT_SERVERS                                                                               \
+    "redis-2.8|redis-3.0|redis-3.2|redis-4.0|redis-5.0|redis-6.0|redis-6.2|redis-7.0|redis-7.2|"   \
+    "redis-7.4|redis-8.0|valkey-7.2|valkey-8|valkey-9"
+const struct stat_layout *stat_layout_for(int server);
+
 /* The layout after the aux field valkey-ver, whose value is `text`. */
 const struct stat_layout *stat_layout_of_valkey(const struct stat_layout *layout,
                                                 struct rd_slice text);
@@ -116,5 +122,12 @@ void stat_value_group(struct stat_value *value, const struct rdb_event *ev);
 
 /* Returns the memory of the value without the key. `bytes` is that of VALUE_END. */
 uint64_t stat_value_end(struct stat_value *value, uint64_t bytes);
+
+/* The longest element that servers pack by default. */
+enum { STAT_PACKED_ELEMENT = 64 };
+
+/* For a hash, set or sorted set whose elements came one by one, and are as few as servers pack by
+ * default: its memory if it were packed. Else 0. */
+uint64_t stat_value_packed(const struct stat_value *value);
 
 #endif

@@ -7,20 +7,25 @@
 enum { SLOTS = 4 * STAT_PREFIX_CAP, NAMES_MAX = STAT_PREFIX_CAP * STAT_PREFIX_NAME_MAX };
 
 bool stat_prefixes_init(struct stat_prefixes *table, struct rd_slice separator, unsigned depth,
-                        struct rd_err *err)
+                        bool details, struct rd_err *err)
 {
     *table = (struct stat_prefixes){.separator = separator, .depth = depth};
     table->rows = rd_calloc(STAT_PREFIX_CAP, sizeof *table->rows);
     table->slots = rd_calloc(SLOTS, sizeof *table->slots);
     table->names = rd_alloc(NAMES_MAX);
-    if (table->rows != NULL && table->slots != NULL && table->names != NULL)
+    if (table->rows == NULL || table->slots == NULL || table->names == NULL) {
+        stat_prefixes_done(table);
+        return rd_err_nomem(err, NAMES_MAX);
+    }
+    if (!details || stat_details_init(&table->details, STAT_PREFIX_CAP, err))
         return true;
     stat_prefixes_done(table);
-    return rd_err_nomem(err, NAMES_MAX);
+    return false;
 }
 
 void stat_prefixes_done(struct stat_prefixes *table)
 {
+    stat_details_done(&table->details);
     rd_free(table->rows);
     rd_free(table->slots);
     rd_free(table->names);
@@ -63,7 +68,7 @@ static uint32_t *find_slot(struct stat_prefixes *table, uint64_t hash, uint64_t 
 
 static uint64_t most(const struct stat_prefix *row)
 {
-    return row->memory + row->missed;
+    return row->memory + row->was.memory + row->missed;
 }
 
 /* The largest first; of equal rows the shorter prefix, which contains the longer ones. */
@@ -104,6 +109,8 @@ static void drop_half(struct stat_prefixes *table)
     size_t keep = table->n / 2;
     uint64_t dropped = most(&table->rows[keep]);
     table->floor = dropped > table->floor ? dropped : table->floor;
+    for (size_t i = keep; i < table->n; i++)
+        stat_details_give(&table->details, table->rows[i].detail);
     table->n = keep;
     rebuild(table);
 }
@@ -119,7 +126,8 @@ static struct stat_prefix *new_row(struct stat_prefixes *table, uint64_t hash, u
                                 .name_at = (uint32_t)table->names_len,
                                 .name_len = (uint16_t)name.len,
                                 .level = (uint16_t)level,
-                                .missed = table->floor};
+                                .missed = table->floor,
+                                .detail = stat_details_take(&table->details)};
     memcpy(table->names + table->names_len, name.ptr, name.len);
     table->names_len += name.len;
     *find_slot(table, hash, db, name) = (uint32_t)table->n;
@@ -152,11 +160,13 @@ static void count(struct stat_prefix *row, const struct stat_key *key)
     row->expires += key->expire_ms != RDB_NO_EXPIRE;
     row->elements += key->elements;
     row->memory += key->memory;
+    row->lasting += key->expire_ms == RDB_NO_EXPIRE ? key->memory : 0;
     row->of_kind[key->type->kind] += key->memory;
 }
 
-void stat_prefixes_add(struct stat_prefixes *table, const struct stat_key *key)
+void stat_prefixes_add(struct stat_prefixes *table, struct stat_noted *noted)
 {
+    const struct stat_key *key = noted->key;
     struct rd_slice name = key->name;
     uint64_t hash = mix(0, key->db);
     size_t from = 0;
@@ -167,16 +177,35 @@ void stat_prefixes_add(struct stat_prefixes *table, const struct stat_key *key)
         if (end == 0 || end > STAT_PREFIX_NAME_MAX)
             return;
         hash = hash_more(hash, name.ptr + from, end - from);
-        count(row_of(table, hash, key->db, rd_slice(name.ptr, end), level), key);
+        struct stat_prefix *row = row_of(table, hash, key->db, rd_slice(name.ptr, end), level);
+        count(row, key);
+        stat_detail_add(&table->details, row->detail, noted);
         from = end;
     }
+}
+
+void stat_prefixes_continue(struct stat_prefixes *table)
+{
+    for (size_t i = 0; i < table->n; i++) {
+        struct stat_prefix *row = &table->rows[i];
+        row->was = (struct stat_share){row->keys, row->memory};
+        row->keys = row->expires = row->elements = row->memory = row->lasting = 0;
+        memset(row->of_kind, 0, sizeof row->of_kind);
+        stat_detail_clear(&table->details, row->detail);
+    }
+}
+
+/* The memory of a prefix in both snapshots. */
+static uint64_t known(const struct stat_prefix *row)
+{
+    return row->memory + row->was.memory;
 }
 
 static int by_memory(const void *va, const void *vb)
 {
     const struct stat_prefix *a = va, *b = vb;
-    if (a->memory != b->memory)
-        return a->memory < b->memory ? 1 : -1;
+    if (known(a) != known(b))
+        return known(a) < known(b) ? 1 : -1;
     if (a->db != b->db)
         return a->db > b->db ? 1 : -1;
     if (a->level != b->level)
@@ -188,7 +217,7 @@ void stat_prefixes_sort(struct stat_prefixes *table)
 {
     uint64_t noise = table->floor;
     qsort(table->rows, table->n, sizeof *table->rows, by_memory);
-    while (noise > 0 && table->n > 0 && table->rows[table->n - 1].memory <= noise) {
+    while (noise > 0 && table->n > 0 && known(&table->rows[table->n - 1]) <= noise) {
         uint64_t dropped = most(&table->rows[--table->n]);
         table->floor = dropped > table->floor ? dropped : table->floor;
     }

@@ -16,8 +16,7 @@
 #ifndef TOOLS_STAT_PREFIX_H
 #define TOOLS_STAT_PREFIX_H
 
-#include "base/err.h"
-#include "tools/stat/key.h"
+#include "tools/stat/detail.h"
 
 enum {
     STAT_PREFIX_DEPTH_MAX = 16,
@@ -36,6 +35,9 @@ struct stat_prefix {
     uint64_t elements;
     uint64_t memory;
     uint64_t missed;
+    uint64_t lasting;      /* memory of the keys that do not expire */
+    struct stat_share was; /* before stat_prefixes_continue() */
+    uint32_t detail;
     uint64_t of_kind[RDB_KIND_COUNT]; /* memory */
 };
 
@@ -48,14 +50,20 @@ struct stat_prefixes {
     uint8_t *names;
     size_t names_len, names_cap;
     uint64_t floor;
+    struct stat_details details;
 };
 
+/* details: also keep what detail.h describes. */
 bool stat_prefixes_init(struct stat_prefixes *table, struct rd_slice separator, unsigned depth,
-                        struct rd_err *err);
+                        bool details, struct rd_err *err);
 void stat_prefixes_done(struct stat_prefixes *table);
 
 /* Amortized O(length of the name). */
-void stat_prefixes_add(struct stat_prefixes *table, const struct stat_key *key);
+void stat_prefixes_add(struct stat_prefixes *table, struct stat_noted *noted);
+
+/* The keys added from now on are those of another snapshot. Figures become row->was. The memory
+ * that a row missed may be of either snapshot. */
+void stat_prefixes_continue(struct stat_prefixes *table);
 
 static inline struct rd_slice stat_prefix_name(const struct stat_prefixes *table,
                                                const struct stat_prefix *row)

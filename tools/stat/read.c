@@ -51,6 +51,7 @@ static bool end_value(struct stat_pass *pass, const struct rdb_event *ev, struct
     if (key->type->kind == RDB_KIND_STRING || key->type->kind == RDB_KIND_MODULE)
         key->elements = 1;
     key->largest = pass->value.largest;
+    key->packed = stat_value_packed(&pass->value);
     key->memory =
         stat_value_end(&pass->value, key->stored) + stat_memory_key(pass->layout, key->name.len);
     return end_key(pass, err);
@@ -373,7 +374,8 @@ static void begin_file(struct stat_read *read, const struct rdb_event *ev)
 {
     read->meta.dialect = ev->header.dialect;
     read->meta.version = ev->header.version;
-    read->layout = stat_layout_of(ev->header.dialect, ev->header.version);
+    read->layout = read->wanted != NULL ? read->wanted
+                                        : stat_layout_of(ev->header.dialect, ev->header.version);
     read->pass.layout = read->layout;
 }
 
@@ -390,9 +392,16 @@ static void keep_writer(struct stat_meta *meta, struct rd_slice text)
 static void note_writer(struct stat_read *read, struct rd_slice name, struct rd_slice text)
 {
     keep_writer(&read->meta, text);
-    if (rd_slice_is(name, "valkey-ver"))
+    if (rd_slice_is(name, "valkey-ver") && read->wanted == NULL)
         read->layout = stat_layout_of_valkey(read->layout, text);
     read->pass.layout = read->layout;
+}
+
+static void note_time(struct stat_read *read, int64_t seconds)
+{
+    read->meta.ctime_s = seconds;
+    if (seconds > 0 && seconds < INT64_MAX / 1000)
+        read->sum.written_ms = seconds * 1000;
 }
 
 static void aux(struct stat_read *read, const struct rdb_event *ev)
@@ -405,7 +414,7 @@ static void aux(struct stat_read *read, const struct rdb_event *ev)
     if (rd_slice_is(name, "redis-ver") || rd_slice_is(name, "valkey-ver"))
         note_writer(read, name, text);
     else if (rd_slice_is(name, "ctime") && rd_num_get_i64(text, &num))
-        read->meta.ctime_s = num;
+        note_time(read, num);
     else if (rd_slice_is(name, "used-mem") && rd_num_get_i64(text, &num))
         read->meta.used_memory = num;
 }

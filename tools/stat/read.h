@@ -57,9 +57,11 @@ struct stat_read {
     struct rd_src *src;                 /* borrowed */
     const struct snapshot_in_opts *log; /* options with which it was opened, or NULL */
     struct stat_opts opts;
-    const struct filter *filter; /* borrowed; NULL: all keys */
-    bool exact;                  /* do not sample */
-    stat_row_fn row;             /* may be NULL */
+    const struct filter *filter;      /* borrowed; NULL: all keys */
+    bool exact;                       /* do not sample */
+    int64_t made_ms;                  /* when the report was made; 0: it does not say so */
+    const struct stat_layout *wanted; /* of --for; NULL: of the server that wrote the file */
+    stat_row_fn row;                  /* may be NULL */
     void *row_ctx;
 
     struct stat_meta meta;

@@ -6,23 +6,43 @@
 #include "tools/stat/read.h"
 
 /* Prints text of at most 80 columns to `out`, with at most `n` rows in each list. */
-void stat_text_print(const struct cli *cli, FILE *out, const struct stat_read *read,
-                     const char *path, size_t n);
+bool stat_text_print(const struct cli *cli, FILE *out, const struct stat_read *read,
+                     const char *path, size_t n, struct rd_err *err);
 
-/* Writes the fields of an open object. */
-void stat_json_put(struct cli_json *json, const struct stat_read *read, size_t n_keys,
-                   size_t n_prefixes);
+/* Writes the fields of an open object; lists have at most `n` elements. */
+bool stat_json_put(struct cli_json *json, const struct stat_read *read, size_t n,
+                   struct rd_err *err);
+/* The same without the lists of keys, prefixes and patterns. */
+void stat_json_sums(struct cli_json *json, const struct stat_read *read);
+
+/* What changed between two snapshots: `read` continues the sums of `old`. */
+bool stat_change_print(const struct cli *cli, FILE *out, const struct stat_read *read,
+                       const char *path, const struct stat_read *old, const char *old_path,
+                       size_t n, struct rd_err *err);
+/* Adds the members "old" and "changes" to an open object. */
+bool stat_change_json(struct cli_json *json, const struct stat_read *read,
+                      const struct stat_read *old, const char *old_path, size_t n,
+                      struct rd_err *err);
+
+/* Bytes of a name, escaped and without quotation marks; the middle is cut to fit the columns. */
+enum { STAT_NAME_MAX = 400 };
+struct stat_name {
+    char s[STAT_NAME_MAX];
+};
+struct stat_name stat_fit(struct rd_slice bytes, size_t width);
 
 /* Writes the line with the column names, and one line for each key; the latter is a stat_row_fn for
  * a sink. Bytes that are not printable are written as \xHH; a backslash is doubled. */
 bool stat_csv_begin(struct rd_sink *out, struct rd_err *err);
 bool stat_csv_row(void *sink, const struct stat_key *key, struct rd_err *err);
 
-/* Writes a self-contained HTML page. `path` is the name of the snapshot. */
+/* Writes a self-contained HTML page of less than 1 MB: lists end where their part of it is used up,
+ * and the page says so. `path` is the name of the snapshot. `old` (with `old_path`) is the read
+ * whose sums `read` continues, or NULL. */
 bool stat_html_write(struct rd_sink *out, const struct stat_read *read, const char *path,
-                     struct rd_err *err);
+                     const struct stat_read *old, const char *old_path, struct rd_err *err);
 
-enum { STAT_HTML_KEYS = 500, STAT_HTML_PREFIXES = 4000 };
+enum { STAT_HTML_KEYS = 300 };
 
 /* Formats a share of a whole, as in "12.5 %"; "0 %" if the whole is zero. */
 struct cli_text stat_percent(uint64_t part, uint64_t whole);

@@ -1,4 +1,5 @@
-/* stat - statistics of a snapshot: types, the biggest keys and prefixes, expiry.
+/* stat - statistics of a snapshot: types, the biggest keys and prefixes, expiry; of two snapshots:
+ * also what changed between them.
  */
 #include "tools/input/server_in.h"
 #include "tools/input/snapshot_in.h"
@@ -7,38 +8,55 @@
 
 enum { TOP_DEFAULT = 10, TOP_MAX = 1000, DEPTH_DEFAULT = 4 };
 
+/* One of the snapshots. */
+struct input {
+    const char *path;
+    struct snapshot_in_opts log;
+    struct spool spool; /* the snapshot built from a log */
+    struct rd_src *src;
+    struct stat_read read;
+};
+
 struct job {
     struct cli *cli;
     uint64_t top;
     uint64_t depth;
     const char *separator;
     const char *html_path;
+    int server; /* of STAT_SERVERS; -1: the one that wrote the file */
     bool csv;
     bool exact;
     bool force;
-    bool is_void; /* no key matches the filter: no report is written */
-    int64_t at_ms;
+    bool is_void;    /* no key matches the filter: no report is written */
+    int64_t at_ms;   /* INT64_MIN: now */
+    int64_t made_ms; /* when the tool began; 0: the report is for another time */
     struct filter filter;
-
     struct snapshot_in_opts log;
-    struct spool spool; /* the snapshot built from a log */
-    struct rd_src *src;
+
+    struct input inputs[2]; /* of which the last is the one that is reported */
+    size_t n;
     struct rd_sink *out; /* of --csv or --html */
-    struct stat_read read;
 };
 
-static bool read_file(struct job *job, struct rd_err *err)
+static bool read_file(struct job *job, struct input *in, struct stat_sum *before,
+                      struct rd_err *err)
 {
-    struct stat_read *read = &job->read;
+    struct stat_read *read = &in->read;
     read->cli = job->cli;
-    read->src = job->src;
-    read->log = &job->log;
+    read->src = in->src;
+    read->log = &in->log;
     read->filter = &job->filter;
     read->exact = job->exact;
+    read->made_ms = job->made_ms;
+    read->wanted = job->server >= 0 ? stat_layout_for(job->server) : NULL;
     read->opts = (struct stat_opts){.top = (size_t)job->top,
                                     .separator = rd_slice_str(job->separator),
                                     .depth = (unsigned)job->depth,
-                                    .now_ms = job->at_ms};
+                                    .now_ms = job->at_ms,
+                                    .patterns = !job->csv,
+                                    .details = job->html_path != NULL,
+                                    .continued = in != &job->inputs[job->n - 1],
+                                    .before = before};
     if (job->html_path != NULL && read->opts.top < STAT_HTML_KEYS)
         read->opts.top = STAT_HTML_KEYS;
     if (job->csv) {
@@ -48,14 +66,21 @@ static bool read_file(struct job *job, struct rd_err *err)
         if (!stat_csv_begin(job->out, err))
             return false;
     }
-    return stat_read_run(read, err);
+    if (stat_read_run(read, err))
+        return true;
+    rd_err_origin(err, rd_src_origin(in->src));
+    return false;
 }
 
 static bool report(struct job *job, struct rd_err *err)
 {
     struct cli *cli = job->cli;
-    const char *path = cli->args[0];
-    if (job->html_path != NULL && !stat_html_write(job->out, &job->read, path, err))
+    struct input *in = &job->inputs[job->n - 1], *old = job->n > 1 ? &job->inputs[0] : NULL;
+    const struct stat_read *was = old != NULL ? &old->read : NULL;
+    const char *old_path = old != NULL ? old->path : NULL;
+    size_t top = (size_t)job->top;
+    if (job->html_path != NULL &&
+        !stat_html_write(job->out, &in->read, in->path, was, old_path, err))
         return false;
     if (job->out != NULL) {
         struct rd_sink *out = job->out;
@@ -64,37 +89,47 @@ static bool report(struct job *job, struct rd_err *err)
             return false;
     }
     if (cli->json) {
-        cli_json_put_str(&cli->out, "file", path);
-        stat_json_put(&cli->out, &job->read, (size_t)job->top, (size_t)job->top);
-    } else if (!job->csv && job->html_path == NULL) {
-        stat_text_print(cli, stdout, &job->read, path, (size_t)job->top);
+        cli_json_put_str(&cli->out, "file", in->path);
+        return stat_json_put(&cli->out, &in->read, top, err) &&
+               (old == NULL || stat_change_json(&cli->out, &in->read, was, old_path, top, err));
     }
-    return true;
+    if (job->csv || job->html_path != NULL)
+        return true;
+    if (old != NULL)
+        return stat_change_print(cli, stdout, &in->read, in->path, was, old_path, top, err);
+    return stat_text_print(cli, stdout, &in->read, in->path, top, err);
 }
 
 static bool work(struct job *job, struct rd_err *err)
 {
     struct cli *cli = job->cli;
-    if (!snapshot_in_open(cli, cli->args[0], &job->log, &job->spool, &job->src, err))
-        return false;
-    if ((job->csv || job->html_path != NULL) &&
-        !cli_open_out(cli, job->html_path, job->force, false, &job->out, err))
-        return false;
-    if (read_file(job, err)) {
-        job->is_void = job->read.sum.all.keys == 0 && filter_active(&job->filter);
-        return job->is_void || report(job, err);
+    for (size_t i = 0; i < job->n; i++) {
+        struct input *in = &job->inputs[i];
+        in->path = cli->args[i];
+        in->log = job->log;
+        if (!snapshot_in_open(cli, in->path, &in->log, &in->spool, &in->src, err))
+            return false;
+        if (i == 0 && (job->csv || job->html_path != NULL) &&
+            !cli_open_out(cli, job->html_path, job->force, false, &job->out, err))
+            return false;
+        if (!read_file(job, in, i > 0 ? &job->inputs[0].read.sum : NULL, err))
+            return false;
     }
-    rd_err_origin(err, rd_src_origin(job->src));
-    return false;
+    job->is_void = filter_active(&job->filter);
+    for (size_t i = 0; i < job->n; i++)
+        job->is_void &= job->inputs[i].read.sum.all.keys == 0;
+    return job->is_void || report(job, err);
 }
 
 static int run(struct job *job)
 {
     struct rd_err err = {0};
     bool ok = work(job, &err), is_void = job->is_void;
-    stat_read_done(&job->read);
+    for (size_t i = 0; i < job->n; i++)
+        stat_read_done(&job->inputs[i].read);
     rd_sink_abort(job->out);
-    snapshot_in_close(job->cli, job->src, &job->spool);
+    for (size_t i = job->n; i-- > 0;)
+        snapshot_in_close(job->cli, job->inputs[i].src, &job->inputs[i].spool);
     if (!ok)
         return cli_fail(job->cli, &err);
     return is_void ? filter_report_nothing(job->cli, "counted") : CLI_OK;
@@ -104,6 +139,10 @@ static int check_options(struct job *job)
 {
     struct rd_err err = {0};
     bool html_to_stdout = job->html_path != NULL && strcmp(job->html_path, "-") == 0;
+    if (job->csv && job->n > 1)
+        return cli_usage_error(job->cli, "--csv takes one FILE");
+    if (job->n > 1 && strcmp(job->cli->args[0], "-") == 0 && strcmp(job->cli->args[1], "-") == 0)
+        return cli_usage_error(job->cli, "only one FILE can be standard input");
     if (job->csv && job->html_path != NULL)
         return cli_usage_error(job->cli, "--csv and --html cannot be used together");
     if (job->cli->json && (job->csv || html_to_stdout))
@@ -115,6 +154,8 @@ static int check_options(struct job *job)
         return cli_usage_error(job->cli, "--depth must be from 1 to %d", STAT_PREFIX_DEPTH_MAX);
     if (!filter_check(&job->filter, &err))
         return cli_fail(job->cli, &err);
+    if (job->at_ms == INT64_MIN)
+        job->at_ms = job->made_ms = cli_now_ms();
     job->filter.now_ms = job->at_ms;
     return CLI_OK;
 }
@@ -126,7 +167,8 @@ int tool_stat(struct cli *cli, int argc, char **argv)
                       .log = SNAPSHOT_IN_ALL,
                       .depth = DEPTH_DEFAULT,
                       .separator = ":",
-                      .at_ms = cli_now_ms()};
+                      .server = -1,
+                      .at_ms = INT64_MIN};
     const struct cli_opt opts[] = {
         {.name = "top",
          .kind = CLI_COUNT,
@@ -152,6 +194,12 @@ int tool_stat(struct cli *cli, int argc, char **argv)
          .arg = "OUT",
          .string = &job.html_path,
          .help = "write an HTML page with charts to OUT"},
+        {.name = "for",
+         .kind = CLI_ENUM,
+         .arg = "SERVER",
+         .words = STAT_SERVERS,
+         .choice = &job.server,
+         .help = "memory in this server; default: the writer"},
         {.name = "exact",
          .kind = CLI_FLAG,
          .flag = &job.exact,
@@ -169,17 +217,19 @@ int tool_stat(struct cli *cli, int argc, char **argv)
         {0},
     };
     const struct cli_usage usage = {
-        .synopsis = "[OPTION…] FILE",
+        .synopsis = "[OPTION…] [OLD] FILE",
         .about = "Reports the contents of a snapshot, a log or a server (redis://HOST), and\n"
-                 "the memory that they use in a server.",
+                 "the memory that they use in a server. With OLD, an earlier snapshot: also\n"
+                 "what grew, shrank, is new or is gone.",
         .opts = opts,
         .min_args = 1,
-        .max_args = 1,
+        .max_args = 2,
         .example = "redoubt stat --html report.html dump.rdb",
     };
     int status;
     filter_init(&job.filter, cli, cli_now_ms());
     if (cli_parse(cli, &usage, argc, argv, &status)) {
+        job.n = cli->n_args;
         status = check_options(&job);
         if (status == CLI_OK)
             status = run(&job);

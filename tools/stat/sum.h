@@ -11,6 +11,7 @@
 #define TOOLS_STAT_SUM_H
 
 #include "tools/stat/hist.h"
+#include "tools/stat/pattern.h"
 #include "tools/stat/prefix.h"
 #include "tools/stat/top.h"
 
@@ -19,6 +20,10 @@ struct stat_opts {
     struct rd_slice separator; /* borrowed */
     unsigned depth;            /* of prefixes */
     int64_t now_ms;            /* expiry is counted from this time */
+    bool patterns;             /* count them */
+    bool details;              /* also keep what detail.h describes */
+    bool continued;            /* another sum continues the prefixes and patterns of this one */
+    struct stat_sum *before;   /* the sum that this one continues, or NULL */
 };
 
 struct stat_count {
@@ -31,32 +36,35 @@ struct stat_count {
 
 struct stat_db {
     uint64_t db;
+    uint32_t detail;
     struct stat_count count;
 };
 
-/* Classes of time to live. */
-#define STAT_EXPIRY(X)                                                                             \
-    X(PASSED, "expired", 0)                                                                        \
-    X(HOUR, "within 1 hour", 3600)                                                                 \
-    X(DAY, "within 1 day", 86400)                                                                  \
-    X(WEEK, "within 7 days", 604800)                                                               \
-    X(MONTH, "within 30 days", 2592000)                                                            \
-    X(QUARTER, "within 90 days", 7776000)                                                          \
-    X(YEAR, "within 1 year", 31536000)                                                             \
-    X(LATER, "later", INT64_MAX / 1000)                                                            \
-    X(NEVER, "never", 0)
-
-enum stat_expiry {
-#define X(name, words, seconds) STAT_EXPIRY_##name,
-    STAT_EXPIRY(X)
-#undef X
-        STAT_EXPIRY_COUNT
+/* Collections of one type in tables that would be smaller as packed strings. */
+struct stat_loose {
+    uint64_t keys;
+    uint64_t memory;
+    uint64_t packed;   /* memory if they were packed */
+    uint64_t elements; /* of the one with the most */
+    uint64_t longest;  /* element */
 };
 
-const char *stat_expiry_words(enum stat_expiry class);
-/* Seconds from now to the end of the class; 0 if it has no end. */
-int64_t stat_expiry_seconds(enum stat_expiry class);
-enum stat_expiry stat_expiry_of(int64_t expire_ms, int64_t now_ms);
+enum {
+    STAT_BIG = 10000,        /* elements of a big collection */
+    STAT_SMALL_STRING = 32,  /* bytes */
+    STAT_LONG_ELEMENT = 256, /* the longest element for which packing is suggested */
+};
+
+/* What the findings (find.h) need beside the sums. */
+struct stat_counters {
+    struct stat_loose few[RDB_KIND_COUNT];      /* within the limits of servers */
+    struct stat_loose few_long[RDB_KIND_COUNT]; /* but for the length of an element */
+    struct stat_share kept_expired;  /* keys that had expired when the file was written */
+    struct stat_share small_strings; /* that do not expire */
+    uint64_t small_bytes;            /* of their values */
+    uint64_t name_bytes;
+    uint64_t big; /* keys with STAT_BIG elements */
+};
 
 /* The values of one type of a module, whatever their encoding versions. */
 struct stat_module {
@@ -73,7 +81,8 @@ struct stat_sum {
     struct stat_count expiry[STAT_EXPIRY_COUNT];
     struct stat_db *dbs; /* ascending after stat_sum_end() */
     size_t n_dbs, last_db;
-    struct stat_count more_dbs; /* beyond STAT_DBS_MAX of them */
+    struct stat_details db_details; /* with the index of dbs, by db->detail */
+    struct stat_count more_dbs;     /* beyond STAT_DBS_MAX of them */
     /* By kind: lengths of elements, elements of a key, memory of a key. */
     struct stat_hist lengths[RDB_KIND_COUNT];
     struct stat_hist elements[RDB_KIND_COUNT];
@@ -82,9 +91,13 @@ struct stat_sum {
     size_t n_modules;
     uint64_t passed[RDB_KIND_COUNT]; /* keys whose elements were not read */
     struct stat_top by_memory, by_elements;
+    struct stat_counters counters;
+    int64_t written_ms; /* of the file; 0: unknown */
     struct stat_prefixes prefixes;
+    struct stat_patterns patterns; /* rows is NULL: not counted */
 };
 
+/* With opts->before: takes its prefixes and patterns, in which its figures become those before. */
 bool stat_sum_init(struct stat_sum *sum, const struct stat_opts *opts, struct rd_err *err);
 void stat_sum_done(struct stat_sum *sum);
 

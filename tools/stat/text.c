@@ -3,14 +3,14 @@
 #include "tools/json/module_types.h"
 #include "tools/stat/report.h"
 
+#include "base/mem.h"
+#include "tools/stat/find.h"
+
 #include <inttypes.h>
 
-enum { BAR = 12, NAME = 34, HEAD = 64, TAIL = 32, QUOTED = 4 * (HEAD + TAIL) + 8 };
+enum { BAR = 12, NAME = 34, HEAD = 64, TAIL = 32 };
 
-/* A name for the table, escaped; if it is too long for 80 columns, its middle is cut. */
-struct name {
-    char s[QUOTED];
-};
+_Static_assert(STAT_NAME_MAX >= 4 * (HEAD + TAIL) + 8, "a byte takes up to four");
 
 struct cli_text stat_percent(uint64_t part, uint64_t whole)
 {
@@ -20,10 +20,10 @@ struct cli_text stat_percent(uint64_t part, uint64_t whole)
     return text;
 }
 
-static struct name fit(struct rd_slice bytes, size_t width)
+struct stat_name stat_fit(struct rd_slice bytes, size_t width)
 {
     static const char dots[] = "...";
-    struct name name;
+    struct stat_name name;
     uint8_t ends[HEAD + TAIL];
     if (bytes.len > sizeof ends) { /* the middle is not shown anyway */
         memcpy(ends, bytes.ptr, HEAD);
@@ -85,8 +85,8 @@ static void print_head(const struct screen *s, const char *path)
     const struct stat_read *read = s->read;
     const struct stat_meta *meta = &read->meta;
     const struct stat_count *all = &read->sum.all;
-    fprintf(s->out, "%s%s%s\n", cli_color(s->cli, s->out, CLI_BOLD), fit(rd_slice_str(path), 78).s,
-            cli_color(s->cli, s->out, CLI_PLAIN));
+    fprintf(s->out, "%s%s%s\n", cli_color(s->cli, s->out, CLI_BOLD),
+            stat_fit(rd_slice_str(path), 78).s, cli_color(s->cli, s->out, CLI_PLAIN));
     fprintf(s->out, "  format    %s", rdb_version_text(meta->dialect, meta->version).s);
     if (meta->writer[0] != '\0')
         fprintf(s->out, "\n  written   by %s %s", meta->dialect == RDB_VALKEY ? "Valkey" : "Redis",
@@ -141,7 +141,7 @@ static void print_types(const struct screen *s)
             continue;
         snprintf(name, sizeof name, "%s%s%s", plain ? "" : rdb_kind_name(type->kind),
                  plain ? "" : " ", type->encoding);
-        print_count(s, fit(rd_slice_str(name), 18).s, &sum->types[id]);
+        print_count(s, stat_fit(rd_slice_str(name), 18).s, &sum->types[id]);
     }
 }
 
@@ -192,7 +192,7 @@ static void print_prefixes(const struct screen *s)
         struct cli_text db = db_of(s, row->db);
         size_t room = NAME - strlen(db.s);
         fprintf(s->out, "  %s%-*s %12s %10s", db.s, (int)room,
-                fit(stat_prefix_name(table, row), room).s, cli_count(row->keys).s,
+                stat_fit(stat_prefix_name(table, row), room).s, cli_count(row->keys).s,
                 cli_bytes(row->memory).s);
         put_bar(s, row->memory, s->read->sum.all.memory);
     }
@@ -201,6 +201,60 @@ static void print_prefixes(const struct screen *s)
     if (table->floor > 0)
         fprintf(s->out, "  Not all prefixes could be tracked; the others take at most %s each.\n",
                 cli_bytes(table->floor).s);
+}
+
+static bool print_patterns(const struct screen *s, struct rd_err *err)
+{
+    const struct stat_patterns *tree = &s->read->sum.patterns;
+    struct stat_pattern_leaf *list;
+    size_t n;
+    uint8_t buf[STAT_PATTERN_NAME_MAX];
+    if (!stat_patterns_leaves(tree, &list, &n, err))
+        return false;
+    if (n > 0)
+        heading(s, "Patterns", "                                    keys     memory");
+    for (size_t i = 0; i < n && i < s->n; i++) {
+        const struct stat_pattern *row = &tree->rows[list[i].at];
+        fprintf(s->out, "  %-*s %12s %10s", NAME,
+                stat_fit(stat_pattern_name(tree, list[i].at, buf), NAME).s, cli_count(row->keys).s,
+                cli_bytes(row->memory).s);
+        put_bar(s, row->memory, s->read->sum.all.memory);
+    }
+    if (n > s->n)
+        fprintf(s->out, "  and %s smaller\n", cli_count(n - s->n).s);
+    rd_free(list);
+    return true;
+}
+
+/* ---- findings ---- */
+
+/* Prints words in lines of at most WIDTH columns. */
+static void print_wrapped(FILE *out, const char *text, int indent)
+{
+    enum { WIDTH = 78 };
+    int at = 0;
+    for (const char *p = text; *p != '\0';) {
+        int len = (int)strcspn(p, " ");
+        if (at > 0 && at + 1 + len > WIDTH) {
+            fputc('\n', out);
+            at = 0;
+        }
+        at += fprintf(out, "%*s%.*s", at == 0 ? indent : 1, "", len, p);
+        p += len + (p[len] == ' ');
+    }
+    fputc('\n', out);
+}
+
+static void print_findings(const struct screen *s)
+{
+    struct stat_finding found[STAT_FINDINGS_MAX];
+    size_t n = stat_find(s->read, found);
+    if (n > 0)
+        heading(s, "Findings", "");
+    for (size_t i = 0; i < n; i++) {
+        print_wrapped(s->out, found[i].text, 2);
+        print_wrapped(s->out, found[i].advice, 4);
+    }
 }
 
 static void print_top(const struct screen *s, const char *title, const struct stat_top *top)
@@ -213,7 +267,7 @@ static void print_top(const struct screen *s, const char *title, const struct st
         struct cli_text db = db_of(s, row->key.db);
         size_t room = 26 - strlen(db.s);
         fprintf(s->out, "  %s%-*s %-6s %15s %10s %10s\n", db.s, (int)room,
-                fit(stat_top_name(row), room).s, rdb_kind_name(row->key.type->kind),
+                stat_fit(stat_top_name(row), room).s, rdb_kind_name(row->key.type->kind),
                 cli_count(row->key.elements).s, cli_bytes(row->key.largest).s,
                 cli_bytes(row->key.memory).s);
     }
@@ -254,18 +308,22 @@ static void print_sizes(const struct screen *s)
         fprintf(s->out, "  Element lengths come from a sample; use --exact to measure all.\n");
 }
 
-void stat_text_print(const struct cli *cli, FILE *out, const struct stat_read *read,
-                     const char *path, size_t n)
+bool stat_text_print(const struct cli *cli, FILE *out, const struct stat_read *read,
+                     const char *path, size_t n, struct rd_err *err)
 {
     const struct screen s = {cli, out, read, n};
     print_head(&s, path);
     if (read->sum.all.keys == 0)
-        return;
+        return true;
+    print_findings(&s);
     print_types(&s);
     print_databases(&s);
     print_expiry(&s);
     print_prefixes(&s);
+    if (!print_patterns(&s, err))
+        return false;
     print_top(&s, "Biggest keys          ", &read->sum.by_memory);
     print_top(&s, "Most elements         ", &read->sum.by_elements);
     print_sizes(&s);
+    return true;
 }
