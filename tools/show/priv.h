@@ -7,6 +7,7 @@
  *     put.c       prints them: all lines, the last ones, context, or totals
  *     line.c      formats one command
  *     stats.c     totals; report.c prints them
+ *     timeline.c  more about spans of time, for the page; html.c writes it
  *     keys.c      finds the keys of a command
  *     follow.c    a source that waits for more input
  */
@@ -143,6 +144,34 @@ struct show_span {
     uint64_t commands, keys, bytes;
 };
 
+enum {
+    SHOW_SERIES = 48,      /* names of a table, the first ones, that are counted over time */
+    SHOW_SAMPLES = 20,     /* lines of each span that are kept */
+    SHOW_SAMPLE_MAX = 240, /* bytes of a line; the rest is cut */
+};
+
+/* The first commands of a span, as `redoubt show` prints them. */
+struct show_sample {
+    size_t n;
+    char *lines[SHOW_SAMPLES];
+};
+
+/* For the page, in bounded memory. */
+struct show_timeline {
+    struct show_sample *samples; /* of each span */
+    uint32_t *series[2];         /* by command, by prefix: SHOW_SERIES times SHOW_SPANS counts */
+    struct rd_buf buf;
+    bool nomem; /* an allocation failed */
+};
+
+bool show_timeline_new(struct show_timeline **ret, struct rd_err *err);
+void show_timeline_free(struct show_timeline *line);
+/* Joins each two spans. */
+void show_timeline_widen(struct show_timeline *line);
+/* A command in a span; `command` and `prefix` are the indexes of their rows. */
+void show_timeline_add(struct show_timeline *line, const struct show_item *item, size_t span,
+                       size_t command, size_t prefix);
+
 struct show_stats {
     uint8_t key[16]; /* of the hashes */
     struct show_table commands, prefixes;
@@ -154,7 +183,8 @@ struct show_stats {
     size_t n_spans;
     struct show_span *spans;
     uint8_t *sketch;
-    uint64_t at_keys; /* of the command being added */
+    uint64_t at_keys;               /* of the command being added */
+    struct show_timeline *timeline; /* NULL: not wanted */
 };
 
 bool show_stats_init(struct show_stats *stats, struct rd_err *err);
@@ -171,6 +201,12 @@ void show_report_text(struct show_stats *stats, size_t top);
 /* Writes the members of an open object. */
 void show_report_json(struct show_stats *stats, struct cli_json *json, size_t top);
 
+/* ---- tools/show/html.c ---- */
+
+/* Writes a self-contained page of less than 1 MB. */
+bool show_html_write(struct rd_sink *out, const struct show_stats *stats, const char *path,
+                     struct rd_err *err);
+
 /* ---- tools/show/put.c ---- */
 
 enum { SHOW_TAIL_MAX = 1000000, SHOW_CONTEXT_MAX = 10000 };
@@ -178,7 +214,8 @@ enum { SHOW_TAIL_MAX = 1000000, SHOW_CONTEXT_MAX = 10000 };
 struct show {
     struct cli *cli;
     const char *path;
-    bool full, count, follow, ndjson, stats;
+    const char *html_path; /* or NULL */
+    bool full, count, follow, ndjson, stats, force;
     uint64_t tail, before, after, cut, top;
     struct show_pick pick;
 

@@ -35,7 +35,8 @@ bool show_put_begin(struct show *show, struct rd_err *err)
     if (show->full)
         show->form.longest = SIZE_MAX;
     return new_lines(&show->ring, show->tail, err) && new_lines(&show->held, show->before, err) &&
-           (!show->stats || show_stats_init(&show->sums, err));
+           (!show->stats || show_stats_init(&show->sums, err)) &&
+           (show->html_path == NULL || show_timeline_new(&show->sums.timeline, err));
 }
 
 bool show_put_notes(const struct show *show)
@@ -173,7 +174,7 @@ void show_put_end(struct show *show)
         cli_json_put_uint(&cli->out, "commands", show->n_seen);
         if (show->stats)
             show_report_json(&show->sums, &cli->out, (size_t)show->top);
-    } else if (show->stats) {
+    } else if (show->stats && show->html_path == NULL) {
         show_report_text(&show->sums, (size_t)show->top);
     } else if (show->count) {
         printf("%" PRIu64 "\n", show->n_seen);

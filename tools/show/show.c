@@ -3,6 +3,18 @@
 #include "tools/show/priv.h"
 #include "tools/tools.h"
 
+/* Called if a command was selected, or if all are. */
+static bool write_page(struct show *show, struct rd_err *err)
+{
+    struct rd_sink *out;
+    if (!cli_open_out(show->cli, show->html_path, show->force, false, &out, err))
+        return false;
+    if (show_html_write(out, &show->sums, show->path, err))
+        return rd_sink_close(out, err);
+    rd_sink_abort(out);
+    return false;
+}
+
 static int run(struct show *show)
 {
     struct rd_err err = {0};
@@ -18,7 +30,8 @@ static int run(struct show *show)
     if (!ok)
         return cli_fail(show->cli, &err);
     if (show->n_seen > 0 || !show_pick_active(&show->pick))
-        return CLI_OK;
+        return show->html_path == NULL || write_page(show, &err) ? CLI_OK
+                                                                 : cli_fail(show->cli, &err);
     cli_note(show->cli, "no command matches");
     return CLI_FINDINGS;
 }
@@ -34,9 +47,13 @@ static void done(struct show *show)
 static int check_options(struct show *show)
 {
     bool context = show->before > 0 || show->after > 0;
+    if (show->html_path != NULL && (show->stats || show->cli->json))
+        return cli_usage_error(show->cli, "--html cannot be used with --%s",
+                               show->stats ? "stats" : "json");
+    show->stats = show->stats || show->html_path != NULL;
     if (show->stats && (show->count || show->tail > 0 || show->follow || context || show->ndjson))
-        return cli_usage_error(show->cli,
-                               "--stats cannot be used with options for printing commands");
+        return cli_usage_error(show->cli, "--%s cannot be used with options for printing commands",
+                               show->html_path != NULL ? "html" : "stats");
     return CLI_OK;
 }
 
@@ -88,6 +105,16 @@ int tool_show(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &show.stats,
          .help = "print sums by command, key prefix and second"},
+        {.name = "html",
+         .kind = CLI_STRING,
+         .arg = "OUT",
+         .string = &show.html_path,
+         .help = "write an HTML page with the sums over time to OUT"},
+        {.name = "force",
+         .kind = CLI_FLAG,
+         .flag = &show.force,
+         .help = "--html: replace OUT if it exists",
+         .brief = true},
         {.name = "top",
          .kind = CLI_COUNT,
          .arg = "N",

@@ -71,6 +71,7 @@ void show_stats_done(struct show_stats *stats)
     rd_free(stats->commands.slots);
     rd_free(stats->prefixes.rows);
     rd_free(stats->prefixes.slots);
+    show_timeline_free(stats->timeline);
     rd_free(stats->spans);
     rd_free(stats->sketch);
     *stats = (struct show_stats){0};
@@ -123,6 +124,8 @@ static void widen(struct show_stats *stats)
             (struct show_span){a->commands + b->commands, a->keys + b->keys, a->bytes + b->bytes};
     }
     memset(stats->spans + SHOW_SPANS / 2, 0, SHOW_SPANS / 2 * sizeof *stats->spans);
+    if (stats->timeline != NULL)
+        show_timeline_widen(stats->timeline);
     stats->n_spans = (stats->n_spans + 1) / 2;
     stats->width_s *= 2;
 }
@@ -165,6 +168,12 @@ static bool first_key(void *ctx, struct rd_slice key)
     return true;
 }
 
+/* SHOW_ROWS: the row of all others. */
+static size_t index_in(const struct show_table *table, const struct show_row *row)
+{
+    return row == &table->others ? SHOW_ROWS : (size_t)(row - table->rows);
+}
+
 void show_stats_add(struct show_stats *stats, const struct show_item *item)
 {
     char name[SHOW_NAME];
@@ -175,6 +184,7 @@ void show_stats_add(struct show_stats *stats, const struct show_item *item)
     stats->at_keys = 0;
     show_keys(item->command, on_key, stats);
     struct show_row *row = table_row(stats, &stats->commands, rd_slice(name, len));
+    size_t command = index_in(&stats->commands, row), at_prefix = SHOW_ROWS;
     row->commands++;
     row->keys += stats->at_keys;
     row->bytes += item->len;
@@ -182,8 +192,13 @@ void show_stats_add(struct show_stats *stats, const struct show_item *item)
         row = table_row(stats, &stats->prefixes, prefix);
         row->commands++;
         row->bytes += item->len;
+        at_prefix = index_in(&stats->prefixes, row);
     }
     add(&stats->all, stats->at_keys, item->len);
-    if (item->time_us != SHOW_NO_TIME)
-        add(span_at(stats, item->time_us), stats->at_keys, item->len);
+    if (item->time_us == SHOW_NO_TIME)
+        return;
+    struct show_span *span = span_at(stats, item->time_us);
+    add(span, stats->at_keys, item->len);
+    if (stats->timeline != NULL)
+        show_timeline_add(stats->timeline, item, (size_t)(span - stats->spans), command, at_prefix);
 }
