@@ -208,7 +208,7 @@ Test(wb, there_is_none_without_a_thread)
     pthread_attr_t usual, greedy;
     pthread_getattr_default_np(&usual);
     pthread_attr_init(&greedy);
-    cr_assert_eq(pthread_attr_setstacksize(&greedy, (size_t)1 << 46), 0); /* more than there is */
+    cr_assert_eq(pthread_attr_setstacksize(&greedy, (size_t)1 << 62), 0); /* more than there is */
     pthread_setattr_default_np(&greedy);
     struct rd_write_behind *wb = rd_write_behind_new();
     pthread_setattr_default_np(&usual);
