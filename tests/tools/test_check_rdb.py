@@ -450,7 +450,7 @@ class Verdicts(CheckRdbTest):
 
     def test_slots_and_records_of_modules_are_reported(self):
         _, out, _ = self.check("-v", os.path.abspath(fixture("damaged", "hand-slot-info.rdb")))
-        self.assertRegex(out, r"\(0xb\) +slot +5: 1 keys, 0 with an expiry\n")
+        self.assertRegex(out, r"\(0xb\) +slot +5: 1 key, 0 with an expiry\n")
         self.assertIn("  slots      1 announced\n", out)
         _, out, _ = self.check("-v", os.path.abspath(fixture("redis-7.0.15", "module.rdb")))
         self.assertRegex(out, r"\(0x50\) +module +test__rdb\n")
