@@ -1,6 +1,7 @@
 """Makes the picture of README: the page of `redoubt stat --html` for a shop, in Chromium.
 
-usage: screenshot.py OUT.png, with REDOUBT naming the program
+usage: screenshot.py OUT.png, with REDOUBT naming the program. Then reduce the number of colors:
+pngquant --speed 1 64 --force --output OUT.png OUT.png
 """
 
 import os
