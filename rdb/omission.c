@@ -3,7 +3,7 @@
 const char *rdb_omitted_word(enum rdb_omitted what)
 {
     static const char *const words[] = {
-#define X(name, number, word) [number] = word,
+#define X(name, number, word, counter) [number] = word,
         RDB_OMITTED(X)
 #undef X
     };
@@ -13,26 +13,11 @@ const char *rdb_omitted_word(enum rdb_omitted what)
 void rdb_omitted_count(struct rdb_omitted_counts *counts, enum rdb_omitted what)
 {
     switch (what) {
-    case RDB_OMITTED_KEY:
-        counts->keys++;
+#define X(name, number, word, counter)                                                             \
+    case RDB_OMITTED_##name:                                                                       \
+        counts->counter++;                                                                         \
         break;
-    case RDB_OMITTED_FIELD_EXPIRY:
-        counts->field_expires++;
-        break;
-    case RDB_OMITTED_FUNCTION:
-        counts->functions++;
-        break;
-    case RDB_OMITTED_MODULE_AUX:
-        counts->module_aux++;
-        break;
-    case RDB_OMITTED_PENDING:
-        counts->pending++;
-        break;
-    case RDB_OMITTED_ELEMENT:
-    case RDB_OMITTED_PRODUCER:
-    case RDB_OMITTED_KEY_METADATA:
-    case RDB_OMITTED_SLOT_IMPORT:
-        counts->other++;
-        break;
+        RDB_OMITTED(X)
+#undef X
     }
 }

@@ -25,20 +25,20 @@
 extern "C" {
 #endif
 
-/* What is omitted. The words are stable. */
+/* What is omitted: name, number, word, and the member of rdb_omitted_counts. The words are stable. */
 #define RDB_OMITTED(X)                                                                             \
-    X(KEY, 0, "key")                                                                               \
-    X(FIELD_EXPIRY, 1, "field-expiry") /* the field is kept */                                     \
-    X(ELEMENT, 2, "element")           /* a member of a sorted set, or an entry of a stream */     \
-    X(PENDING, 3, "pending-entry")     /* of a group of a stream */                                \
-    X(PRODUCER, 4, "producer")         /* of a stream */                                           \
-    X(KEY_METADATA, 5, "key-metadata") /* of a module */                                           \
-    X(FUNCTION, 6, "function")                                                                     \
-    X(MODULE_AUX, 7, "module-data") /* of no key */                                                \
-    X(SLOT_IMPORT, 8, "slot-import")
+    X(KEY, 0, "key", keys)                                                                         \
+    X(FIELD_EXPIRY, 1, "field-expiry", field_expires) /* the field is kept */                      \
+    X(ELEMENT, 2, "element", other) /* a member of a sorted set, or an entry of a stream */        \
+    X(PENDING, 3, "pending-entry", pending)   /* of a group of a stream */                         \
+    X(PRODUCER, 4, "producer", other)         /* of a stream */                                    \
+    X(KEY_METADATA, 5, "key-metadata", other) /* of a module */                                    \
+    X(FUNCTION, 6, "function", functions)                                                          \
+    X(MODULE_AUX, 7, "module-data", module_aux) /* of no key */                                    \
+    X(SLOT_IMPORT, 8, "slot-import", other)
 
 enum rdb_omitted {
-#define X(name, number, word) RDB_OMITTED_##name = number,
+#define X(name, number, word, counter) RDB_OMITTED_##name = number,
     RDB_OMITTED(X)
 #undef X
 };

@@ -18,6 +18,7 @@
 #include "rdb/commands.h"
 #include "rdb/plain.h"
 #include "rdb/reader.h"
+#include "tools/cli/servers.h"
 #include "rdb/writer.h"
 #include "tools/input/snapshot_in.h"
 #include "tools/json/ndjson.h"
@@ -35,7 +36,7 @@ struct job {
     int input;
     uint64_t version; /* 0: as the input */
     int dialect;      /* -1: as the input */
-    int server;       /* of CONVERT_SERVERS; -1: none */
+    int server;       /* enum cli_server; -1: none */
     bool lossy;
     bool meta;
     bool rewrite;
@@ -100,10 +101,6 @@ bool job_put_plain_run(struct job *job, uint64_t db, uint64_t until, struct rd_e
 bool job_copy_value(struct job *job, struct rd_sink *to, struct rd_err *err);
 
 /* tools/convert/server.c */
-#define CONVERT_SERVERS                                                                            \
-    "redis-2.8|redis-3.0|redis-3.2|redis-4.0|redis-5.0|redis-6.0|redis-6.2|redis-7.0|redis-7.2|"   \
-    "redis-7.4|redis-8.0|valkey-7.2|valkey-8|valkey-9"
-
 /* --from is the former name. */
 /* clang-format off */
 #define FORMAT_OPTIONS(input)                                                                      \
@@ -115,8 +112,8 @@ bool job_copy_value(struct job *job, struct rd_sink *to, struct rd_err *err);
 
 #define FOR_OPTION(to)                                                                             \
     {                                                                                              \
-        .name = "for", .kind = CLI_ENUM, .arg = "SERVER", .words = CONVERT_SERVERS,                \
-        .choice = (to), .help = "rdb, resp: redis-2.8 to redis-8.0, valkey-7.2 to -9"              \
+        .name = "for", .kind = CLI_ENUM, .arg = "SERVER", .words = CLI_SERVERS, .choice = (to),    \
+        .help = "rdb, resp: redis-2.8 to redis-8.0, valkey-7.2 to -9"                              \
     }
 
 /* Sets dialect and version as --for says, and refuses options that contradict. */

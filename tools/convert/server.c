@@ -7,13 +7,21 @@ struct server {
     uint64_t version;
 };
 
-/* In the order of CONVERT_SERVERS. */
-static const struct server servers[] = {
-    {"redis-2.8", RDB_REDIS, 6},  {"redis-3.0", RDB_REDIS, 6},  {"redis-3.2", RDB_REDIS, 7},
-    {"redis-4.0", RDB_REDIS, 8},  {"redis-5.0", RDB_REDIS, 9},  {"redis-6.0", RDB_REDIS, 9},
-    {"redis-6.2", RDB_REDIS, 9},  {"redis-7.0", RDB_REDIS, 10}, {"redis-7.2", RDB_REDIS, 11},
-    {"redis-7.4", RDB_REDIS, 12}, {"redis-8.0", RDB_REDIS, 12}, {"valkey-7.2", RDB_REDIS, 11},
-    {"valkey-8", RDB_REDIS, 11},  {"valkey-9", RDB_VALKEY, 80},
+static const struct server servers[CLI_SERVER_COUNT] = {
+    [CLI_REDIS_2_8] = {"redis-2.8", RDB_REDIS, 6},
+    [CLI_REDIS_3_0] = {"redis-3.0", RDB_REDIS, 6},
+    [CLI_REDIS_3_2] = {"redis-3.2", RDB_REDIS, 7},
+    [CLI_REDIS_4_0] = {"redis-4.0", RDB_REDIS, 8},
+    [CLI_REDIS_5_0] = {"redis-5.0", RDB_REDIS, 9},
+    [CLI_REDIS_6_0] = {"redis-6.0", RDB_REDIS, 9},
+    [CLI_REDIS_6_2] = {"redis-6.2", RDB_REDIS, 9},
+    [CLI_REDIS_7_0] = {"redis-7.0", RDB_REDIS, 10},
+    [CLI_REDIS_7_2] = {"redis-7.2", RDB_REDIS, 11},
+    [CLI_REDIS_7_4] = {"redis-7.4", RDB_REDIS, 12},
+    [CLI_REDIS_8_0] = {"redis-8.0", RDB_REDIS, 12},
+    [CLI_VALKEY_7_2] = {"valkey-7.2", RDB_REDIS, 11},
+    [CLI_VALKEY_8] = {"valkey-8", RDB_REDIS, 11},
+    [CLI_VALKEY_9] = {"valkey-9", RDB_VALKEY, 80},
 };
 
 const char *convert_server_name(const struct job *job)

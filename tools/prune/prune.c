@@ -91,6 +91,12 @@ static bool prune_repo(struct run *run, struct archive_repo *repo,
     return ok;
 }
 
+/* --pin and --unpin. */
+static bool is_mark(const struct run *run)
+{
+    return run->pin != NULL || run->unpin != NULL;
+}
+
 static bool mark(struct run *run, struct archive_repo *repo, struct rd_err *err)
 {
     struct archive_sets sets;
@@ -110,23 +116,25 @@ static bool work_on(void *ctx, struct vault_open *open, size_t at, struct rd_err
 {
     struct run *run = ctx;
     struct archive_retention rules;
-    bool marks = run->pin != NULL || run->unpin != NULL;
     if (!prune_rules(open->target, &rules, err))
         return false;
-    if (at == 0 && !marks && !archive_retention_given(&rules))
-        cli_warn(run->cli, "%s has no rules (keep = …): everything is kept", open->target->name);
-    if ((run->confirm || marks) && !vault_lock(run->cli, open, at, NULL, err))
+    if ((run->confirm || is_mark(run)) && !vault_lock(run->cli, open, at, NULL, err))
         return false;
-    return marks ? mark(run, &open->repos[at], err)
-                 : prune_repo(run, &open->repos[at], &rules, err);
+    return is_mark(run) ? mark(run, &open->repos[at], err)
+                        : prune_repo(run, &open->repos[at], &rules, err);
 }
 
+/* Before anything is removed. */
 static bool check_rules(const struct run *run, struct rd_err *err)
 {
-    struct archive_retention rules;
-    for (size_t i = 0; i < run->vault.n_targets; i++)
-        if (!prune_rules(&run->vault.targets[i], &rules, err))
+    for (size_t i = 0; i < run->vault.n_targets; i++) {
+        const struct vault_target *target = &run->vault.targets[i];
+        struct archive_retention rules;
+        if (!prune_rules(target, &rules, err))
             return false;
+        if (!is_mark(run) && !archive_retention_given(&rules))
+            cli_warn(run->cli, "%s has no rules (keep = …): everything is kept", target->name);
+    }
     return true;
 }
 

@@ -104,7 +104,7 @@ static void put_top_keys(struct writer *w)
     }
 }
 
-/* The index of a key on the page plus 1, or 0 if there is no room for it. */
+/* Returns the index of the key on the page plus 1, or 0 if the page has no room for it. */
 static uint32_t index_of(struct writer *w, struct stat_kept *kept)
 {
     const struct stat_top *top = &w->read->sum.by_memory;
@@ -243,17 +243,12 @@ struct node {
     uint32_t at;
 };
 
-static uint64_t most(const struct stat_pattern *row)
-{
-    return row->memory + row->was.memory;
-}
-
 /* Parents before their children. */
 static int by_place(const void *va, const void *vb)
 {
     const struct node *a = va, *b = vb;
-    if (most(a->row) != most(b->row))
-        return most(a->row) < most(b->row) ? 1 : -1;
+    if (stat_pattern_most(a->row) != stat_pattern_most(b->row))
+        return stat_pattern_most(a->row) < stat_pattern_most(b->row) ? 1 : -1;
     if (a->row->level != b->row->level)
         return a->row->level < b->row->level ? -1 : 1;
     return (a->at > b->at) - (a->at < b->at);

@@ -66,11 +66,14 @@ const struct stat_layout *stat_layout_of_valkey(const struct stat_layout *layout
     return layout == &layouts[REDIS_72] && eight ? &layouts[VALKEY_8] : layout;
 }
 
-const struct stat_layout *stat_layout_for(int server)
+const struct stat_layout *stat_layout_for(enum cli_server server)
 {
-    static const enum layout_id of[] = {REDIS_OLD, REDIS_OLD, REDIS_3,  REDIS_3,  REDIS_3,
-                                        REDIS_3,   REDIS_3,   REDIS_70, REDIS_72, REDIS_74,
-                                        REDIS_74,  REDIS_72,  VALKEY_8, VALKEY_9};
+    static const enum layout_id of[CLI_SERVER_COUNT] = {
+        [CLI_REDIS_2_8] = REDIS_OLD, [CLI_REDIS_3_0] = REDIS_OLD, [CLI_REDIS_3_2] = REDIS_3,
+        [CLI_REDIS_4_0] = REDIS_3,   [CLI_REDIS_5_0] = REDIS_3,   [CLI_REDIS_6_0] = REDIS_3,
+        [CLI_REDIS_6_2] = REDIS_3,   [CLI_REDIS_7_0] = REDIS_70,  [CLI_REDIS_7_2] = REDIS_72,
+        [CLI_REDIS_7_4] = REDIS_74,  [CLI_REDIS_8_0] = REDIS_74,  [CLI_VALKEY_7_2] = REDIS_72,
+        [CLI_VALKEY_8] = VALKEY_8,   [CLI_VALKEY_9] = VALKEY_9};
     return &layouts[of[server]];
 }
 

@@ -20,6 +20,7 @@
 #define TOOLS_STAT_MEMORY_H
 
 #include "rdb/event.h"
+#include "tools/cli/servers.h"
 #include "tools/stat/rax.h"
 
 /* Sizes that differ between servers, in bytes. */
@@ -43,11 +44,7 @@ struct stat_layout {
 
 const struct stat_layout *stat_layout_of(enum rdb_dialect dialect, int version);
 
-/* The words of --for, and the layout of the server with this index among them. */
-#define STAT_SERVERS                                                                               \
-    "redis-2.8|redis-3.0|redis-3.2|redis-4.0|redis-5.0|redis-6.0|redis-6.2|redis-7.0|redis-7.2|"   \
-    "redis-7.4|redis-8.0|valkey-7.2|valkey-8|valkey-9"
-const struct stat_layout *stat_layout_for(int server);
+const struct stat_layout *stat_layout_for(enum cli_server server);
 
 /* The layout after the aux field valkey-ver, whose value is `text`. */
 const struct stat_layout *stat_layout_of_valkey(const struct stat_layout *layout,

@@ -1,6 +1,7 @@
 #include "tools/stat/pattern.h"
 
 #include "base/mem.h"
+#include "tools/stat/hash.h"
 
 #include <stdlib.h>
 
@@ -59,10 +60,7 @@ static bool same(const struct stat_pattern_part *a, const struct stat_pattern_pa
 
 static uint64_t hash_of(uint32_t parent, bool leaf, const struct stat_pattern_part *text)
 {
-    uint64_t hash = ((uint64_t)parent << 1 | leaf) * UINT64_C(0x9e3779b97f4a7c15);
-    for (size_t i = 0; i < text->len; i++)
-        hash = (hash ^ text->bytes[i]) * UINT64_C(0x100000001b3);
-    return hash ^ hash >> 29;
+    return stat_hash_more(stat_hash_mix(0, (uint64_t)parent << 1 | leaf), text->bytes, text->len);
 }
 
 static uint32_t *find_slot(struct stat_patterns *tree, uint64_t hash, uint32_t parent, bool leaf,
@@ -145,11 +143,6 @@ static void unlink_child(struct stat_patterns *tree, uint32_t at)
 
 /* ---- merging ---- */
 
-static uint64_t most(const struct stat_pattern *row)
-{
-    return row->memory + row->was.memory;
-}
-
 static void fold(struct stat_patterns *tree, uint32_t parent, bool leaf, uint64_t share);
 static void merge(struct stat_patterns *tree, uint32_t into, uint32_t from);
 
@@ -198,12 +191,12 @@ static void merge(struct stat_patterns *tree, uint32_t into, uint32_t from)
 /* Merges the children of a kind into "*", except those with a share (1/n) of their parent. */
 static void fold(struct stat_patterns *tree, uint32_t parent, bool leaf, uint64_t share)
 {
-    uint64_t whole = most(&tree->rows[parent]);
+    uint64_t whole = stat_pattern_most(&tree->rows[parent]);
     uint32_t star = star_of(tree, parent, leaf);
     for (uint32_t at = tree->rows[parent].child, next; at != 0; at = next) {
         struct stat_pattern *row = &tree->rows[at];
         next = row->next;
-        if (row->leaf != leaf || row->star || most(row) >= whole / share)
+        if (row->leaf != leaf || row->star || stat_pattern_most(row) >= whole / share)
             continue;
         if (star != 0) {
             merge(tree, star, at);
@@ -415,7 +408,7 @@ bool stat_patterns_leaves(const struct stat_patterns *tree, struct stat_pattern_
         return rd_err_nomem(err, STAT_PATTERN_CAP * sizeof *list);
     for (uint32_t i = ROOT + 1; i < STAT_PATTERN_CAP; i++)
         if (tree->rows[i].used && tree->rows[i].child == 0)
-            list[n++] = (struct stat_pattern_leaf){most(&tree->rows[i]), i};
+            list[n++] = (struct stat_pattern_leaf){stat_pattern_most(&tree->rows[i]), i};
     qsort(list, n, sizeof *list, by_most);
     *ret = list;
     *ret_n = n;

@@ -62,6 +62,12 @@ struct stat_patterns {
     unsigned deepest; /* level */
 };
 
+/* The memory in both snapshots. */
+static inline uint64_t stat_pattern_most(const struct stat_pattern *row)
+{
+    return row->memory + row->was.memory;
+}
+
 /* details: also keep what detail.h describes. */
 bool stat_patterns_init(struct stat_patterns *tree, struct rd_slice separator, bool details,
                         struct rd_err *err);

@@ -1,6 +1,7 @@
 #include "tools/stat/prefix.h"
 
 #include "base/mem.h"
+#include "tools/stat/hash.h"
 
 #include <stdlib.h>
 
@@ -32,26 +33,6 @@ void stat_prefixes_done(struct stat_prefixes *table)
     *table = (struct stat_prefixes){0};
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
-/* Continues a hash over more bytes. The result depends on how the bytes are split. */
-static uint64_t hash_more(uint64_t hash, const uint8_t *p, size_t len)
-{
-    uint64_t word;
-    for (; len > 8; p += 8, len -= 8) {
-        memcpy(&word, p, 8);
-        hash = mix(hash, word);
-    }
-    word = len;
-    for (size_t i = 0; i < len; i++)
-        word = word << 8 | p[i];
-    return mix(hash, word);
-}
-
 /* ---- the table ---- */
 
 static uint32_t *find_slot(struct stat_prefixes *table, uint64_t hash, uint64_t db,
@@ -66,9 +47,15 @@ static uint32_t *find_slot(struct stat_prefixes *table, uint64_t hash, uint64_t 
     return &table->slots[i];
 }
 
+/* The memory of a prefix in both snapshots. */
+static uint64_t known(const struct stat_prefix *row)
+{
+    return row->memory + row->was.memory;
+}
+
 static uint64_t most(const struct stat_prefix *row)
 {
-    return row->memory + row->was.memory + row->missed;
+    return known(row) + row->missed;
 }
 
 /* The largest first; of equal rows the shorter prefix, which contains the longer ones. */
@@ -168,7 +155,7 @@ void stat_prefixes_add(struct stat_prefixes *table, struct stat_noted *noted)
 {
     const struct stat_key *key = noted->key;
     struct rd_slice name = key->name;
-    uint64_t hash = mix(0, key->db);
+    uint64_t hash = stat_hash_mix(0, key->db);
     size_t from = 0;
     if (table->separator.len == 0 || name.len == 0)
         return;
@@ -176,7 +163,7 @@ void stat_prefixes_add(struct stat_prefixes *table, struct stat_noted *noted)
         size_t end = next_end(table->separator, name, from);
         if (end == 0 || end > STAT_PREFIX_NAME_MAX)
             return;
-        hash = hash_more(hash, name.ptr + from, end - from);
+        hash = stat_hash_more(hash, name.ptr + from, end - from);
         struct stat_prefix *row = row_of(table, hash, key->db, rd_slice(name.ptr, end), level);
         count(row, key);
         stat_detail_add(&table->details, row->detail, noted);
@@ -193,12 +180,6 @@ void stat_prefixes_continue(struct stat_prefixes *table)
         memset(row->of_kind, 0, sizeof row->of_kind);
         stat_detail_clear(&table->details, row->detail);
     }
-}
-
-/* The memory of a prefix in both snapshots. */
-static uint64_t known(const struct stat_prefix *row)
-{
-    return row->memory + row->was.memory;
 }
 
 static int by_memory(const void *va, const void *vb)

@@ -23,7 +23,7 @@ struct job {
     uint64_t depth;
     const char *separator;
     const char *html_path;
-    int server; /* of STAT_SERVERS; -1: the one that wrote the file */
+    int server; /* enum cli_server; -1: the one that wrote the file */
     bool csv;
     bool exact;
     bool force;
@@ -48,7 +48,7 @@ static bool read_file(struct job *job, struct input *in, struct stat_sum *before
     read->filter = &job->filter;
     read->exact = job->exact;
     read->made_ms = job->made_ms;
-    read->wanted = job->server >= 0 ? stat_layout_for(job->server) : NULL;
+    read->wanted = job->server >= 0 ? stat_layout_for((enum cli_server)job->server) : NULL;
     read->opts = (struct stat_opts){.top = (size_t)job->top,
                                     .separator = rd_slice_str(job->separator),
                                     .depth = (unsigned)job->depth,
@@ -197,7 +197,7 @@ int tool_stat(struct cli *cli, int argc, char **argv)
         {.name = "for",
          .kind = CLI_ENUM,
          .arg = "SERVER",
-         .words = STAT_SERVERS,
+         .words = CLI_SERVERS,
          .choice = &job.server,
          .help = "memory in this server; default: the writer"},
         {.name = "exact",

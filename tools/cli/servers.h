@@ -1,0 +1,29 @@
+/* servers.h - the servers that --for names: the words of the option, and their numbers.
+ */
+#ifndef TOOLS_CLI_SERVERS_H
+#define TOOLS_CLI_SERVERS_H
+
+#define CLI_SERVERS                                                                                \
+    "redis-2.8|redis-3.0|redis-3.2|redis-4.0|redis-5.0|redis-6.0|redis-6.2|redis-7.0|redis-7.2|"   \
+    "redis-7.4|redis-8.0|valkey-7.2|valkey-8|valkey-9"
+
+/* In the order of the words. */
+enum cli_server {
+    CLI_REDIS_2_8,
+    CLI_REDIS_3_0,
+    CLI_REDIS_3_2,
+    CLI_REDIS_4_0,
+    CLI_REDIS_5_0,
+    CLI_REDIS_6_0,
+    CLI_REDIS_6_2,
+    CLI_REDIS_7_0,
+    CLI_REDIS_7_2,
+    CLI_REDIS_7_4,
+    CLI_REDIS_8_0,
+    CLI_VALKEY_7_2,
+    CLI_VALKEY_8,
+    CLI_VALKEY_9,
+    CLI_SERVER_COUNT
+};
+
+#endif
