@@ -197,7 +197,7 @@ static bool take(const struct scan *s, struct record *rec, const struct rdb_even
         need(rec, 7);
         if (ev->aux.value.is_int || ev->aux.value.first)
             set_name(rec, ev->aux.name);
-        /* Valkey's size of the slot is no longer correct, and may be malformed. */
+        /* The slot sizes that Valkey wrote no longer apply, and may be malformed. */
         if (rd_slice_is(ev->aux.name, "slot-info"))
             set_slot_info(rec, &ev->aux.value);
         if (rd_slice_is(ev->aux.name, "lua") && !compiles(s, &ev->aux.value, false))

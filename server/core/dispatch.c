@@ -388,7 +388,7 @@ void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *
     struct engine_refusal refusal;
     if (command == NULL)
         command = dispatch_find(argv, argc);
-    client_reply(c)->text[0] = '\0'; /* the error has been accounted for and is no longer flagged */
+    client_reply(c)->text[0] = '\0'; /* the error is already counted */
     enum engine_admit_answer answer =
         engine_admit(&admit, &c->session, command, argc, argv, &refusal);
     if (RD_UNLIKELY(answer == ENGINE_ADMIT_REFUSE))

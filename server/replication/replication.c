@@ -20,7 +20,7 @@ struct repl_replid replication_fresh_id(void)
     uint8_t random[REPL_REPLID_LEN] = {0};
     struct repl_replid id = {{0}};
     if (getrandom(random, sizeof random, 0) != sizeof random)
-        random[0] = 1; /* all zeros would mean that there is no history */
+        random[0] = 1; /* an ID of zeros means that there is no history */
     for (unsigned i = 0; i < REPL_REPLID_LEN; i++)
         id.hex[i] = digits[random[i] & 15];
     return id;

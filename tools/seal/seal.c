@@ -100,7 +100,7 @@ static int run_tool(struct cli *cli, int argc, char **argv, bool seal)
     struct cli_opt opts[VAULT_OPTS] = {0};
     struct rd_err err = {0};
     vault_init(&run.vault, cli);
-    /* The configuration keys about seal keys; there is no configuration file here. */
+    /* The settings for seal keys, as options: these tools read no configuration file. */
     size_t n = vault_options(&run.vault, opts, VAULT_FOR_KEYS) - 1;
     memmove(opts, opts + 1, n * sizeof *opts);
     opts[n++] = (struct cli_opt){.name = "output",
