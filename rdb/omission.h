@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-/* What is omitted: name, number, word, and the member of rdb_omitted_counts. The words are stable. */
+/* What is omitted: name, number, word, member of rdb_omitted_counts. The words are stable. */
 #define RDB_OMITTED(X)                                                                             \
     X(KEY, 0, "key", keys)                                                                         \
     X(FIELD_EXPIRY, 1, "field-expiry", field_expires) /* the field is kept */                      \
