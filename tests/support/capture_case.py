@@ -29,6 +29,14 @@ def eventually(what, true, seconds=600):
         time.sleep(0.02)
 
 
+def acknowledged(master, replicas=1):
+    """Waits until so many replicas have all that the master wrote. One WAIT is shorter than the
+    time after which a connection of the tests gives up: a replica that was cut off connects again
+    after up to 40 s."""
+    eventually("the replicas have it",
+               lambda: master.command("WAIT", replicas, 1000) >= replicas)
+
+
 def encode(*args):
     parts = [b"*%d\r\n" % len(args)]
     for arg in args:

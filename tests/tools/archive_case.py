@@ -9,7 +9,7 @@ import threading
 import time
 
 from backup_case import REDOUBT, BackupCase
-from capture_case import MASTER, Load, eventually
+from capture_case import MASTER, Load, acknowledged, eventually
 from redis_server import RedisServer
 
 END = "the end of the batch"
@@ -120,7 +120,7 @@ class ArchiveCase(BackupCase):
             self.load(server, [load.one() for _ in range(load.random.randrange(1, 30))])
             offset, digest = self.moment(server)
             if pause:
-                server.command("WAIT", "1", "0")
+                acknowledged(server)
                 time.sleep(0.002)  # times are in milliseconds
             found.append((offset, int(time.time() * 1000), digest))
             time.sleep(pause)

@@ -11,7 +11,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import test_capture_hosts  # noqa: E402
 from archive_case import ArchiveCase  # noqa: E402
-from capture_case import Load, Proxy, encode, eventually  # noqa: E402
+from capture_case import Load, Proxy, acknowledged, encode, eventually  # noqa: E402
 from captures import command  # noqa: E402
 from redis_server import RedisServer  # noqa: E402
 from test_backup import bytes_of, flip  # noqa: E402
@@ -374,7 +374,7 @@ class Going(ArchiveCase):
         running.says("snapshot received")
         eventually("the base is there", self.sets)
         offset, _, digest = self.moments(server, 3)[-1]
-        self.assertEqual(server.command("WAIT", "1", "60000"), 1)  # it has received them
+        acknowledged(server)
         running.process.send_signal(15)
         reported = json.loads(running.process.stdout.read())
         self.assertEqual(running.wait(), 0)

@@ -21,7 +21,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from archive_case import ArchiveCase  # noqa: E402
 from backup_case import REDOUBT  # noqa: E402
-from capture_case import Load, eventually  # noqa: E402
+from capture_case import Load, acknowledged, eventually  # noqa: E402
 
 KILLS = int(os.environ.get("REDOUBT_KILLS", "8"))
 
@@ -238,7 +238,7 @@ class Moments(ArchiveCase):
                 proxy.limit(self.random.randrange(1, 60000))
                 eventually("the connection is cut", cut)
                 proxy.limit(1 << 60)
-                server.command("WAIT", "1", "0")  # it has all, so that the backlog suffices
+                acknowledged(server)  # it has all, so that the backlog suffices
             offset, digest = self.moment(server)
             self.wait_for(server)
             self.assertEqual(running.end(), 0)

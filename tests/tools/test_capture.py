@@ -12,7 +12,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import certificates  # noqa: E402
 from capture_case import (  # noqa: E402
-    REDOUBT, CaptureCase, Load, Proxy, eventually)
+    REDOUBT, CaptureCase, Load, Proxy, acknowledged, eventually)
 from fake_server import FakeServer  # noqa: E402
 from redis_server import ReplyError, RedisServer, _free_port  # noqa: E402
 
@@ -32,7 +32,7 @@ class Stream(CaptureCase):
                 time.sleep(1)
                 load.stop()
                 self.wait_for(master)
-                self.assertEqual(master.command("WAIT", 1, 20000), 1)
+                acknowledged(master)
                 status, out, err = running.end()
                 self.assertEqual(status, 143, err)
                 reported = json.loads(out)
@@ -63,7 +63,7 @@ class Stream(CaptureCase):
         self.start(self.url(replica), "-o", self.out)
         eventually("it is there", lambda: self.acked(replica) >= 0)
         master.command("SET", "b", 2)
-        self.assertEqual(master.command("WAIT", 1, 20000), 1)
+        acknowledged(master)
         self.wait_for(replica)
         self.check_same(master)
 
@@ -182,7 +182,7 @@ class Cuts(CaptureCase):
             eventually("it is there", lambda: b"connected_slaves:2" in master.command("INFO"))
             for n in range(100):
                 master.command("INCR", "n")
-            self.assertEqual(master.command("WAIT", 2, 20000), 2)
+            acknowledged(master, 2)
             replica.command("REPLICAOF", "NO", "ONE")
             proxy.target = replica.port
             proxy.cut()

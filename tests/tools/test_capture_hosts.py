@@ -8,7 +8,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from capture_case import CaptureCase, eventually  # noqa: E402
+from capture_case import CaptureCase, acknowledged, eventually  # noqa: E402
 from redis_server import ReplyError, ServerDied, _free_port  # noqa: E402
 
 
@@ -57,7 +57,7 @@ class Sentinel(CaptureCase):
         eventually("it is there", lambda: b"connected_slaves:2" in master.command("INFO"))
         for n in range(50):
             master.command("INCR", "n")
-        self.assertEqual(master.command("WAIT", 2, 20000), 2)
+        acknowledged(master, 2)
         master.stop()
         eventually("the replica is the master", lambda: self.is_master(replica))
         replica.command("SET", "after", "1")
@@ -158,7 +158,7 @@ class Cluster(CaptureCase):
         time.sleep(2)
         # And back, by the death of the one that was promoted.
         eventually("the old one follows", lambda: b"link_status:up" in old.command("INFO"))
-        eventually("both have it", lambda: replica.command("WAIT", 2, 5000) == 2)
+        acknowledged(replica, 2)
         replica.stop()
         eventually("it is the master again", lambda: b"role:master" in old.command("INFO"))
         eventually("the capture has moved", lambda: self.has_moved(old))
