@@ -98,7 +98,7 @@ struct archive_manifest {
     char target[ARCHIVE_TEXT_MAX];
     char source[ARCHIVE_TEXT_MAX]; /* without a password */
     char host[ARCHIVE_TEXT_MAX];   /* where the backup ran */
-    char tool[ARCHIVE_TEXT_MAX];   /* "redoubt 0.1.0" */
+    char tool[ARCHIVE_TEXT_MAX];   /* "redoubt 0.2.0" */
     char server[ARCHIVE_TEXT_MAX]; /* "redis 7.0.15", or "" */
     int64_t begin_ms, end_ms;      /* unix time */
     int64_t data_ms;               /* the time of the data; 0: unknown */

@@ -54,9 +54,9 @@ template <typename type> inline type rd_sized()
 /* The version of these headers: semantic versioning. While the major version is 0, a new minor
  * version may change the interface, and the name of the shared library then changes with it. */
 #define REDOUBT_VERSION_MAJOR  0
-#define REDOUBT_VERSION_MINOR  1
+#define REDOUBT_VERSION_MINOR  2
 #define REDOUBT_VERSION_PATCH  0
-#define REDOUBT_VERSION_STRING "0.1.0"
+#define REDOUBT_VERSION_STRING "0.2.0"
 #define REDOUBT_VERSION_NUMBER                                                                     \
     (REDOUBT_VERSION_MAJOR * 1000000 + REDOUBT_VERSION_MINOR * 1000 + REDOUBT_VERSION_PATCH)
 

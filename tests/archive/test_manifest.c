@@ -25,7 +25,7 @@ static bool fill(struct archive_manifest *m)
     *m = (struct archive_manifest){.id = "20261123T013445Z-1f2e3d4c",
                                    .target = "nightly",
                                    .source = "a \"name\"\\with\nall \x7f and \xc3\xa4",
-                                   .tool = "redoubt 0.1.0",
+                                   .tool = "redoubt 0.2.0",
                                    .begin_ms = 1795397685000,
                                    .end_ms = 1795397686500,
                                    .rdb_version = 10,
