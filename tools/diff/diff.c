@@ -29,7 +29,8 @@ bool diff_differs(const struct diff *diff)
 bool diff_work(struct diff *diff, struct rd_err *err)
 {
     struct cli *cli = diff->cli;
-    bool silent = cli->quiet && !cli->json && !diff->lines && diff->tolerance_ms == 0;
+    bool silent = cli->quiet && !cli->json && !diff->lines && diff->html_path == NULL &&
+                  diff->tolerance_ms == 0;
     if (!diff_open(diff, err))
         return false;
     diff->due_ms[DIFF_B] = cli_now_ms();
@@ -40,6 +41,8 @@ bool diff_work(struct diff *diff, struct rd_err *err)
         return true;
     if (diff->lines && !cli_open_out(cli, NULL, false, false, &diff->out, err))
         return false;
+    if (diff->html_path != NULL && !diff_page_begin(diff, err))
+        return false;
     diff_report_begin(diff);
     bool ok = diff_each(diff, print_difference, err);
     if (!ok && cli->json)
@@ -47,6 +50,8 @@ bool diff_work(struct diff *diff, struct rd_err *err)
     if (!ok)
         return false;
     diff_report_end(diff);
+    if (diff->page != NULL && !diff_is_void(diff) && !diff_page_write(diff, err))
+        return false;
     struct rd_sink *out = diff->out;
     diff->out = NULL;
     return out == NULL || rd_sink_close(out, err);
@@ -61,6 +66,7 @@ bool diff_is_void(const struct diff *diff)
 void diff_done(struct diff *diff)
 {
     rd_sink_abort(diff->out);
+    diff_page_done(diff);
     diff_close(diff);
     diff_read_done(diff);
     sort_done(&diff->found);
@@ -105,6 +111,13 @@ static int check_options(struct diff *diff)
         return cli_usage_error(cli, "--fast and --values cannot be used together");
     if (cli->json && diff->lines)
         return cli_usage_error(cli, "--json and --ndjson cannot be used together");
+    if (diff->html_path != NULL && (cli->json || diff->lines || diff->all))
+        return cli_usage_error(cli, "--html cannot be used with --%s",
+                               cli->json     ? "json"
+                               : diff->lines ? "ndjson"
+                                             : "all");
+    if (diff->force && diff->html_path == NULL)
+        return cli_usage_error(cli, "--force is only used with --html");
     if (diff->max_elements > DIFF_ELEMENTS_MAX)
         return cli_usage_error(cli, "--max-elements must be at most %d", DIFF_ELEMENTS_MAX);
     return filter_check(&diff->filter, &err) ? CLI_OK : cli_fail(cli, &err);
@@ -144,6 +157,15 @@ int tool_diff(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &diff.lines,
          .help = "one JSON object per difference, one per line"},
+        {.name = "html",
+         .kind = CLI_STRING,
+         .arg = "OUT",
+         .string = &diff.html_path,
+         .help = "write a page of the differences"},
+        {.name = "force",
+         .kind = CLI_FLAG,
+         .flag = &diff.force,
+         .help = "--html: replace OUT if it exists"},
         FILTER_OPTIONS(&diff.filter),
         SNAPSHOT_IN_FROM_OPTION(&diff.log),
         PEER_OPTIONS(&diff.servers),

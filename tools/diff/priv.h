@@ -8,6 +8,7 @@
  *     value.c     compares two values part by part
  *     group.c     two consumer groups with the same counts
  *     report.c    prints the differences
+ *     html.c      writes them as a page
  *
  * A record of a key is a hash of database and name, a hash of its value, its type, its expiry and
  * its position. The records are sorted on disk. The first pass hashes the bytes in which a value is
@@ -98,7 +99,9 @@ struct diff {
     bool fast;
     bool values;
     bool lines;
-    bool all; /* list every difference on a terminal, too */
+    bool all;              /* list every difference on a terminal, too */
+    const char *html_path; /* NULL: no page */
+    bool force;
     bool ignore_expire;
     uint64_t tolerance_ms;
     uint64_t max_elements;
@@ -138,6 +141,7 @@ struct diff {
     struct rd_buf name; /* of the key that is reported */
     struct rd_sink *out;
     struct cli_json json; /* the output of --json and --ndjson */
+    struct diff_page *page;
 };
 
 /* diff.c: the whole comparison, also for a tool that ends with one. The report goes to standard
@@ -207,5 +211,17 @@ void diff_report_key(struct diff *diff, const struct diff_found *found, struct r
                      const struct diff_value *value);
 void diff_report_begin(struct diff *diff);
 void diff_report_end(struct diff *diff);
+
+/* The objects of JSON: one difference, and the members of the summary. */
+void diff_put_key(struct diff *diff, struct cli_json *json, const struct diff_found *found,
+                  struct rd_slice name, const struct diff_value *value);
+void diff_put_summary(const struct diff *diff, struct cli_json *json);
+
+/* html.c: the page of --html. It is opened and written at the end. */
+bool diff_page_begin(struct diff *diff, struct rd_err *err);
+void diff_page_key(struct diff *diff, const struct diff_found *found, struct rd_slice name,
+                   const struct diff_value *value);
+bool diff_page_write(struct diff *diff, struct rd_err *err);
+void diff_page_done(struct diff *diff);
 
 #endif

@@ -236,10 +236,9 @@ static void put_differs(struct cli_json *json, unsigned flags)
     cli_json_end(json);
 }
 
-static void put_key(struct diff *diff, const struct diff_found *found, struct rd_slice name,
-                    const struct diff_value *value)
+void diff_put_key(struct diff *diff, struct cli_json *json, const struct diff_found *found,
+                  struct rd_slice name, const struct diff_value *value)
 {
-    struct cli_json *json = &diff->json;
     const struct diff_key *a = &found->key[DIFF_A], *b = &found->key[DIFF_B];
     cli_json_obj(json);
     cli_json_put_uint(json, "db", found->db);
@@ -266,7 +265,7 @@ static void put_key(struct diff *diff, const struct diff_found *found, struct rd
     cli_json_end(json);
 }
 
-static void put_summary(const struct diff *diff, struct cli_json *json)
+void diff_put_summary(const struct diff *diff, struct cli_json *json)
 {
     const struct diff_counts *n = &diff->counts;
     put_pair(json, "keys", n->keys[DIFF_A], n->keys[DIFF_B]);
@@ -313,12 +312,14 @@ static bool is_listed(struct diff *diff, const struct diff_found *found)
 void diff_report_key(struct diff *diff, const struct diff_found *found, struct rd_slice name,
                      const struct diff_value *value)
 {
-    if (diff->lines) {
+    if (diff->page != NULL) {
+        diff_page_key(diff, found, name, value);
+    } else if (diff->lines) {
         cli_json_init(&diff->json, diff->out);
-        put_key(diff, found, name, value);
+        diff_put_key(diff, &diff->json, found, name, value);
         rd_sink_byte(diff->out, '\n');
     } else if (diff->cli->json) {
-        put_key(diff, found, name, value);
+        diff_put_key(diff, &diff->json, found, name, value);
     } else if (!diff->cli->quiet && is_listed(diff, found)) {
         print_key(diff, found, name, value);
     }
@@ -356,19 +357,21 @@ static void print_summary(const struct diff *diff)
 
 void diff_report_end(struct diff *diff)
 {
+    if (diff->page != NULL)
+        return;
     if (diff->lines) {
         cli_json_init(&diff->json, diff->out);
         cli_json_obj(&diff->json);
         cli_json_key(&diff->json, "summary");
         cli_json_obj(&diff->json);
-        put_summary(diff, &diff->json);
+        diff_put_summary(diff, &diff->json);
         cli_json_end(&diff->json);
         cli_json_end(&diff->json);
         rd_sink_byte(diff->out, '\n');
     } else if (diff->cli->json) {
         diff->cli->out = diff->json;
         cli_json_end(&diff->cli->out);
-        put_summary(diff, &diff->cli->out);
+        diff_put_summary(diff, &diff->cli->out);
     } else if (!diff->cli->quiet) {
         print_hidden(diff);
         print_summary(diff);
