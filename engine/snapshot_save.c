@@ -5,7 +5,7 @@
 #include "engine/value/hash.h"
 #include "rdb/writer.h"
 
-enum { VERSION_7_0 = 10, VERSION_OF_FIELD_EXPIRY = 12, AHEAD = 16 };
+enum { VERSION_7_0 = 10, VERSION_OF_FIELD_EXPIRY = 12, AHEAD = 16, ROW = 1024 };
 
 struct saver {
     struct engine *engine;
@@ -163,21 +163,7 @@ static bool put_each(struct saver *s, const struct engine_entry *const *entries,
     return true;
 }
 
-static bool put_shared(struct saver *s, const struct engine_entry *const *entries, size_t n,
-                       struct rd_err *err)
-{
-    const struct engine_pair_own own = {s->writer, s->sink};
-    if (!engine_pair_put(s->pair, &own, entries, n, err))
-        return false;
-    s->n_keys += n;
-    if (s->opts->each != NULL)
-        s->opts->each(s->opts->ctx, s->n_keys);
-    return true;
-}
-
-/* Values that are large in the file stay with this thread, because the other one keeps its output
- * in memory.
- */
+/* Whether a value is large in the file. */
 static bool is_huge(const struct engine_entry *entry)
 {
     enum { BYTES = 16 << 20, PARTS = 1 << 18 };
@@ -185,47 +171,39 @@ static bool is_huge(const struct engine_entry *entry)
                                               : engine_value_effort(&entry->value) > PARTS;
 }
 
-/* The keys of a row from `from` on that both threads can share: up to a huge one. */
-static size_t shared(const struct engine_entry *const *entries, size_t from, size_t n)
+/* Adds the keys of a row to those that both threads write. */
+static bool put_shared(struct saver *s, const struct engine_entry *const *entries, size_t n,
+                       struct rd_err *err)
 {
-    size_t i = from;
-    for (; i < n && !is_huge(entries[i]); i++)
+    for (size_t i = 0; i < n && i < AHEAD; i++)
+        engine_entry_prefetch(entries[i]);
+    for (size_t i = 0; i < n; i++) {
         if (i + AHEAD < n)
             engine_entry_prefetch(entries[i + AHEAD]);
-    return i - from;
-}
-
-static bool put_row(struct saver *s, const struct engine_entry *const *entries, size_t n,
-                    struct rd_err *err)
-{
-    if (s->pair == NULL)
-        return put_each(s, entries, n, err);
-    for (size_t at = 0; at < n;) {
-        size_t n_shared = shared(entries, at, n);
-        if (n_shared > 0 && !put_shared(s, entries + at, n_shared, err))
-            return false;
-        at += n_shared;
-        if (at < n && !put_each(s, entries + at++, 1, err))
+        if (!engine_pair_add(s->pair, entries[i], is_huge(entries[i]), err))
             return false;
     }
+    s->n_keys += n;
+    if (s->opts->each != NULL)
+        s->opts->each(s->opts->ctx, s->n_keys);
     return true;
 }
 
 static bool put_keys(struct saver *s, struct engine_db *db, struct rd_err *err)
 {
-    const struct engine_entry *row[ENGINE_PAIR_KEYS];
+    const struct engine_entry *row[ROW];
     struct engine_table_iter it;
     bool ok = true;
     size_t n;
     engine_table_iter_begin(&it, &db->keys);
     do {
         n = 0;
-        while (n < ENGINE_PAIR_KEYS && (row[n] = engine_table_iter_next(&it)) != NULL)
+        while (n < ROW && (row[n] = engine_table_iter_next(&it)) != NULL)
             n++;
-        ok = put_row(s, row, n, err);
-    } while (ok && n == ENGINE_PAIR_KEYS);
+        ok = s->pair != NULL ? put_shared(s, row, n, err) : put_each(s, row, n, err);
+    } while (ok && n == ROW);
     engine_table_iter_end(&it);
-    return ok;
+    return ok && (s->pair == NULL || engine_pair_flush(s->pair, err));
 }
 
 static bool put_db(struct saver *s, struct engine_db *db, struct rd_err *err)
@@ -277,8 +255,9 @@ bool engine_save(struct engine *e, struct rd_sink *sink, const struct engine_sav
     if (!rdb_writer_new(&s.writer, sink, &how, err))
         return false;
     struct engine_scope scope = engine_enter(e);
+    const struct engine_pair_own own = {s.writer, sink};
     if (opts->two_threads)
-        s.pair = engine_pair_new(&how, put_key, &s);
+        s.pair = engine_pair_new(&how, &own, put_key, &s);
     bool ok = put_all(&s, err);
     engine_pair_free(s.pair);
     engine_leave(e, scope);

@@ -84,7 +84,7 @@ def set_fields(pool, i):
                        pool.text(160))
     key = b"profile:%d" % pool.below(10**6)
     if kind == 1:
-        return command(b"HINCRBY", key, b"visits", b"%d" % pool.below(10))
+        return command(b"HINCRBY", key, b"hits", b"%d" % pool.below(10))
     args = [b"HSET" if kind > 2 else b"HMSET", key]
     for field in FIELDS[:2 + pool.below(len(FIELDS) - 1)]:
         args += (field, b"%d" % pool.below(10**6) if pool.random() < 0.4 else pool.text(40))

@@ -117,6 +117,22 @@ Test(snapshot_pair, a_value_of_many_megabytes_is_written_in_its_place)
     ask_done(&ask);
 }
 
+/* The other thread leaves the rest of a chunk, and stops when much of its output waits. */
+Test(snapshot_pair, many_large_values_are_written_in_their_places)
+{
+    struct ask ask;
+    char line[64];
+    ask_init(&ask, ENGINE_CLIENT);
+    for (unsigned i = 0; i < 400; i++) {
+        snprintf(line, sizeof line, "SETRANGE large%u %u x", i, 100000 + i % 7 * 100000);
+        if (i % 4 == 0)
+            run(&ask, line);
+        fill(&ask, i, 1);
+    }
+    expect_same(&ask, (struct engine_save_opts){.compress = false});
+    ask_done(&ask);
+}
+
 static void note(void *ctx, uint64_t n_keys)
 {
     uint64_t *last = ctx;
