@@ -387,9 +387,10 @@ static bool replay_all(struct replay *replay)
 {
     const struct aof_reader_opts opts =
         AOF_READER_OPTS(.open = open_file, .ctx = replay,
-                        /* Any length that proto-max-bulk-len allowed when it was written. */
-                        .log = &AOF_LOG_OPTS(.whole = true, .ahead = true,
-                                             .max_bulk = ENGINE_VALUE_MAX, .max_memory = SIZE_MAX),
+                        /* Any length that proto-max-bulk-len allowed when it was written. BITFIELD
+                         * makes strings that exceed ENGINE_VALUE_MAX by a few bytes. */
+                        .log = &AOF_LOG_OPTS(.whole = true, .ahead = true, .max_bulk = UINT32_MAX,
+                                             .max_memory = SIZE_MAX),
                         .rdb = &RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED,
                                                 .no_sum = !replay->srv->settings.rdbchecksum ||
                                                           replay->srv->skip_checksum));
