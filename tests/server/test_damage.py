@@ -238,7 +238,8 @@ class AtStart(unittest.TestCase):
 
     def test_only_regular_files_in_the_folder_of_the_log_are_read(self):
         for kind, words in (("link", "symbolic link"), ("fifo", "not a regular file")):
-            for name in ("appendonly.aof.1.incr.aof", "appendonly.aof.manifest"):
+            for name in ("appendonly.aof.1.base.rdb", "appendonly.aof.1.incr.aof",
+                         "appendonly.aof.manifest"):
                 with self.subTest(kind, name=name), Redoubt({"appendonly": "yes"}) as server:
                     server.client().command("SET", "k", "v")
                     server.kill()
@@ -249,6 +250,7 @@ class AtStart(unittest.TestCase):
                     else:
                         os.mkfifo(path)
                     self.refuses_to_start(server, words)
+                    self.assertRegex(server.log, f"{name}.*{words}")
 
     def test_a_link_to_an_old_log_is_refused_and_stays(self):
         with Redoubt({"appendonly": "yes"}) as server:
