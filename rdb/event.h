@@ -140,7 +140,7 @@ enum rdb_codec { RDB_LISTPACK = 0, RDB_ZIPLIST = 1, RDB_ZIPMAP = 2, RDB_INTSET =
     X(DUPLICATE_CONSUMER, 115, "duplicate-consumer", ERROR)                                        \
     X(PENDING_OWNER, 116, "pending-without-consumer", ERROR)                                       \
     X(PENDING_UNKNOWN, 117, "pending-unknown", ERROR)                                              \
-    X(FIELD_TTL_ORDER, 118, "field-ttl-order", WARNING)                                            \
+    X(FIELD_TTL_ORDER, 118, "field-ttl-order", ERROR)                                              \
     X(FIELD_TTL_RANGE, 119, "field-ttl-range", ERROR)                                              \
     X(UNCHECKED_MEMBERS, 120, "unchecked-members", INFO)                                           \
     X(NOT_CANONICAL, 121, "not-canonical", INFO)

@@ -5,6 +5,7 @@
 #include "engine/cmd/cmd.h"
 #include "engine/lru.h"
 #include "engine/state.h"
+#include "engine/value/stream.h"
 #include "rdb/dump.h"
 #include "rdb/reader.h"
 #include "rdb/writer.h"
@@ -245,6 +246,8 @@ static bool load_payload(const struct rdb_dump *dump, const struct engine_config
     bool ok = load_events(r, type, config, ret, err);
     if (ok && is_void(ret))
         ok = rd_err_set(err, RD_ERR_CORRUPT, 0, "collection without elements");
+    if (ok && type == ENGINE_STREAM && !engine_stream_in_order(ret->u.stream))
+        ok = rd_err_set(err, RD_ERR_CORRUPT, 0, "stream entries that are not in order");
     engine_mem_leave(before);
     rdb_reader_free(r);
     rd_src_close(src);

@@ -170,6 +170,10 @@ void engine_stream_iter_begin(struct engine_stream_iter *it, const struct engine
 /* False: the end; do not call it again. */
 bool engine_stream_iter_next(struct engine_stream_iter *it);
 
+/* False: an entry has an ID that is not greater than the one before. Snapshots of damaged data can
+ * contain such streams. Deleted entries are not compared. O(n). */
+bool engine_stream_in_order(const struct engine_stream *stream);
+
 /* The next field of the entry, n_fields times at most. */
 void engine_stream_iter_field(struct engine_stream_iter *it, struct engine_lp_item *ret_field,
                               struct engine_lp_item *ret_value);

@@ -128,9 +128,13 @@ static bool load_string(struct engine_stream *stream, const struct rdb_event *ev
     return true;
 }
 
+/* A last ID lower than an entry's would let XADD add an entry before others. */
 static void load_summary(struct engine_stream *stream, const struct rdb_event *ev)
 {
+    struct rdb_stream_id edge = engine_stream_edge(stream, false, false);
     stream->last_id = ev->stream.last_id;
+    if (rdb_stream_id_cmp(edge, stream->last_id) > 0)
+        stream->last_id = edge;
     stream->loading->derive_read = !ev->stream.has_offsets;
     if (ev->stream.has_offsets) {
         stream->first_id = ev->stream.first_id;

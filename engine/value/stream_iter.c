@@ -113,6 +113,19 @@ bool engine_stream_iter_next(struct engine_stream_iter *it)
     }
 }
 
+bool engine_stream_in_order(const struct engine_stream *stream)
+{
+    struct engine_stream_iter it;
+    struct rdb_stream_id last = ENGINE_STREAM_ID_ZERO;
+    engine_stream_iter_begin(&it, stream, ENGINE_STREAM_ID_ZERO, ENGINE_STREAM_ID_LAST, false);
+    for (bool first = true; engine_stream_iter_next(&it); first = false) {
+        if (!first && rdb_stream_id_cmp(it.id, last) <= 0)
+            return false;
+        last = it.id;
+    }
+    return true;
+}
+
 void engine_stream_iter_field(struct engine_stream_iter *it, struct engine_lp_item *ret_field,
                               struct engine_lp_item *ret_value)
 {

@@ -392,7 +392,7 @@ void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *
     enum engine_admit_answer answer =
         engine_admit(&admit, &c->session, command, argc, argv, &refusal);
     if (RD_UNLIKELY(answer == ENGINE_ADMIT_REFUSE))
-        engine_refuse(&c->session, command, &refusal, client_reply(c));
+        refuse(c, command, &refusal);
     else
         execute(c, command, answer == ENGINE_ADMIT_QUEUE, argc, argv);
     if (RD_UNLIKELY(client_reply(c)->text[0] != '\0'))

@@ -30,8 +30,9 @@ struct replay {
     struct engine_db_ahead keys_ahead;
     uint64_t before; /* bytes of the files before the current one */
     int64_t file_began_us;
-    size_t last; /* index of the last file */
-    bool failed; /* the reason was logged */
+    size_t last;                     /* index of the last file */
+    const struct aof_file *unopened; /* the file that cannot be opened */
+    bool failed;                     /* the reason was logged */
 };
 
 static bool is_old_style(const struct server *srv, const char *name)
@@ -346,6 +347,8 @@ static bool fail(struct replay *replay, const struct aof_file *file, size_t inde
 {
     const struct rd_err *err = aof_reader_err(replay->reader);
     const char *name = file != NULL ? file->name : replay->srv->settings.appendfilename;
+    if (replay->unopened != NULL)
+        name = replay->unopened->name; /* the reader is still at the file before it */
     if (err->code == RD_ERR_TRUNCATED && file != NULL)
         return accept_torn(replay, file, index);
     if (err->code == RD_ERR_IO)
@@ -375,21 +378,26 @@ static bool read_all(struct replay *replay)
 static bool open_file(void *ctx, const struct aof_file *file, struct rd_src **ret,
                       struct rd_err *err)
 {
-    const struct replay *replay = ctx;
+    struct replay *replay = ctx;
     char path[PERSIST_PATH];
+    replay->unopened = file;
     if (!persist_log_path(replay->srv, file->name, path, sizeof path))
         return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the path is too long");
     const struct rd_src_opts opts = RD_SRC_OPTS(.window = WINDOW, .regular = true);
-    return rd_src_open_file(ret, path, &opts, err);
+    if (!rd_src_open_file(ret, path, &opts, err))
+        return false;
+    replay->unopened = NULL;
+    return true;
 }
 
 static bool replay_all(struct replay *replay)
 {
     const struct aof_reader_opts opts =
         AOF_READER_OPTS(.open = open_file, .ctx = replay,
-                        /* Any length that proto-max-bulk-len allowed when it was written. */
-                        .log = &AOF_LOG_OPTS(.whole = true, .ahead = true,
-                                             .max_bulk = ENGINE_VALUE_MAX, .max_memory = SIZE_MAX),
+                        /* Any length that proto-max-bulk-len allowed when it was written. BITFIELD
+                         * makes strings that exceed ENGINE_VALUE_MAX by a few bytes. */
+                        .log = &AOF_LOG_OPTS(.whole = true, .ahead = true, .max_bulk = UINT32_MAX,
+                                             .max_memory = SIZE_MAX),
                         .rdb = &RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED,
                                                 .no_sum = !replay->srv->settings.rdbchecksum ||
                                                           replay->srv->skip_checksum));

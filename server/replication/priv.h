@@ -7,7 +7,7 @@
 #include "server/replication/replication.h"
 
 /* 40 random digits. */
-struct repl_replid replication_fresh_id(void);
+struct repl_replid replication_fresh_id(struct server *srv);
 
 _Noreturn void replication_no_memory(struct server *srv);
 

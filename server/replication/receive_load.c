@@ -171,7 +171,7 @@ static void loaded(struct receive *r)
 {
     struct server *srv = r->srv;
     struct repl_resume at;
-    struct repl_replid id = replication_fresh_id();
+    struct repl_replid id = replication_fresh_id(srv);
     const struct engine_load_info *info = engine_loader_info(r->loader);
     persist_report_loaded(info);
     persist_info(srv)->loaded_keys = info->keys;

@@ -14,13 +14,13 @@
 
 enum { TICK_MS = 1000, FAILOVER_TICK_MS = 100 };
 
-struct repl_replid replication_fresh_id(void)
+struct repl_replid replication_fresh_id(struct server *srv)
 {
     static const char digits[] = "0123456789abcdef";
-    uint8_t random[REPL_REPLID_LEN] = {0};
+    uint8_t random[REPL_REPLID_LEN];
     struct repl_replid id = {{0}};
     if (getrandom(random, sizeof random, 0) != sizeof random)
-        random[0] = 1; /* an ID of zeros means that there is no history */
+        server_panic(srv, "the system provides no random numbers for a replication ID");
     for (unsigned i = 0; i < REPL_REPLID_LEN; i++)
         id.hex[i] = digits[random[i] & 15];
     return id;
@@ -33,7 +33,7 @@ void replication_no_memory(struct server *srv)
 
 void replication_init(struct server *srv)
 {
-    struct repl_replid id = replication_fresh_id();
+    struct repl_replid id = replication_fresh_id(srv);
     const struct repl_master_opts opts = {.backlog_size = srv->settings.repl_backlog_size};
     struct replication *r = rd_calloc(1, sizeof *r);
     if (r == NULL || !repl_master_new(&r->master, &opts, &id, NULL))
@@ -78,7 +78,7 @@ void replication_keep(struct server *srv)
     if (m->backlog != NULL)
         return;
     if (!replication_is_replica(srv)) {
-        struct repl_replid id = replication_fresh_id();
+        struct repl_replid id = replication_fresh_id(srv);
         repl_master_drop(m, &id);
     }
     if (!repl_master_keep(m))
@@ -200,7 +200,7 @@ static void drop_backlog(struct server *srv)
     if (m->backlog == NULL || m->n_peers > 0 || ttl_ms == 0 || replication_is_replica(srv) ||
         server_mono_ms(srv) - m->alone_since_ms <= ttl_ms)
         return;
-    struct repl_replid id = replication_fresh_id();
+    struct repl_replid id = replication_fresh_id(srv);
     repl_master_drop(m, &id);
     log_notice("Replication backlog freed after %d seconds without connected replicas.",
                (int)srv->settings.repl_backlog_ttl);
@@ -276,7 +276,7 @@ void replication_follow(struct server *srv, const char *host, int port)
 void replication_lead(struct server *srv)
 {
     struct replication *r = srv->replication;
-    struct repl_replid fresh = replication_fresh_id();
+    struct repl_replid fresh = replication_fresh_id(srv);
     bool has_place = r->link->has_place;
     link_free(r->link);
     r->link = NULL;
@@ -309,7 +309,7 @@ void replication_log_role(const struct client *c, const char *what, const char *
 void replication_change_id(struct server *srv)
 {
     struct repl_master *m = srv->replication->master;
-    m->id = replication_fresh_id();
+    m->id = replication_fresh_id(srv);
     m->id2 = (struct repl_replid){{0}};
     m->second = 0;
 }

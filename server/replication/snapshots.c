@@ -228,7 +228,7 @@ static bool start_diskless(struct server *srv, const struct repl_snapshot *how)
     int fds[2];
     struct replicas_snapshot *s = rd_calloc(1, sizeof *s);
     struct repl_payload payload = {.by_mark = true};
-    struct repl_replid mark = replication_fresh_id();
+    struct repl_replid mark = replication_fresh_id(srv);
     memcpy(payload.mark, mark.hex, REPL_MARK_LEN);
     if (s == NULL || (s->part = rd_alloc(PART)) == NULL)
         replication_no_memory(srv);

@@ -3,7 +3,8 @@
  *     REDOUBT_FAULTS=DIR     DIR/synced   one line for each fsync of a file that succeeded:
  *                                         "inode bytes", the size from before the call
  *                            DIR/fail     while it is there: "write 28", "sync 5": calls on files
- *                                         whose name has "aof" or "rdb" in it fail with this errno
+ *                                         whose name has "aof" or "rdb" in it fail with this errno;
+ *                                         "random 38": so does getrandom()
  *                            DIR/clock    while it is there: "seconds" by which the wall clock
  *                                         is set, or "seconds alternate" for every second read
  */
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -52,7 +54,7 @@ static void read_order(const char *name, char dst[64])
 }
 
 /* The errno that calls of this kind are to fail with; 0: none. */
-static int failing(const char *kind, int fd)
+static int ordered(const char *kind)
 {
     char text[64], word[16] = "";
     int number = 0;
@@ -61,7 +63,25 @@ static int failing(const char *kind, int fd)
     read_order("fail", text);
     if (sscanf(text, "%15s %d", word, &number) != 2 || strcmp(word, kind) != 0)
         number = 0;
+    return number;
+}
+
+static int failing(const char *kind, int fd)
+{
+    int number = ordered(kind);
     return number != 0 && is_data(fd) ? number : 0;
+}
+
+ssize_t getrandom(void *ptr, size_t len, unsigned flags)
+{
+    ssize_t (*real)(void *, size_t, unsigned) = NULL;
+    int error = ordered("random");
+    if (error != 0) {
+        errno = error;
+        return -1;
+    }
+    *(void **)&real = dlsym(RTLD_NEXT, "getrandom");
+    return real(ptr, len, flags);
 }
 
 /* Only the server's own calls come here: those of the C library do not. */

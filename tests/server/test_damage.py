@@ -34,6 +34,22 @@ def ziplist(*entries):
     return struct.pack("<IIH", 11 + len(body), last, len(entries)) + body + b"\xff"
 
 
+def stream(last, *ids, deleted=()):
+    """A stream of small IDs in one node, each entry with the field f and the value v."""
+    def ints(*numbers):
+        return b"".join(bytes([n & 0x7f, 1]) if n >= 0 else
+                        bytes([0xc0 | (n >> 8 & 0x1f), n & 0xff, 2]) for n in numbers)
+
+    live = len(ids) - len(deleted)
+    body = ints(live, len(deleted), 1) + b"\x81f\x02" + ints(0)
+    for ms, seq in ids:
+        flags = 3 if (ms, seq) in deleted else 2
+        body += ints(flags, ms - ids[0][0], seq - ids[0][1]) + b"\x81v\x02" + ints(4)
+    node = struct.pack("<IH", 7 + len(body), 5 + 5 * len(ids)) + body + b"\xff"
+    return payload(19, b"\x01" + string(struct.pack(">QQ", *ids[0])) + string(node) +
+                   bytes([live, *last, *ids[0], 0, 0, len(ids), 0]))
+
+
 TOO_LONG = struct.pack("<IH", 99, 2) + listpack(2, b"a", b"b")[6:]
 ZIPLIST = b"\x0b\x00\x00\x00\x0a\x00\x00\x00\x05\x00\xff"
 
@@ -131,6 +147,45 @@ class Restore(unittest.TestCase):
                     self.assertEqual(c.ask("RESTORE", "k", 0, payload(11, value)),
                                      ("-", b"ERR Bad data format"))
 
+    def test_a_stream_whose_entries_are_not_in_order_is_always_refused(self):
+        for ids in (((5, 5), (5, 5)), ((5, 5), (7, 0), (6, 1)), ((5, 5), (5, 4))):
+            for sanitize in ("no", "yes"):
+                with Redoubt({"sanitize-dump-payload": sanitize}) as server:
+                    c = server.client()
+                    c.command("DEBUG", "SET-SKIP-CHECKSUM-VALIDATION", 1)
+                    self.assertEqual(c.ask("RESTORE", "k", 0, stream((9, 9), *ids)),
+                                     ("-", b"ERR Bad data format"))
+
+    def test_deleted_entries_may_be_out_of_order(self):
+        """XDEL and XSETID of Redis 5 and 6 leave them so."""
+        for kind in KINDS:
+            with kind() as server:
+                c = server.client()
+                c.command("DEBUG", "SET-SKIP-CHECKSUM-VALIDATION", 1)
+                c.command("RESTORE", "k", 0,
+                          stream((3, 0), (1, 0), (9, 0), (3, 0), deleted=((9, 0),)))
+                self.assertEqual([e[0] for e in c.command("XRANGE", "k", "-", "+")],
+                                 [b"1-0", b"3-0"])
+                c.command("XADD", "k", "4-0", "f", "v")
+                digest = c.command("DEBUG", "DIGEST")
+                c.command("DEBUG", "RELOAD")
+                self.assertEqual(c.command("DEBUG", "DIGEST"), digest)
+
+    def test_an_entry_is_never_added_before_another(self):
+        """The last ID of the stream is lower than that of its last entry."""
+        with Redoubt({"appendonly": "yes", "stream-node-max-entries": "2"}) as server:
+            c = server.client()
+            c.command("DEBUG", "SET-SKIP-CHECKSUM-VALIDATION", 1)
+            c.command("RESTORE", "k", 0, stream((1, 0), (5, 5), (6, 6)))
+            self.assertIn(b"equal or smaller", c.ask("XADD", "k", "5-5", "f", "w")[1])
+            self.assertEqual(c.command("XADD", "k", "6-*", "f", "w"), b"6-7")
+            entries = c.command("XRANGE", "k", "-", "+")
+            self.assertEqual([e[0] for e in entries], [b"5-5", b"6-6", b"6-7"])
+            server.kill()
+            server.config["stream-node-max-entries"] = "100"
+            server.start()
+            self.assertEqual(server.client().command("XRANGE", "k", "-", "+"), entries)
+
 
 def snapshot(body):
     return b"REDIS0010" + body + b"\xff" + bytes(8)
@@ -183,7 +238,8 @@ class AtStart(unittest.TestCase):
 
     def test_only_regular_files_in_the_folder_of_the_log_are_read(self):
         for kind, words in (("link", "symbolic link"), ("fifo", "not a regular file")):
-            for name in ("appendonly.aof.1.incr.aof", "appendonly.aof.manifest"):
+            for name in ("appendonly.aof.1.base.rdb", "appendonly.aof.1.incr.aof",
+                         "appendonly.aof.manifest"):
                 with self.subTest(kind, name=name), Redoubt({"appendonly": "yes"}) as server:
                     server.client().command("SET", "k", "v")
                     server.kill()
@@ -194,6 +250,7 @@ class AtStart(unittest.TestCase):
                     else:
                         os.mkfifo(path)
                     self.refuses_to_start(server, words)
+                    self.assertRegex(server.log, f"{name}.*{words}")
 
     def test_a_link_to_an_old_log_is_refused_and_stays(self):
         with Redoubt({"appendonly": "yes"}) as server:

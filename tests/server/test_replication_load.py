@@ -2,11 +2,15 @@
 errors."""
 
 import os
+import signal
+import socket
 import sys
+import threading
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from server_under_test import Redis, Redoubt, ReplyError, wait_for  # noqa: E402
+from persistence import Faulty  # noqa: E402
+from server_under_test import Redis, Redoubt, ReplyError, encode, wait_for  # noqa: E402
 from test_replication import digest, follow, linked, offset, servers, wait_same  # noqa: E402
 
 KEYS = 200
@@ -162,7 +166,69 @@ class OwnKeys(unittest.TestCase):
         self.assertEqual(self.check(Redoubt), self.check(Redis))
 
 
+EMPTY_RDB = b"REDIS0010\xff" + bytes(8)
+
+
+class Script:
+    """A master that sends an empty snapshot, then these commands."""
+
+    def __init__(self, *commands):
+        self.stream = b"".join(encode(*command) for command in commands)
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        replica, _ = self.socket.accept()
+        with replica, replica.makefile("rb") as lines:
+            for line in lines:
+                if line.startswith((b"*", b"$")):
+                    continue
+                word = line.strip().upper()
+                if word == b"PSYNC":
+                    replica.sendall(b"+FULLRESYNC %b 0\r\n$%d\r\n%b%b" % (
+                        b"a" * 40, len(EMPTY_RDB), EMPTY_RDB, self.stream))
+                    while replica.recv(4096):
+                        pass
+                    return
+                elif word in (b"PING", b"REPLCONF"):
+                    replica.sendall(b"+OK\r\n")
+
+    def close(self):
+        self.socket.close()
+
+
 class Errors(unittest.TestCase):
+    def check_refused(self, kind):
+        master = Script(("SELECT", 0), ("MULTI",), ("NO-SUCH-COMMAND", "x"), ("SET", "a", 1),
+                        ("EXEC",), ("SET", "b", "text"), ("INCR",), ("LPUSH", "b", 1),
+                        ("SET", "end", 1))
+        with kind() as replica:
+            c = replica.client()
+            c.command("REPLICAOF", "127.0.0.1", master.port)
+            wait_for(lambda: c.command("EXISTS", "end"))
+            self.assertEqual(c.command("EXISTS", "a"), 0)
+            errors = replica.info("errorstats")
+            said = [line.split(" after ")[1] for line in replica.log.splitlines()
+                    if "== CRITICAL ==" in line]
+            total = replica.info("stats")["unexpected_error_replies"]
+        master.close()
+        return errors, said, total
+
+    def test_a_refused_command_in_the_stream_hides_no_later_error(self):
+        ours = self.check_refused(Redoubt)
+        self.assertEqual(ours[0], {"errorstat_ERR": "count=2", "errorstat_EXECABORT": "count=1",
+                                   "errorstat_WRONGTYPE": "count=1"})
+        self.assertEqual(ours, self.check_refused(Redis))
+
+    def test_a_history_never_gets_a_known_id(self):
+        with Faulty() as server:
+            server.fail("random", 38)
+            server.client().send("DEBUG", "CHANGE-REPL-ID")
+            self.assertEqual(server.wait_end(), -signal.SIGABRT)
+            self.assertIn("the system provides no random numbers", server.log)
+
     def test_an_error_in_the_stream_ends_the_process_where_the_setting_says_so(self):
         for setting in ("ignore", "panic", "panic-on-replicas"):
             with self.subTest(setting), servers(Redoubt, Redoubt) as (master, replica):

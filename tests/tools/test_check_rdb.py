@@ -312,6 +312,20 @@ class Verdicts(CheckRdbTest):
         self.assertEqual(status, 1)
         self.assertIn('error      duplicate-key at byte 16 (0x10), string "k" in db 0:', out)
 
+    def test_field_expiries_that_are_not_in_order_are_an_error(self):
+        """Servers with sanitize-dump-payload load only what is in order."""
+        def hash_of(*expiries):
+            pairs = b"".join(b"\x81%c\x02\x81v\x02%c\x01" % (97 + i, expiry)
+                             for i, expiry in enumerate(expiries))
+            body = struct.pack("<IH", 7 + len(pairs), 3 * len(expiries)) + pairs + b"\xff"
+            return rdb(b"\xfe\x00\x17\x01k" + string(body), version=12)
+
+        wrong = {"field-ttl-order"}
+        for expiries, found in (((5, 6, 0), set()), ((5, 5, 0, 0), set()), ((6, 5), wrong),
+                                ((5, 0, 6), wrong)):
+            status, file = self.one(self.write("hash.rdb", hash_of(*expiries)))
+            self.assertEqual((status, self.ids(file, "error")), (len(found), found))
+
     def test_error_is_reported_on_stderr_with_its_context_and_a_hint(self):
         path = self.path(self.write("in.rdb", flipped_twice()))
         _, _, err = self.check(path)
