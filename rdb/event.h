@@ -143,7 +143,8 @@ enum rdb_codec { RDB_LISTPACK = 0, RDB_ZIPLIST = 1, RDB_ZIPMAP = 2, RDB_INTSET =
     X(FIELD_TTL_ORDER, 118, "field-ttl-order", ERROR)                                              \
     X(FIELD_TTL_RANGE, 119, "field-ttl-range", ERROR)                                              \
     X(UNCHECKED_MEMBERS, 120, "unchecked-members", INFO)                                           \
-    X(NOT_CANONICAL, 121, "not-canonical", INFO)
+    X(NOT_CANONICAL, 121, "not-canonical", INFO)                                                   \
+    X(NO_NODES, 122, "stream-without-entries", ERROR)
 
 enum rdb_severity { RDB_SEVERITY_INFO = 0, RDB_SEVERITY_WARNING = 1, RDB_SEVERITY_ERROR = 2 };
 

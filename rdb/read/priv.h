@@ -178,6 +178,7 @@ struct stream {
     struct rdb_stream_id last; /* entry */
     bool any;
     uint64_t live;
+    uint64_t n_nodes;
     struct rdb_stream_id group_last; /* pending entry of the group */
     uint64_t group;                  /* hash of its name */
     uint64_t sum_pending;            /* sums of hashed ids: the same set has the same sum */

@@ -57,7 +57,10 @@ static int tail_op(struct rdb_reader *r, uint8_t gen, struct rdb_event *ev)
     r->loop_count = ev->stream.n_groups;
     if (tracks_names(r) && !rdb_unique_begin(&r->unique, ev->stream.n_groups))
         return rdb_read_nomem(r, 0);
-    if (r->detail != RDB_DETAIL_FRAMES && ev->stream.length != r->stream.live)
+    if (ev->stream.length > 0 && r->stream.n_nodes == 0)
+        rdb_read_note(r, RDB_NOTE_NO_NODES, ev->offset, RD_NO_OFFSET, ev->stream.length,
+                      "stream with a length but without entries; servers refuse to load it");
+    else if (r->detail != RDB_DETAIL_FRAMES && ev->stream.length != r->stream.live)
         rdb_read_note(r, RDB_NOTE_ENTRY_COUNT, ev->offset, RD_NO_OFFSET, ev->stream.length,
                       "stream length that is not the number of its entries");
     if (r->stream.any && rdb_stream_id_cmp(r->stream.last, ev->stream.last_id) > 0 &&

@@ -89,7 +89,7 @@ int rdb_value_begin(struct rdb_reader *r, struct rdb_event *ev)
     r->loop_count = ev->value.count != RDB_UNKNOWN ? ev->value.count : ev->value.nodes;
     r->module_aux = false;
     r->item_open = false;
-    r->stream = (struct stream){0};
+    r->stream = (struct stream){.n_nodes = r->loop_count};
     bool nodes = rdb_read_checks(r) && r->opts.notes && r->type->kind == RDB_KIND_STREAM;
     if ((nodes || tracks_members(r)) &&
         !rdb_unique_begin(&r->unique, nodes ? ev->value.nodes : ev->value.count))

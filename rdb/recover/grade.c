@@ -229,10 +229,14 @@ static void weigh(struct grader *g, struct span *span, uint64_t bytes)
     }
     uint64_t missing = left - c->keys;
     uint64_t next = next_db(g, span);
+    uint64_t expires = g->db.expires + c->expires;
     /* All remaining keys of the database may be lost, with a selector after them. */
     bool other = left <= hidden && next != g->db.db + 1;
     doubt_rest(g, span, missing, bytes);
     if (is_closed(span) && missing > hidden)
+        other = true;
+    /* The keys may fit by chance: they are of another database if their expiries do not. */
+    if (expires > g->db.size_expires || (is_closed(span) && g->db.size_expires - expires > missing))
         other = true;
     span->db_doubt = other;
 }

@@ -16,10 +16,10 @@ struct release {
 static int version_of_release(struct rd_slice name, struct rd_slice value,
                               enum rdb_dialect *dialect)
 {
-    static const struct release redis[] = {{"3.2.", 7},  {"4.", 8},    {"5.", 9},
-                                           {"6.0.", 9},  {"6.2.", 9},  {"7.0.", 10},
-                                           {"7.2.", 11}, {"7.4.", 12}, {"8.", 12}};
-    static const struct release valkey[] = {{"7.2.", 11}, {"8.", 11}, {"9.", 80}};
+    static const struct release redis[] = {{"3.2.", 7},  {"4.", 8},    {"5.", 9},     {"6.0.", 9},
+                                           {"6.2.", 9},  {"7.0.", 10}, {"7.2.", 11},  {"7.4.", 12},
+                                           {"8.6.", 13}, {"8.8.", 14}, {"8.10.", 15}, {"8.", 12}};
+    static const struct release valkey[] = {{"7.2.", 11}, {"8.", 11}, {"9.2.", 81}, {"9.", 80}};
     bool is_valkey = rd_slice_is(name, "valkey-ver");
     if (!is_valkey && !rd_slice_is(name, "redis-ver"))
         return 0;
@@ -132,22 +132,60 @@ bool rdb_recover_is_whole(const struct plan *plan, uint64_t size)
            !plan->unsupported;
 }
 
-/* The header and the release that is named disagree: one of them is damaged. The older version is
- * correct if the file can be read as one; otherwise the newer one. *ret_found: one of them is. */
+/* The header and the release that is named disagree. Either the header is damaged, or the file was
+ * converted to another version. The older version is correct unless the newer one reads more: every
+ * server that reads the newer one also reads a file of the older one. */
 static bool settle(struct scan *s, struct rd_src *src, const struct rdb_salvage_opts *opts,
                    const struct choice *header, const struct choice *release, struct plan *ret,
-                   bool *ret_found, struct rd_err *err)
+                   struct rd_err *err)
 {
     bool newer = header->version > release->version;
-    const struct choice *choices[] = {newer ? release : header, newer ? header : release};
-    *ret_found = false;
-    for (size_t i = 0; i < 2 && !*ret_found; i++) {
-        plan_reset(ret, choices[i]->dialect, choices[i]->version, choices[i]->guessed);
-        if (!attempt(s, src, opts, ret, err))
-            return false;
-        *ret_found = rdb_recover_is_whole(ret, rd_src_size(src));
+    const struct choice *first = newer ? release : header;
+    const struct choice *second = newer ? header : release;
+    plan_reset(ret, first->dialect, first->version, first->guessed);
+    if (!attempt(s, src, opts, ret, err))
+        return false;
+    if (rdb_recover_is_whole(ret, rd_src_size(src)))
+        return true;
+    struct plan other = {.sealed = ret->sealed};
+    plan_reset(&other, second->dialect, second->version, second->guessed);
+    bool ok = attempt(s, src, opts, &other, err);
+    if (ok && (other.good > ret->good || (other.good == ret->good && other.n < ret->n))) {
+        rdb_recover_plan_done(ret);
+        *ret = other;
+        return true;
     }
-    return true;
+    rdb_recover_plan_done(&other);
+    return ok;
+}
+
+/* Without a header, the end mark is not followed by a checksum in a file of an early version. */
+static bool try_early(struct scan *s, struct rd_src *src, const struct rdb_salvage_opts *opts,
+                      struct plan *ret, struct rd_err *err)
+{
+    struct plan other = {.sealed = false};
+    plan_reset(&other, RDB_REDIS, RDB_VERSION_CHECKSUM - 1, true);
+    bool ok = attempt(s, src, opts, &other, err);
+    const struct span *last = ok && other.n > 0 ? &other.spans[other.n - 1] : NULL;
+    if (last != NULL && last->to_end && other.good > ret->good) {
+        rdb_recover_plan_done(ret);
+        *ret = other;
+        return true;
+    }
+    rdb_recover_plan_done(&other);
+    return ok;
+}
+
+/* Reads the file as one of other versions than that of the header, or that is assumed. */
+static bool try_others(struct scan *s, struct rd_src *src, const struct rdb_salvage_opts *opts,
+                       struct plan *ret, struct rd_err *err)
+{
+    if (ret->guessed && !ret->sealed && !(ret->found_end && ret->end == rd_src_size(src)) &&
+        !try_early(s, src, opts, ret, err))
+        return false;
+    return try_other(s, src, opts, RDB_REDIS, RDB_RECOVER_VERSION_ALL, ret, err) &&
+           try_other(s, src, opts, RDB_REDIS, RDB_VERSION_REDIS_MAX, ret, err) &&
+           try_other(s, src, opts, RDB_VALKEY, RDB_VERSION_VALKEY_MIN, ret, err);
 }
 
 bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
@@ -167,15 +205,13 @@ bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
     int by_release = probe_release(s, &release);
     rd_err_reset(&s->err);
     bool differ = by_release != 0 && known && (by_release != version || release != dialect);
-    bool settled = false;
     if (differ) {
         const struct choice header = {dialect, version, false};
         const struct choice other = {release, by_release, true};
-        if (!settle(s, src, opts, &header, &other, ret, &settled, err))
+        if (!settle(s, src, opts, &header, &other, ret, err))
             return false;
-    }
-    if (!settled) {
-        if (by_release != 0 && (!known || differ))
+    } else {
+        if (by_release != 0 && !known)
             plan_reset(ret, release, by_release, true);
         else if (known)
             plan_reset(ret, dialect, version, false);
@@ -184,11 +220,9 @@ bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
         if (!attempt(s, src, opts, ret, err))
             return false;
     }
-    if (ret->unsupported || (ret->guessed && by_release == 0)) {
-        if (!try_other(s, src, opts, RDB_REDIS, RDB_RECOVER_VERSION_ALL, ret, err) ||
-            !try_other(s, src, opts, RDB_VALKEY, RDB_VERSION_VALKEY_MIN, ret, err))
-            return false;
-    }
+    if ((ret->unsupported || (ret->guessed && by_release == 0)) &&
+        !try_others(s, src, opts, ret, err))
+        return false;
     rdb_recover_scan_done(s);
     if (!rdb_recover_scan_init(s, src, opts, err))
         return false;

@@ -509,6 +509,29 @@ static void count_db_doubts(void *ctx, const struct rdb_salvage_doubt *doubt)
     *(unsigned *)ctx += (doubt->doubts & RDB_DOUBT_DB) != 0 && doubt->key.ptr[0] == 'l';
 }
 
+/* Ten of twelve keys, and the selector after them, are lost: the ten keys of the next database would
+ * fit, but not with so many expiries. */
+Test(salvage_rules, keys_whose_expiries_do_not_fit_may_be_of_another_database)
+{
+    for (unsigned expires = 0; expires < 2; expires++) {
+        unsigned doubted = 0;
+        struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.doubt = count_db_doubts, .ctx = &doubted);
+        struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
+        struct rd_buf file = {0}, out = {0};
+        made_add(&file, "REDIS0011\xfe\3\xfb\x0c", 13);
+        made_add(&file, expires != 0 ? "\6" : "\0", 1);
+        made_keys(&file, "key", 2);
+        made_add(&file, "\xc9\xc9", 2);
+        made_keys(&file, "last", 10);
+        made_end(&file);
+        cr_assert(made_salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
+        cr_expect_eq(res.keys, 12);
+        cr_expect_eq(doubted, expires != 0 ? 10 : 0, "%u: %u", expires, doubted);
+        rd_buf_done(&file);
+        rd_buf_done(&out);
+    }
+}
+
 /* Before version 7 no size speaks for it. */
 Test(salvage_rules, a_selector_directly_after_damage_is_doubtful)
 {
