@@ -117,7 +117,7 @@ class WriterAndServer(unittest.TestCase):
     def write(self, both, *options):
         run = subprocess.run(
             [WRITE_LOG, self.loading.dir, FOLDER, *options], input=b"".join(both.script),
-            stderr=subprocess.PIPE, timeout=60,
+            stderr=subprocess.PIPE, timeout=600,
         )
         self.assertEqual((run.returncode, run.stderr), (0, b""))
         both.script = []

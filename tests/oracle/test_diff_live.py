@@ -28,7 +28,7 @@ QUOTED = "s3cr3t%2Fw%40rd"
 
 def redoubt(*args, env=None, **more):
     return subprocess.run([REDOUBT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=120, env={**os.environ, **(env or {})}, **more)
+                          timeout=600, env={**os.environ, **(env or {})}, **more)
 
 
 def fill(server, n=1000):
@@ -142,7 +142,7 @@ class Same(Case):
                 "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr); "
                 "sys.exit(r.returncode)")
         run = subprocess.run([sys.executable, "-c", code, REDOUBT, "diff", url, url],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600)
         self.assertEqual(run.returncode, 0, run.stderr)
         limit = 400_000 if os.environ.get("REDOUBT_SANITIZE", "none") != "none" else 80_000
         self.assertLess(int(run.stderr.split()[-1]), limit)

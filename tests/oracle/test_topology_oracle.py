@@ -19,7 +19,7 @@ SERVER_VERSION = "7.0.15"
 
 def find(*args):
     return subprocess.run([PRINT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=60)
+                          timeout=600)
 
 
 def free_port():

@@ -30,7 +30,7 @@ class Start(unittest.TestCase):
             if acl is not None:
                 with open(os.path.join(folder, "users.acl"), "wb") as file:
                     file.write(acl)
-            done = subprocess.run([which, "t.conf", "--port", str(port)], cwd=folder, timeout=60,
+            done = subprocess.run([which, "t.conf", "--port", str(port)], cwd=folder, timeout=600,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
             return done.returncode, done.stdout.decode(errors="replace")
 

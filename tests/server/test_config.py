@@ -199,7 +199,7 @@ class Files(unittest.TestCase):
             file.write(text)
 
     def run_one(self, which, args, stdin=b""):
-        done = subprocess.run([which, *args], cwd=self.folder, input=stdin, timeout=60,
+        done = subprocess.run([which, *args], cwd=self.folder, input=stdin, timeout=600,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
         return done.returncode, done.stderr.decode()
 
@@ -363,7 +363,7 @@ requirepass "a b"
                 wait_for(lambda: get() == b"maxmemory-clients\n5%\n")
             finally:
                 process.terminate()
-                process.communicate(timeout=60)
+                process.communicate(timeout=600)
 
 
 class Process(unittest.TestCase):

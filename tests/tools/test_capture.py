@@ -378,7 +378,7 @@ class Snapshot(CaptureCase):
                 self.assertRegex(out, r"9,999 keys, 0 libraries, verified\n$")
                 self.check_loads(file, master)
                 piped = subprocess.run([REDOUBT, "capture", self.url(master), "--rdb-only", "-"],
-                                       stdout=subprocess.PIPE, timeout=120).stdout
+                                       stdout=subprocess.PIPE, timeout=600).stdout
                 with open(file, "rb") as f:
                     data = f.read()
                 # The same but for the time of the snapshot: nothing in front, no mark after.

@@ -25,7 +25,7 @@ def run(*args, argv0=None, env=None, **more):
         encoding="utf-8",
         env=clean,
         check=False,
-        timeout=60,
+        timeout=600,
         **more,
     )
 
@@ -45,7 +45,7 @@ def in_bash(script, *args):
         capture_output=True,
         encoding="utf-8",
         check=False,
-        timeout=60,
+        timeout=600,
     )
 
 

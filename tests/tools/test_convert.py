@@ -39,7 +39,7 @@ def name_of(stem):
 def convert(*args, stdin=None):
     return subprocess.run(
         [REDOUBT, "convert", *args], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        timeout=120,
+        timeout=600,
     )
 
 

@@ -116,7 +116,7 @@ class Cells(CaptureTest):
 
     def ends(self, status, *args):
         run = subprocess.run([REDOUBT, *args], stdin=subprocess.DEVNULL, capture_output=True,
-                             timeout=300, check=False)
+                             timeout=600, check=False)
         self.assertEqual(run.returncode, status, (args, run.stdout, run.stderr))
         if status != 0:
             self.assertTrue(run.stderr or run.stdout, "it must say why")

@@ -21,7 +21,7 @@ LIBRARY = b"#!lua name=lib\nredis.register_function('f', function() return 1 end
 
 def redoubt(*args, stdin=None):
     return subprocess.run([REDOUBT, *args], input=stdin, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=120)
+                          stderr=subprocess.PIPE, timeout=600)
 
 
 def lines(path, *args):
