@@ -168,7 +168,7 @@ class WriterAndServer(unittest.TestCase):
         self.assertEqual(self.load(), both.digest())
 
     def settle(self, server):
-        end = time.monotonic() + 20
+        end = time.monotonic() + 600
         while time.monotonic() < end:
             info = server.command("INFO", "persistence").decode()
             if "aof_rewrite_in_progress:0" in info and "aof_rewrite_scheduled:0" in info:

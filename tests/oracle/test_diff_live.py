@@ -299,7 +299,7 @@ class Silence(Case):
                      [silent, f"--pass={SECRET}"], [f"-qa{SECRET}", silent],
                      ["-u", self.url(f":{QUOTED}@", self.silent)]):
             args = [self.file, *args]
-            child = subprocess.Popen([REDOUBT, "diff", *args, "-t", "30"],
+            child = subprocess.Popen([REDOUBT, "diff", *args, "-t", "600"],
                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             try:
                 self.look(child)
@@ -309,7 +309,7 @@ class Silence(Case):
 
     def look(self, child):
         """The beginning of the program alone may show it."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + 600
         while time.monotonic() < end:
             with open(f"/proc/{child.pid}/cmdline", "rb") as f:
                 line = f.read()

@@ -229,7 +229,8 @@ class Psync(unittest.TestCase):
             wait_until("a replica is online", lambda: "state=online" in
                        master.command("INFO", "replication").decode())
             some_commands(master, self.rng, 200)
-            time.sleep(0.5)  # the progress of such a replica is not visible
+            wait_until("all is on its way", lambda: b" omem=0 " in
+                       master.command("CLIENT", "LIST", "TYPE", "replica"))
         finally:
             master.command("CLIENT", "KILL", "TYPE", "replica")
             run = Run.__new__(Run).end(follower)

@@ -352,7 +352,7 @@ class Files(unittest.TestCase):
             self.assertTrue(self.has_open_in_folder(process.pid))
             self.assertEqual(os.listdir(self.folder), ["empty.rdb"])
             process.send_signal(number)
-            self.assertEqual(process.wait(60), status)
+            self.assertEqual(process.wait(600), status)
         self.assertEqual(os.listdir(self.folder), ["empty.rdb"])
 
     def has_open_in_folder(self, pid):

@@ -138,7 +138,8 @@ class Convert(Case):
         packed = self.write("in.rdb.gz", gzip.compress(self.data()))
         self.assertEqual(self.run_tool(*args, packed).stdout, want)
         with open(self.input, "rb") as f:
-            run = subprocess.run([REDOUBT, *args, "-"], stdin=f, stdout=subprocess.PIPE, timeout=600)
+            run = subprocess.run([REDOUBT, *args, "-"], stdin=f, stdout=subprocess.PIPE,
+                                 timeout=600)
         self.assertEqual(run.stdout, want)
         os.mkfifo(self.path("fifo"))
         writer = subprocess.Popen(["cp", self.input, self.path("fifo")])
