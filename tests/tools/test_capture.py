@@ -27,6 +27,7 @@ class Stream(CaptureCase):
                 master = self.server()
                 master.command("SET", "before", "1")
                 running = self.start(self.url(master), "-o", self.out, "--ack", ack, "--json")
+                eventually("it is there", lambda: self.acked(master) >= 0)
                 load = Load(master.port)
                 load.start()
                 eventually("it has written", lambda: load.n >= 20)
