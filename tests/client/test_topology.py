@@ -29,7 +29,7 @@ def shard(slots, *nodes):
 
 def run(*args):
     return subprocess.run([PRINT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=60)
+                          timeout=600)
 
 
 class Cluster(unittest.TestCase):

@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engine_resp import Incomplete, as_bytes, encode, parse  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ANSWER_SECONDS = 30
+ANSWER_SECONDS = 600
 
 
 class Died(Exception):
@@ -143,7 +143,7 @@ class Server:
         self.process = subprocess.Popen(
             self.command_line(args), env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
-        end = time.monotonic() + 20
+        end = time.monotonic() + ANSWER_SECONDS
         while True:
             try:
                 control = Connection(self.socket_path)
@@ -237,7 +237,7 @@ class Shell(Stream):
 
     def last_words(self):
         try:
-            status = self.process.wait(5)
+            status = self.process.wait(60)
         except subprocess.TimeoutExpired:
             return "it still runs"
         self.errors.seek(0)
@@ -258,7 +258,7 @@ class Shell(Stream):
         for stream in (self.process.stdin, self.process.stdout):
             stream.close()
         try:
-            self.process.wait(10)
+            self.process.wait(ANSWER_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

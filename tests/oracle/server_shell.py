@@ -15,7 +15,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engine_compare import BLOCKING  # noqa: E402
-from engine_peers import Connection, Died, Peers, Record, Server  # noqa: E402
+from engine_peers import ANSWER_SECONDS, Connection, Died, Peers, Record, Server  # noqa: E402
 from engine_resp import Incomplete, as_bytes, encode, parse  # noqa: E402
 
 NAME = "redoubt-server"
@@ -160,7 +160,7 @@ class ServerShell:
     def _do_time(self, now_us):
         """The clock is a file that both servers read: until it is seen here, too."""
         want = b"lru_clock:%d\r\n" % (int(now_us) // 1_000_000 & 0xFFFFFF)
-        end = time.monotonic() + 10
+        end = time.monotonic() + ANSWER_SECONDS
         while want not in self.control("INFO", "server"):
             if time.monotonic() > end:
                 raise Died(f"{NAME}'s clock does not follow")

@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "server"))
 from server_under_test import ServerDied, pair  # noqa: E402, F401
 
-SECONDS = float(os.environ.get("REDOUBT_ORACLE_SECONDS", "25"))
+SECONDS = float(os.environ.get("REDOUBT_ORACLE_SECONDS", "10"))
 MIN_COMMANDS = 1000
 
 

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-START_SECONDS = 60
+START_SECONDS = 600
 FAR_MS = 10**9
 
 

@@ -1,7 +1,7 @@
 """ACL of redoubt-server beside redis-server 7.0.15, over sockets: random users, random rules, right
 and wrong, and random commands of clients of these users, in RESP2 and RESP3, alone and in
 transactions. Every reply must be equal, and so must the data, the users and ACL LOG. Runs for
-REDOUBT_ORACLE_SECONDS (25)."""
+REDOUBT_ORACLE_SECONDS (10)."""
 
 import hashlib
 import os

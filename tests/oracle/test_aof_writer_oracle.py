@@ -117,7 +117,7 @@ class WriterAndServer(unittest.TestCase):
     def write(self, both, *options):
         run = subprocess.run(
             [WRITE_LOG, self.loading.dir, FOLDER, *options], input=b"".join(both.script),
-            stderr=subprocess.PIPE, timeout=60,
+            stderr=subprocess.PIPE, timeout=600,
         )
         self.assertEqual((run.returncode, run.stderr), (0, b""))
         both.script = []
@@ -168,7 +168,7 @@ class WriterAndServer(unittest.TestCase):
         self.assertEqual(self.load(), both.digest())
 
     def settle(self, server):
-        end = time.monotonic() + 20
+        end = time.monotonic() + 600
         while time.monotonic() < end:
             info = server.command("INFO", "persistence").decode()
             if "aof_rewrite_in_progress:0" in info and "aof_rewrite_scheduled:0" in info:

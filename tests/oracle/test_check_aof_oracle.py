@@ -115,12 +115,15 @@ class Compatible(Folder):
         self.all(["--fix"])
 
     def test_a_time_cuts_the_same_bytes(self):
-        times = {NO_TIME, 4102444800}
         for folder, name in logs():
-            with open(os.path.join(folder, name), "rb") as f:
-                times.update(int(t) for t in re.findall(rb"^#TS:(\d+)\r$", f.read(), re.M)[:2])
-        for t in sorted(times)[:6]:
-            self.all(["--truncate-to-timestamp", str(t)])
+            if not known(folder, name):
+                continue
+            times = {NO_TIME}
+            for other in [name] if name.endswith(".aof") else os.listdir(folder):
+                with open(os.path.join(folder, other), "rb") as f:
+                    times.update(int(t) for t in re.findall(rb"^#TS:(\d+)\r$", f.read(), re.M))
+            for t in sorted(times)[:4]:
+                self.compare(folder, name, ["--truncate-to-timestamp", str(t)])
 
     def test_the_command_line_is_the_same(self):
         name = "aof-whole.aof"
@@ -219,8 +222,8 @@ class Times(Server):
         reported = {}
         with self.start() as server:
             server.command("CONFIG", "SET", "aof-use-rdb-preamble", "yes")
-            n, began = 0, time.time()
-            while time.time() < began + SECONDS:
+            n = 0
+            while len(reported) < SECONDS - 1:
                 n += 1
                 server.command("SET", f"k{n % 50}", n)
                 if n % 10 == 0:
@@ -242,7 +245,7 @@ class Times(Server):
         """A rewrite that fails leaves another incremental file."""
         pid = server.process.pid
         server.command("DEBUG", "SET-ACTIVE-EXPIRE", "1")
-        server.command("CONFIG", "SET", "rdb-key-save-delay", "100000")
+        server.command("CONFIG", "SET", "rdb-key-save-delay", "10000000")
         server.command("BGREWRITEAOF")
         children = []
         for _ in range(200):

@@ -95,14 +95,14 @@ class Ours:
 
     def ask(self, commands):
         text = "".join("\t".join(c) + "\n" for c in commands)
-        out, _ = self.process.communicate(text.encode(), timeout=60)
+        out, _ = self.process.communicate(text.encode(), timeout=600)
         assert self.process.returncode == 0, self.process.returncode
         return replies(out, len(commands))
 
 
 class Theirs:
     def __init__(self, port, proto):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=600)
         self.ask([["HELLO", str(proto)]])
 
     def ask(self, commands):

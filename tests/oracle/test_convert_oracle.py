@@ -23,7 +23,7 @@ MAX_BYTES = 64 * 1024
 
 def convert(*args):
     run = subprocess.run([REDOUBT, "convert", *args], stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, timeout=120)
+                         stderr=subprocess.PIPE, timeout=600)
     return run.returncode, run.stdout, run.stderr.decode(errors="replace")
 
 
@@ -100,7 +100,7 @@ class Commands(writer.ServerCase):
         self.server.command("FLUSHALL")
         self.server.command("FUNCTION", "FLUSH")
         run = subprocess.run(["redis-cli", "-p", str(self.server.port), "--pipe"], input=data,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
         self.assertEqual((run.returncode, b"errors: 0," in run.stdout), (0, True), run.stdout)
 
     def assert_small(self, data):
@@ -185,7 +185,7 @@ class Commands(writer.ServerCase):
             _, data, _ = convert("--to", "resp", "--replace", *args, path)
             self.pipe(data)
             run = subprocess.run(["redis-cli", "-p", str(self.server.port), "--pipe"], input=data,
-                                 stdout=subprocess.PIPE, timeout=120)
+                                 stdout=subprocess.PIPE, timeout=600)
             self.assertIn(b"errors: 0,", run.stdout)
             self.assertEqual(content(self.server), want)
 

@@ -28,7 +28,7 @@ QUOTED = "s3cr3t%2Fw%40rd"
 
 def redoubt(*args, env=None, **more):
     return subprocess.run([REDOUBT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=120, env={**os.environ, **(env or {})}, **more)
+                          timeout=600, env={**os.environ, **(env or {})}, **more)
 
 
 def fill(server, n=1000):
@@ -142,7 +142,7 @@ class Same(Case):
                 "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr); "
                 "sys.exit(r.returncode)")
         run = subprocess.run([sys.executable, "-c", code, REDOUBT, "diff", url, url],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600)
         self.assertEqual(run.returncode, 0, run.stderr)
         limit = 400_000 if os.environ.get("REDOUBT_SANITIZE", "none") != "none" else 80_000
         self.assertLess(int(run.stderr.split()[-1]), limit)
@@ -299,7 +299,7 @@ class Silence(Case):
                      [silent, f"--pass={SECRET}"], [f"-qa{SECRET}", silent],
                      ["-u", self.url(f":{QUOTED}@", self.silent)]):
             args = [self.file, *args]
-            child = subprocess.Popen([REDOUBT, "diff", *args, "-t", "30"],
+            child = subprocess.Popen([REDOUBT, "diff", *args, "-t", "600"],
                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             try:
                 self.look(child)
@@ -309,7 +309,7 @@ class Silence(Case):
 
     def look(self, child):
         """The beginning of the program alone may show it."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + 600
         while time.monotonic() < end:
             with open(f"/proc/{child.pid}/cmdline", "rb") as f:
                 line = f.read()

@@ -1,6 +1,6 @@
 """The engine beside a redis-server 7.0.15: random commands of every family, and scripts of old.
 
-Each family gets its share of REDOUBT_ORACLE_SECONDS (60): a seed that is always the same, and one
+Each family gets its share of REDOUBT_ORACLE_SECONDS (20): a seed that is always the same, and one
 of the clock, which is printed. A difference is printed as a script that shows it: once the engine
 is right, the script goes to engine_cases/, whose files are all played here.
 """
@@ -22,7 +22,7 @@ from engine_resp import Incomplete, encode, parse, quote, same, split  # noqa: E
 
 CASES = os.path.join(engine_world.HERE, "engine_cases")
 LEAST = 200  # commands of a family, on a slow machine
-SECONDS = float(os.environ.get("REDOUBT_ORACLE_SECONDS", "60"))
+SECONDS = float(os.environ.get("REDOUBT_ORACLE_SECONDS", "20"))
 FIXED_SEED = 1
 FAMILIES = engine_world.families()
 

@@ -144,7 +144,7 @@ class Salvage(unittest.TestCase):
         path = self.write("damaged.rdb", data)
         done = subprocess.run(
             [REDOUBT, "check-rdb", "--salvage", out, path], stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, check=False, timeout=60)
+            stderr=subprocess.PIPE, check=False, timeout=600)
         self.assertIn(done.returncode, (0, 1, 8), done.stderr.decode(errors="replace"))
         return out if os.path.exists(out) else None
 

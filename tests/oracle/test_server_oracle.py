@@ -2,7 +2,7 @@
 several clients in RESP2 and RESP3, with transactions, WATCH and clients that wait, and the scripts
 of differences that were repaired.
 
-Each family gets its share of REDOUBT_ORACLE_SECONDS (25), but at least LEAST commands, and a seed
+Each family gets its share of REDOUBT_ORACLE_SECONDS (10), but at least LEAST commands, and a seed
 of the clock, which is printed.
 """
 
@@ -20,7 +20,7 @@ import server_shell  # noqa: E402
 from engine_compare import Rules, World  # noqa: E402
 
 CASES = os.path.join(engine_world.HERE, "engine_cases")
-SECONDS = float(os.environ.get("REDOUBT_ORACLE_SECONDS", "25"))
+SECONDS = float(os.environ.get("REDOUBT_ORACLE_SECONDS", "10"))
 LEAST = 500  # commands of a family, on a slow machine
 PROGRAM = os.environ.get("REDOUBT_SERVER") or os.path.join(
     os.environ["REDOUBT_BUILD"], "server", "redoubt-server")

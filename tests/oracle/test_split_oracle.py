@@ -39,7 +39,7 @@ CHANGES = (
 
 def redoubt(*args):
     return subprocess.run([REDOUBT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=120)
+                          timeout=600)
 
 
 def fill(server):

@@ -35,7 +35,7 @@ def unescape(text):
 def ours(path, *options):
     """(database, key) -> (type, bytes)."""
     run = subprocess.run([REDOUBT, "stat", "--csv", "--no-expired", *options, path],
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600)
     if run.returncode == 1 and b"no key matches" in run.stderr:
         return {}
     run.check_returncode()

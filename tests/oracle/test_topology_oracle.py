@@ -19,7 +19,7 @@ SERVER_VERSION = "7.0.15"
 
 def find(*args):
     return subprocess.run([PRINT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=60)
+                          timeout=600)
 
 
 def free_port():
@@ -29,7 +29,7 @@ def free_port():
 
 
 def wait_for(what):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 600
     while not what():
         if time.monotonic() > end:
             raise TimeoutError(what.__name__)
@@ -112,7 +112,10 @@ class Topology(unittest.TestCase):
         wait_for(lambda: ask() == f"127.0.0.1:{master.port}")
         self.assertEqual(find("sentinel", "other", "redis://", sentinel).returncode, 6)
         wait_for(lambda: b"master_link_status:up" in replica.command("INFO", "replication"))
-        time.sleep(1)  # the sentinel looks for replicas each ten seconds, or when it begins
+        # The sentinel looks for replicas each ten seconds, or when it begins.
+        wait_for(lambda: str(replica.port).encode() in subprocess.run(
+            ["redis-cli", "-u", sentinel, "SENTINEL", "REPLICAS", "mine"],
+            stdout=subprocess.PIPE, check=False).stdout)
         master.stop()
         wait_for(lambda: ask() == f"127.0.0.1:{replica.port}")
         self.assertEqual(self.error, "")

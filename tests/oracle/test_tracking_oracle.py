@@ -1,7 +1,7 @@
 """Client-side caching of redoubt-server beside redis-server 7.0.15: clients in every mode of CLIENT
 TRACKING, in RESP2 and RESP3, with and without redirection, run random commands; after each command
 every client must have the same messages, at the same place among its replies. Runs for
-REDOUBT_ORACLE_SECONDS (25)."""
+REDOUBT_ORACLE_SECONDS (10)."""
 
 import os
 import sys

@@ -36,7 +36,7 @@ def snapshots():
 
 def convert(*args):
     run = subprocess.run(
-        [REDOUBT, "convert", "--to", "rdb", *args], stderr=subprocess.PIPE, timeout=120
+        [REDOUBT, "convert", "--to", "rdb", *args], stderr=subprocess.PIPE, timeout=600
     )
     return run.returncode, run.stderr.decode(errors="replace")
 
@@ -48,7 +48,7 @@ def rewrite(path, version, out):
 def living_lines(path):
     run = subprocess.run(
         [REDOUBT, "convert", "--to", "ndjson", "--no-expired", path], stdout=subprocess.PIPE,
-        timeout=120,
+        timeout=600,
     )
     return facts.read_lines(run.stdout)[0]
 

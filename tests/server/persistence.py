@@ -69,17 +69,25 @@ class Faulty(Redoubt):
                 os.kill(child, signal.SIGKILL)
             wait_for(lambda: state_of(child) in (None, "Z", "X"))
 
+    def synced(self):
+        """How many bytes of which inode were made durable since the last crash."""
+        path = os.path.join(self.faults, "synced")
+        if not os.path.exists(path):
+            return {}
+        with open(path) as f:
+            lines = f.read().rpartition("\n")[0].splitlines()
+        return {int(inode): int(size) for inode, size in (line.split() for line in lines)}
+
+    def is_durable(self, path):
+        st = os.stat(path)
+        return self.synced().get(st.st_ino) == st.st_size
+
     def crash(self):
         """As if the power had failed: of each file of data stays what was made durable."""
         self.kill_all()
-        synced = {}
-        path = os.path.join(self.faults, "synced")
-        if os.path.exists(path):
-            with open(path) as f:
-                for line in f.read().splitlines():
-                    inode, size = line.split()
-                    synced[int(inode)] = int(size)
-            os.unlink(path)
+        synced = self.synced()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(self.faults, "synced"))
         cut = 0
         for folder, _, names in os.walk(self.dir):
             for name in names:

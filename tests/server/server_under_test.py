@@ -30,8 +30,8 @@ import subprocess
 import tempfile
 import time
 
-START_SECONDS = 60
-REPLY_SECONDS = 60
+START_SECONDS = 600
+REPLY_SECONDS = 600
 REFERENCE = "7.0.15"
 REPORTS = ("AddressSanitizer", "ThreadSanitizer", "LeakSanitizer", "runtime error:")
 

@@ -30,7 +30,7 @@ class Start(unittest.TestCase):
             if acl is not None:
                 with open(os.path.join(folder, "users.acl"), "wb") as file:
                     file.write(acl)
-            done = subprocess.run([which, "t.conf", "--port", str(port)], cwd=folder, timeout=60,
+            done = subprocess.run([which, "t.conf", "--port", str(port)], cwd=folder, timeout=600,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
             return done.returncode, done.stdout.decode(errors="replace")
 
@@ -156,7 +156,7 @@ class File(unittest.TestCase):
             with open(path, "wb") as file:
                 file.write(text)
             out += [c.ask("ACL", "LOAD"), c.ask("ACL", "USERS"), c.ask("ACL", "LIST")]
-        out += [alice.closed(5), default.ask("PING")]
+        out += [alice.closed(), default.ask("PING")]
         c.command("ACL", "SETUSER", "y", "on", ">pw", "%R~a", "+@read")
         os.chmod(path, 0o600)
         out.append(c.ask("ACL", "SAVE"))
@@ -270,7 +270,7 @@ class Connections(unittest.TestCase):
             c.command("ACL", "SETUSER", "u", "on", "nopass", "+@all")
             c.command("AUTH", "u", "x")
             self.assertEqual(c.ask("ACL", "DELUSER", "u"), (":", 1))
-            self.assertTrue(c.closed(5))
+            self.assertTrue(c.closed())
 
 
 class Refused(unittest.TestCase):

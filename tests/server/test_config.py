@@ -199,7 +199,7 @@ class Files(unittest.TestCase):
             file.write(text)
 
     def run_one(self, which, args, stdin=b""):
-        done = subprocess.run([which, *args], cwd=self.folder, input=stdin, timeout=60,
+        done = subprocess.run([which, *args], cwd=self.folder, input=stdin, timeout=600,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
         return done.returncode, done.stderr.decode()
 
@@ -265,7 +265,7 @@ class Files(unittest.TestCase):
                 reply = client.command("CONFIG", "GET", "*")
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(600)
         values = {k.decode(): v.decode() for k, v in zip(reply[::2], reply[1::2])}
         return {name: value for name, value in values.items() if name != "port"}
 
@@ -316,7 +316,7 @@ requirepass "a b"
                 mode = os.stat(path).st_mode & 0o777
             finally:
                 process.terminate()
-                self.assertEqual(process.wait(60), 0)
+                self.assertEqual(process.wait(600), 0)
             return texts[0].replace(folder, "DIR").replace(str(port), "PORT"), mode
 
     def change(self, port, path):
@@ -363,7 +363,7 @@ requirepass "a b"
                 wait_for(lambda: get() == b"maxmemory-clients\n5%\n")
             finally:
                 process.terminate()
-                process.communicate(timeout=60)
+                process.communicate(timeout=600)
 
 
 class Process(unittest.TestCase):
@@ -405,7 +405,7 @@ class Process(unittest.TestCase):
 
     def test_a_daemon_writes_its_pid_and_takes_it_away(self):
         starter = self.start("--daemonize", "yes", "--pidfile", self.path("pid"))
-        self.assertEqual(starter.wait(60), 0)
+        self.assertEqual(starter.wait(600), 0)
         wait_for(lambda: "Ready to accept" in self.read("log"))
         pid = int(self.read("pid"))
         self.assertNotEqual(pid, starter.pid)
@@ -416,7 +416,7 @@ class Process(unittest.TestCase):
     def test_systemd_is_notified_when_it_is_ready_and_when_it_stops(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
             notified.bind(self.path("notify"))
-            notified.settimeout(60)
+            notified.settimeout(600)
             process = self.start("--supervised", "auto", env={"NOTIFY_SOCKET": self.path("notify")})
             try:
                 texts = [notified.recv(4096).decode() for _ in range(2)]
@@ -444,7 +444,7 @@ class Process(unittest.TestCase):
         process = self.start()
         wait_for(lambda: "Ready to accept" in self.read("log"))
         process.send_signal(signal.SIGSEGV)
-        self.assertEqual(process.wait(60), -signal.SIGSEGV)
+        self.assertEqual(process.wait(600), -signal.SIGSEGV)
         log = self.read("log")
         self.assertRegex(log, r"(?s)=== REDIS BUG REPORT START: Cut & paste starting from here ==="
                          r".*Redis 7\.0\.15 crashed by signal: 11, si_code: 0\n"
@@ -455,7 +455,7 @@ class Process(unittest.TestCase):
         process = self.start("--crash-log-enabled", "no")
         wait_for(lambda: "Ready to accept" in self.read("log"))
         process.send_signal(signal.SIGSEGV)
-        self.assertEqual(process.wait(60), -signal.SIGSEGV)
+        self.assertEqual(process.wait(600), -signal.SIGSEGV)
         self.assertNotIn("BUG REPORT", self.read("log"))
 
     def test_a_report_has_the_sections_of_the_reference(self):
@@ -464,7 +464,7 @@ class Process(unittest.TestCase):
             for server in servers:
                 with contextlib.suppress(Exception):
                     server.client().command("DEBUG", "SEGFAULT")
-                server.process.wait(60)
+                server.process.wait(600)
                 found = re.findall(r"^------ ([A-Z ]+) ------$", server.log, re.M)
                 sections.append([name for name in found if name != "REGISTERS"])
             log = servers[0].log
@@ -481,7 +481,7 @@ class Process(unittest.TestCase):
         with Redoubt({"crash-memcheck-enabled": "no"}) as server:
             with contextlib.suppress(Exception):
                 server.client().command("DEBUG", "SEGFAULT")
-            server.process.wait(60)
+            server.process.wait(600)
             self.assertNotIn("FAST MEMORY TEST", server.log)
             self.assertIn("BUG REPORT END", server.log)
 
@@ -490,7 +490,7 @@ class Process(unittest.TestCase):
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             process = self.start("--bind", "127.0.0.1", "--port", str(taken.getsockname()[1]))
-            self.assertEqual(process.wait(60), 1)
+            self.assertEqual(process.wait(600), 1)
         self.assertRegex(self.read("log"), r"# Failed listening on port \d+ \(TCP\), aborting\.")
 
 

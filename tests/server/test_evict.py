@@ -322,13 +322,13 @@ class Fields(unittest.TestCase):
                 log.writelines([encode("SELECT", 0), *self.log(due_ms)])
             server.start()
             c = server.client()
-            wait_for(lambda: c.command("DBSIZE") == self.HASHES, 30)
+            wait_for(lambda: c.command("DBSIZE") == self.HASHES)
             self.assertGreater(time.time() * 1000, due_ms)
 
             def deletions():
                 with open(path, "rb") as log:
                     return log.read().count(b"HDEL")
-            wait_for(lambda: deletions() == 3 * self.HASHES, 30)
+            wait_for(lambda: deletions() == 3 * self.HASHES)
             server.terminate()
             server.start()
             c = server.client()

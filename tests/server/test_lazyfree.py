@@ -20,7 +20,7 @@ class LazyFree(unittest.TestCase):
                             "lazyfreed_objects"
                         ] == str(n)
 
-                    wait_for(is_so, 20)
+                    wait_for(is_so)
 
                 yield server.client(), freed
 

@@ -104,7 +104,7 @@ class Sessions(unittest.TestCase):
             for option in ("--ldb", "--ldb-sync-mode"):
                 run = subprocess.run(
                     [shutil.which("redis-cli"), "-p", str(server.port), option, "--eval", path,
-                     "k", ",", "arg"], input=b"s\np\nc\nc\n", stdout=subprocess.PIPE, timeout=60)
+                     "k", ",", "arg"], input=b"s\np\nc\nc\n", stdout=subprocess.PIPE, timeout=600)
                 self.assertIn(b"Stopped at 1, stop reason = step over", run.stdout)
                 self.assertIn(b"redis.breakpoint() called", run.stdout)
 

@@ -80,7 +80,7 @@ class Output(unittest.TestCase):
             for command in commands:
                 with self.assertRaises(ServerDied):
                     server.client().command(*command, -2000000000)
-            self.assertLess(time.monotonic() - began, 10)
+            self.assertLess(time.monotonic() - began, 100)
             watching.command("DEBUG", "POPULATE", 2000, "k" * 100)
             with self.assertRaises(ServerDied):
                 server.client().command("KEYS", "*")
@@ -357,8 +357,10 @@ class Paused(unittest.TestCase):
         for server in both({"maxmemory-policy": "allkeys-random"}):
             c = server.client()
             c.command("SET", "stays", 1)
+            c.command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
             c.command("SET", "k", 1, "PX", 500)
             c.command("CLIENT", "PAUSE", 100000, "WRITE")
+            c.command("DEBUG", "SET-ACTIVE-EXPIRE", 1)
             time.sleep(0.8)
             self.assertIsNone(c.command("GET", "k"))
             self.assertEqual(c.command("EXISTS", "k"), 0)

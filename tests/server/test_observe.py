@@ -561,7 +561,7 @@ class Beside(unittest.TestCase):
             out.append(w.nothing())
             out.append(c.ask("CLIENT", "UNPAUSE"))
             out.append(w.read())
-            out.append(c.ask("CLIENT", "PAUSE", "300"))
+            out.append(c.ask("CLIENT", "PAUSE", "1500"))
             w.send("GET", "k")
             out.append(w.nothing(0.05))
             out.append(w.read())

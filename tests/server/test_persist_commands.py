@@ -268,7 +268,7 @@ class Libraries(unittest.TestCase):
             server.spawn()
             status = None
             if not server._wait():
-                status = server.process.wait(60)
+                status = server.process.wait(600)
             return status, server.log
 
     def test_what_empties_something_that_is_empty_is_loaded(self):

@@ -367,7 +367,7 @@ class Locked(unittest.TestCase):
             c.command("SET", "k", "v")
             before = sorted(os.listdir(first.path(AOF)))
             with self.second(first, self.LOG) as second:
-                self.assertEqual(second.process.wait(60), 1)
+                self.assertEqual(second.process.wait(600), 1)
                 self.assertIn("another server is using the log appendonly.aof", second.log)
             self.assertEqual(sorted(os.listdir(first.path(AOF))), before)
             c.command("BGREWRITEAOF")

@@ -185,12 +185,18 @@ class PartialSync(unittest.TestCase):
             with servers(*kinds) as (old, new, other):
                 follow(new, old)
                 follow(other, old)
-                fill(old.client(), 500)
+                c = old.client()
+                fill(c, 500)
+                # The old master writes nothing more, not even a PING or the DEL of a key that is
+                # due: the new one would not have it.
+                c.command("CONFIG", "SET", "repl-ping-replica-period", "86400")
+                c.command("CLIENT", "PAUSE", "86400000", "WRITE")
                 wait_same(old, new, other)
                 new.client().command("REPLICAOF", "NO", "ONE")
                 fill(new.client(), 500, seed=2)
                 follow(other, new)
                 follow(old, new)
+                c.command("CLIENT", "UNPAUSE")
                 wait_same(new, other, old)
                 stats = new.info("stats")
                 self.assertEqual((stats["sync_full"], stats["sync_partial_ok"]), ("0", "2"))
@@ -292,8 +298,9 @@ class Roles(unittest.TestCase):
             follow(two, master)
             wait_same(master, one, two)
             c.command("SET", "k", "v")
-            self.assertEqual(c.command("WAIT", 2, 10000), 2)
+            self.assertEqual(c.command("WAIT", 2, 600000), 2)
             c.command("SET", "k", "w")
+            self.assertEqual(c.command("WAIT", 2, 600000), 2)
             self.assertEqual(c.command("WAIT", 3, 100), 2)
             self.assertEqual(one.client().ask("WAIT", 1, 1)[0], "-")
 
@@ -471,14 +478,16 @@ class Failovers(unittest.TestCase):
 
 class Ends(unittest.TestCase):
     def test_a_shutdown_waits_until_replicas_have_the_last_write(self):
-        with servers(Redoubt, Redoubt) as (master, replica):
+        with servers(Redoubt, Redoubt, config={"shutdown-timeout": "600"}) as (master, replica):
             follow(replica, master)
             c = master.client()
             wait_same(master, replica)
-            pause(replica, seconds=2)
+            pause(replica)
             c.command("SET", "last", "write")
-            self.assertEqual(master.terminate(), 0)
-            self.assertIn("Waiting for replicas before shutting down.", master.log)
+            master.process.send_signal(signal.SIGTERM)
+            wait_for(lambda: "Waiting for replicas before shutting down." in master.log)
+            resume(replica)
+            self.assertEqual(master.wait_end(), 0)
             self.assertIn("1 of 1 replicas are in sync when shutting down.", master.log)
             self.assertEqual(replica.client().command("GET", "last"), b"write")
 

@@ -44,7 +44,7 @@ class Proxy(threading.Thread):
     def accept(self):
         near, _ = self.listener.accept()
         try:
-            far = socket.create_connection(("127.0.0.1", self.target), timeout=5)
+            far = socket.create_connection(("127.0.0.1", self.target), timeout=600)
         except OSError:
             near.close()
             return
@@ -130,14 +130,14 @@ class Tree:
         top = self.nodes[master]
         for node in self.nodes:
             wait_for(lambda: node is top or
-                     node.info("replication").get("master_link_status") == "up", 120)
-            wait_for(lambda: offset(node) == offset(top), 120)
+                     node.info("replication").get("master_link_status") == "up")
+            wait_for(lambda: offset(node) == offset(top))
         # Keys that expire meanwhile change the data of the master first.
-        wait_for(lambda: len({digest(node) for node in self.nodes}) == 1, 120)
+        wait_for(lambda: len({digest(node) for node in self.nodes}) == 1)
 
 
 class MixedTrees(unittest.TestCase):
-    CONFIG = {"repl-backlog-size": "10mb", "repl-timeout": "10", "save": "3600 1"}
+    CONFIG = {"repl-backlog-size": "10mb", "repl-timeout": "60", "save": "3600 1"}
 
     def check(self, kinds, seed):
         with servers(*kinds, config=self.CONFIG) as nodes:
@@ -164,7 +164,7 @@ class MixedTrees(unittest.TestCase):
         # The first copies are made undisturbed by cuts, so that the syncs can be counted.
         end = time.monotonic() + SECONDS / 2
         n = 0
-        while time.monotonic() < end:
+        while time.monotonic() < end or n < 40:
             fill(c, 200, seed=n, db=n % 3)
             c.command("PUBLISH", "channel", "message")
             n += 1

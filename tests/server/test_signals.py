@@ -23,8 +23,10 @@ class Signals(unittest.TestCase):
     def test_the_watchdog_logs_where_a_server_hangs_and_it_continues(self):
         for server in both():
             c = server.client()
-            c.command("CONFIG", "SET", "watchdog-period", 200)
+            c.command("CONFIG", "SET", "watchdog-period", 600000)
+            c.command("DEBUG", "SLEEP", 0.3)
             self.assertNotIn("WATCHDOG", server.log)
+            c.command("CONFIG", "SET", "watchdog-period", 200)
             c.command("DEBUG", "SLEEP", 0.6)
             wait_for(lambda: "--- WATCHDOG TIMER EXPIRED ---" in server.log)
             self.assertIn("Backtrace:", server.log)

@@ -92,7 +92,7 @@ class Records:
 
 class TlsServer(Redoubt):
     def connect(self):
-        s = socket.create_connection(("127.0.0.1", int(self.config["tls-port"])), timeout=60)
+        s = socket.create_connection(("127.0.0.1", int(self.config["tls-port"])), timeout=600)
         self.opened.append(s)
         return s
 

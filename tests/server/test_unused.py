@@ -140,7 +140,7 @@ class Fatal(unittest.TestCase):
             path = os.path.join(folder, "t.conf")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(lines + "\n")
-            done = subprocess.run([program(), path, "--port", "0"], cwd=folder, timeout=60,
+            done = subprocess.run([program(), path, "--port", "0"], cwd=folder, timeout=600,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
             return done.returncode, done.stdout.decode()
 
@@ -153,7 +153,7 @@ class Fatal(unittest.TestCase):
 
     def test_on_the_command_line_too(self):
         done = subprocess.run([program(), "--port", "0", "--cluster-enabled", "yes"],
-                              timeout=60, stdout=subprocess.PIPE, check=False)
+                              timeout=600, stdout=subprocess.PIPE, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"cluster-enabled", done.stdout)
 

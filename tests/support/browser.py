@@ -23,7 +23,7 @@ import time
 import urllib.error
 import urllib.request
 
-START_SECONDS = 60
+START_SECONDS = 600
 KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "Backspace": "\ue003", "Tab": "\ue004",
         "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015",
         "Home": "\ue011", "End": "\ue010"}
@@ -125,7 +125,7 @@ class Browser:
                                          headers={"Content-Type": "application/json"})
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(request, timeout=60) as answer:
+            with opener.open(request, timeout=600) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as e:
             raise BrowserError(e.read().decode(errors="replace")[:500]) from None

@@ -61,7 +61,7 @@ class Running:
         """The exit status, stdout and stderr."""
         if number is not None and self.process.poll() is None:
             self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=120)
+        out, err = self.process.communicate(timeout=600)
         return self.process.returncode, out.decode(), err.decode()
 
 
@@ -91,7 +91,7 @@ class Load(threading.Thread):
 
     def run(self):
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=60) as s:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=600) as s:
                 while not self.over.is_set():
                     batch = [self.one() for _ in range(200)] + [encode("ECHO", "batch's end")]
                     s.sendall(b"".join(batch))
@@ -229,7 +229,7 @@ class CaptureCase(unittest.TestCase):
 
     def dump(self, *args, folder=None):
         done = subprocess.run([DUMP, folder or self.out, *args], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=300)
+                              stderr=subprocess.PIPE, timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 

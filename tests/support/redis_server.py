@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import time
 
-START_SECONDS = 20
+START_SECONDS = 600
 
 
 class ReplyError(Exception):
@@ -133,7 +133,7 @@ class RedisServer:
 
     def _connect(self):
         self._disconnect()
-        self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=600)
         self.input = self.socket.makefile("rb")
 
     def _disconnect(self):

@@ -13,7 +13,7 @@ import tempfile
 import time
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
-START_SECONDS = 60
+START_SECONDS = 600
 
 
 def missing():

@@ -40,7 +40,7 @@ class Archiving:
         self.wait()
 
     def wait(self):
-        status = self.process.wait(timeout=120)
+        status = self.process.wait(timeout=600)
         self.reader.join()
         return status
 

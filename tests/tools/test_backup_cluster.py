@@ -173,8 +173,12 @@ class Cluster(ClusterCase):
         self.assertEqual(self.sets(), [])
         self.nothing_in_the_spool()
 
+    def at_full_speed(self, nodes):
+        for node in nodes:
+            node.command("CONFIG", "SET", "rdb-key-save-delay", "0")
+
     def test_what_a_killed_run_left_is_removed(self):
-        nodes = self.cluster(rdb_key_save_delay="10000")
+        nodes = self.cluster(rdb_key_save_delay="200000")
         self.fill(nodes)
         self.clustered(nodes)
         for _ in range(2):
@@ -185,12 +189,13 @@ class Cluster(ClusterCase):
                 time.sleep(0.4)
                 process.kill()
         self.assertEqual(len(os.listdir(self.spool)), 1)
+        self.at_full_speed(nodes)
         self.good("backup")
         self.nothing_in_the_spool()
         self.assertEqual(len(self.sets()), 1)
 
     def test_a_signal_ends_it_and_leaves_nothing(self):
-        nodes = self.cluster(rdb_key_save_delay="10000")
+        nodes = self.cluster(rdb_key_save_delay="200000")
         self.fill(nodes)
         self.clustered(nodes)
         with subprocess.Popen([REDOUBT, "backup", "--config", self.config],
@@ -202,6 +207,7 @@ class Cluster(ClusterCase):
             process.stderr.read()
         self.assertEqual(process.returncode, 143)
         self.nothing_in_the_spool()
+        self.at_full_speed(nodes)
         self.good("backup")
 
     def test_what_can_be_done_with_the_set_of_a_cluster(self):

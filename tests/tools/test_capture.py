@@ -27,9 +27,10 @@ class Stream(CaptureCase):
                 master = self.server()
                 master.command("SET", "before", "1")
                 running = self.start(self.url(master), "-o", self.out, "--ack", ack, "--json")
+                eventually("it is there", lambda: self.acked(master) >= 0)
                 load = Load(master.port)
                 load.start()
-                time.sleep(1)
+                eventually("it has written", lambda: load.n >= 20)
                 load.stop()
                 self.wait_for(master)
                 acknowledged(master)
@@ -224,7 +225,7 @@ class Ends(CaptureCase):
         began = time.monotonic()
         out, _ = self.run_capture(self.url(master), "-o", self.out, "--duration", "1")
         self.assertGreater(time.monotonic() - began, 0.9)
-        self.assertRegex(out, r"out: 127\.0\.0\.1:\d+, \d commands? and .* of stream, now at off")
+        self.assertRegex(out, r"out: 127\.0\.0\.1:\d+, \d+ commands? and .* of stream, now at off")
 
     def test_until_offset_ends_after_the_command_that_reaches_it(self):
         master = self.server(repl_ping_replica_period="3600")
@@ -378,7 +379,7 @@ class Snapshot(CaptureCase):
                 self.assertRegex(out, r"9,999 keys, 0 libraries, verified\n$")
                 self.check_loads(file, master)
                 piped = subprocess.run([REDOUBT, "capture", self.url(master), "--rdb-only", "-"],
-                                       stdout=subprocess.PIPE, timeout=120).stdout
+                                       stdout=subprocess.PIPE, timeout=600).stdout
                 with open(file, "rb") as f:
                     data = f.read()
                 # The same but for the time of the snapshot: nothing in front, no mark after.

@@ -25,7 +25,7 @@ def run(*args, argv0=None, env=None, **more):
         encoding="utf-8",
         env=clean,
         check=False,
-        timeout=60,
+        timeout=600,
         **more,
     )
 
@@ -45,7 +45,7 @@ def in_bash(script, *args):
         capture_output=True,
         encoding="utf-8",
         check=False,
-        timeout=60,
+        timeout=600,
     )
 
 
@@ -352,7 +352,7 @@ class Files(unittest.TestCase):
             self.assertTrue(self.has_open_in_folder(process.pid))
             self.assertEqual(os.listdir(self.folder), ["empty.rdb"])
             process.send_signal(number)
-            self.assertEqual(process.wait(60), status)
+            self.assertEqual(process.wait(600), status)
         self.assertEqual(os.listdir(self.folder), ["empty.rdb"])
 
     def has_open_in_folder(self, pid):

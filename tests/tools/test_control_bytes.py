@@ -34,7 +34,7 @@ class Controls(unittest.TestCase):
 
     def run_tool(self, *args, status=0):
         run = subprocess.run([REDOUBT, *args], stdin=subprocess.DEVNULL, capture_output=True,
-                             timeout=120, check=False)
+                             timeout=600, check=False)
         self.assertEqual(run.returncode, status, run.stderr)
         text = (run.stdout + run.stderr).decode("utf-8")
         for c in CONTROLS:
@@ -53,9 +53,9 @@ class Controls(unittest.TestCase):
     def test_they_come_back_from_json_lines(self):
         lines = self.run_tool("convert", "--to", "ndjson", self.path)
         run = subprocess.run([REDOUBT, "convert", "--to", "rdb", "-"], input=lines.encode(),
-                             capture_output=True, timeout=120, check=True)
+                             capture_output=True, timeout=600, check=True)
         run = subprocess.run([REDOUBT, "diff", "-", self.path], input=run.stdout,
-                             capture_output=True, timeout=120, check=False)
+                             capture_output=True, timeout=600, check=False)
         self.assertEqual(run.returncode, 0, run.stdout)
 
     def test_reports_have_them_escaped(self):

@@ -33,7 +33,7 @@ class Case(unittest.TestCase):
 
     def run_tool(self, *args, **kwargs):
         run = subprocess.run([REDOUBT, *args], stdin=subprocess.DEVNULL, capture_output=True,
-                             timeout=120, check=False, **kwargs)
+                             timeout=600, check=False, **kwargs)
         text = (run.stdout + run.stderr).decode("utf-8", "surrogateescape")
         found = [c for c in FORBIDDEN if c in text]
         self.assertEqual(found, [], (args, text))
@@ -102,7 +102,7 @@ class Manifests(Case):
             manifest = self.log(line.format(EVIL))
             with self.subTest(line=line):
                 run = subprocess.run([link, manifest], input=b"n\n", capture_output=True,
-                                     timeout=60, check=False)
+                                     timeout=600, check=False)
                 text = (run.stdout + run.stderr).decode("utf-8", "surrogateescape")
                 self.assertEqual([c for c in FORBIDDEN if c in text], [], text)
                 shown += "evil" in text

@@ -3,6 +3,7 @@
 The program is $REDOUBT, the files are under $REDOUBT_FIXTURES: every NAME.rdb that has a NAME.json.
 """
 
+import functools
 import gzip
 import json
 import os
@@ -15,6 +16,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import facts  # noqa: E402
 import hexfile  # noqa: E402
+from no_leaks import NO_LEAKS  # noqa: E402
 
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
 FIXTURES = os.environ.get("REDOUBT_FIXTURES", "fixtures")
@@ -36,11 +38,28 @@ def name_of(stem):
     return os.path.relpath(stem, FIXTURES)
 
 
-def convert(*args, stdin=None):
+def convert(*args, stdin=None, env=None):
     return subprocess.run(
         [REDOUBT, "convert", *args], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        timeout=120,
+        timeout=600, env=env,
     )
+
+
+@functools.cache
+def of_fixture(*args):
+    """convert() of a fixture to standard output; many cases compare with the same."""
+    return convert(*args)
+
+
+@functools.cache
+def of_copy(data, *args):
+    """convert() of a snapshot that was made here: many are the same file."""
+    return convert(*args, "-", stdin=data, env=NO_LEAKS)
+
+
+def contents(path):
+    with open(path, "rb") as f:
+        return f.read()
 
 
 def version_of(path):
@@ -96,12 +115,12 @@ class Told(unittest.TestCase):
 
     maxDiff = None
 
-    def check(self, form):
+    def check(self, form, env=None):
         n = 0
         for stem in described_snapshots():
             with self.subTest(name_of(stem)):
                 reported = facts.load(stem + ".json")
-                run = convert("--to", "ndjson", f"--strings={form}", stem + ".rdb")
+                run = convert("--to", "ndjson", f"--strings={form}", stem + ".rdb", env=env)
                 self.assertEqual((run.returncode, run.stderr), (0, b""))
                 lines, meta = facts.read_lines(run.stdout)
                 self.assertEqual(meta, [])
@@ -117,13 +136,13 @@ class Told(unittest.TestCase):
         self.check("hex")
 
     def test_lines_have_what_the_server_had_in_base64(self):
-        self.check("base64")
+        self.check("base64", NO_LEAKS)
 
     def test_meta_lines_tell_version_aux_fields_and_functions(self):
         for stem in described_snapshots():
             with self.subTest(name_of(stem)):
                 reported = facts.load(stem + ".json")
-                run = convert("--to", "ndjson", "--meta", stem + ".rdb")
+                run = of_fixture("--to", "ndjson", "--meta", stem + ".rdb")
                 self.assertEqual(run.returncode, 0, run.stderr)
                 lines, meta = facts.read_lines(run.stdout)
                 dialect, version = version_of(stem + ".rdb")
@@ -159,7 +178,7 @@ class Told(unittest.TestCase):
         n = 0
         for stem in described_snapshots():
             reported = facts.load(stem + ".json")
-            run = convert("--to", "ndjson", stem + ".rdb") if reported.get("slots") else None
+            run = of_fixture("--to", "ndjson", stem + ".rdb") if reported.get("slots") else None
             if run is None or b'"slot":' not in run.stdout:
                 continue
             with self.subTest(name_of(stem)):
@@ -181,18 +200,13 @@ class Copied(unittest.TestCase):
         self.addCleanup(self.dir.cleanup)
         self.out = os.path.join(self.dir.name, "out.rdb")
 
-    # The lines of each fixture, which many cases compare with.
-    of_fixtures = {}
-
     def lines_of(self, path):
-        if path in self.of_fixtures:
-            return self.of_fixtures[path]
-        run = convert("--to", "ndjson", path)
-        self.assertEqual(run.returncode, 0, run.stderr)
-        lines = facts.read_lines(run.stdout)[0]
         if path.startswith(FIXTURES):
-            self.of_fixtures[path] = lines
-        return lines
+            run = of_fixture("--to", "ndjson", path)
+        else:
+            run = of_copy(contents(path), "--to", "ndjson")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return facts.read_lines(run.stdout)[0]
 
     def assert_same_data(self, a, b, version):
         key = lambda line: (line["db"], line["key"])  # noqa: E731
@@ -246,12 +260,12 @@ class Copied(unittest.TestCase):
         dialect, version = version_of(path)
         if version < REDIS_VERSIONS[0]:
             return
-        back = self.out + ".back"
-        run = convert("--to", "rdb", "--dialect", dialect, "--rdb-version", str(version), self.out,
-                      "-o", back, "--force")
+        run = of_copy(contents(self.out), "--to", "rdb", "--dialect", dialect, "--rdb-version",
+                      str(version))
         self.assertEqual((run.returncode, run.stderr), (0, b""))
-        self.assert_same_data(self.lines_of(path), self.lines_of(back), known)
-        os.unlink(back)
+        back = of_copy(run.stdout, "--to", "ndjson")
+        self.assertEqual(back.returncode, 0, back.stderr)
+        self.assert_same_data(self.lines_of(path), facts.read_lines(back.stdout)[0], known)
 
     def test_only_an_older_version_refuses_and_all_others_get_the_same_data(self):
         """Files of one name are from many servers: each goes to two versions, which take turns."""
@@ -276,7 +290,7 @@ class Copied(unittest.TestCase):
 
     def has_old_function(self, stem):
         """A function in the form of a release candidate, which no target takes."""
-        return b'"function_pre_ga"' in convert("--to", "ndjson", "--meta", stem + ".rdb").stdout
+        return b'"function_pre_ga"' in of_fixture("--to", "ndjson", "--meta", stem + ".rdb").stdout
 
     def test_a_function_of_a_release_candidate_is_refused_or_left_out(self):
         path = os.path.join(FIXTURES, "redis-7.0-rc1", "functions.rdb")

@@ -18,8 +18,9 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import test_convert as basics  # noqa: E402
+from no_leaks import NO_LEAKS  # noqa: E402
 
-convert = basics.convert
+convert, of_fixture = basics.convert, basics.of_fixture
 FORMS = ("utf8", "hex", "base64")
 PIECE = 1 << 16
 
@@ -71,7 +72,7 @@ class Back(unittest.TestCase):
             self.assertIn(b"while reading module", made.stderr)
             return False
         self.assertEqual((made.returncode, made.stderr), (0, b""))
-        again = convert("--to", "ndjson", "--strings", form, "-", stdin=made.stdout)
+        again = convert("--to", "ndjson", "--strings", form, "-", stdin=made.stdout, env=NO_LEAKS)
         self.assertEqual((again.returncode, again.stderr), (0, b""))
         self.assertTrue(without_slots(first.stdout) == again.stdout, "the lines differ")
         return True
@@ -89,13 +90,13 @@ class Back(unittest.TestCase):
         n = 0
         for stem in basics.described_snapshots():
             _, version = basics.version_of(stem + ".rdb")
-            first = convert("--to", "ndjson", "--meta", stem + ".rdb")
+            first = of_fixture("--to", "ndjson", "--meta", stem + ".rdb")
             if version < 6 or b'"module' in first.stdout or b"pre_ga" in first.stdout:
                 continue
             with self.subTest(basics.name_of(stem)):
                 made = convert("--to", "rdb", "-", stdin=first.stdout)
                 self.assertEqual((made.returncode, made.stderr), (0, b""))
-                again = convert("--to", "ndjson", "--meta", "-", stdin=made.stdout)
+                again = convert("--to", "ndjson", "--meta", "-", stdin=made.stdout, env=NO_LEAKS)
                 self.assertTrue(without_slots(first.stdout) == without_slots(again.stdout),
                                 "the lines differ")
                 n += 1
@@ -103,7 +104,7 @@ class Back(unittest.TestCase):
 
     def test_lines_become_commands_as_the_snapshot_does(self):
         for stem in basics.described_snapshots():
-            lines = convert("--to", "ndjson", stem + ".rdb")
+            lines = of_fixture("--to", "ndjson", stem + ".rdb")
             if b'"type":"module"' in lines.stdout or b'"fields":' in lines.stdout:
                 continue
             with self.subTest(basics.name_of(stem)):
@@ -180,11 +181,11 @@ class Back(unittest.TestCase):
                 with open(path, "wb") as f:
                     f.write(b'{"key":"k","type":"list","encoding":"%s","value":["0"'
                             % encoding.encode())
-                    for i in range(60):
+                    for i in range(45):
                         f.write(b"".join(b',"an element, number %d"' % (i * 9999 + j)
                                          for j in range(PIECE)))
                     f.write(b"]}\n")
-                self.assertGreater(os.path.getsize(path), 100 << 20)
+                self.assertGreater(os.path.getsize(path), 76 << 20)
                 argv = [shutil.which(basics.REDOUBT), "convert", "--to", "rdb", path, "-o",
                         os.path.join(folder, "out.rdb"), "--force"]
                 status, memory = measured(argv)
@@ -209,7 +210,7 @@ class Table(unittest.TestCase):
         n = 0
         for stem in basics.described_snapshots():
             with self.subTest(basics.name_of(stem)):
-                lines = convert("--to", "ndjson", stem + ".rdb").stdout.split(b"\n")[:-1]
+                lines = of_fixture("--to", "ndjson", stem + ".rdb").stdout.split(b"\n")[:-1]
                 run = convert("--to", "csv", stem + ".rdb")
                 self.assertEqual((run.returncode, run.stderr), (0, b""))
                 rows = list(csv.reader(io.StringIO(run.stdout.decode(), newline="")))

@@ -106,7 +106,7 @@ class Case(unittest.TestCase):
         found = []
         for name, stdin in ((path, None), ("-", data)):
             run = subprocess.run([REDOUBT, "convert", "--to", *args, name], input=stdin,
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600,
                                  check=False)
             # A file can be looked at again, and then there is a hint; a pipe cannot.
             hint = b"  hint: use redoubt check-rdb for details and to save intact keys\n"

@@ -33,7 +33,7 @@ GONE_LINE = {
 
 
 def convert(*args, stdin=None, env=None):
-    return subprocess.run([REDOUBT, "convert", "--to", *args], input=stdin, timeout=120,
+    return subprocess.run([REDOUBT, "convert", "--to", *args], input=stdin, timeout=600,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           env={**os.environ, **(env or {})})
 

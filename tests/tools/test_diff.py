@@ -18,7 +18,7 @@ LATER = 4102444800000
 
 def redoubt(*args, stdin=None):
     return subprocess.run([REDOUBT, *args], input=stdin, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=120)
+                          stderr=subprocess.PIPE, timeout=600)
 
 
 class Case(unittest.TestCase):

@@ -81,7 +81,7 @@ class Case(unittest.TestCase):
         with FakeServer(story) as server:
             url = f"redis://127.0.0.1:{server.port}"
             run = subprocess.run([REDOUBT, "diff", *args, self.file, url], stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, timeout=120)
+                                 stderr=subprocess.PIPE, timeout=600)
             self.seen = server.seen
         self.assertEqual(run.returncode, status, (run.stdout, run.stderr))
         self.err = run.stderr.decode()

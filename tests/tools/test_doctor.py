@@ -12,7 +12,7 @@ from backup_case import FIXTURES, REDOUBT, BackupCase
 from fake_server import FakeServer, array, bulk
 from redis_server import RedisServer
 
-PATIENCE = 60  # seconds for what a server does in its own time
+PATIENCE = 600  # seconds for what a server does in its own time
 
 # A disk that needs seconds for an fsync of the background thread, and a kernel that needs half a
 # second for a fork.

@@ -116,7 +116,7 @@ class Cells(CaptureTest):
 
     def ends(self, status, *args):
         run = subprocess.run([REDOUBT, *args], stdin=subprocess.DEVNULL, capture_output=True,
-                             timeout=300, check=False)
+                             timeout=600, check=False)
         self.assertEqual(run.returncode, status, (args, run.stdout, run.stderr))
         if status != 0:
             self.assertTrue(run.stderr or run.stdout, "it must say why")
@@ -190,7 +190,7 @@ class Cells(CaptureTest):
             try:
                 self.wait_until_it_waits(process)
                 process.send_signal(SIGNALS[status])
-                self.assertEqual(process.wait(60), status)
+                self.assertEqual(process.wait(600), status)
             finally:
                 process.kill()
                 process.stdin.close()
@@ -199,7 +199,7 @@ class Cells(CaptureTest):
     def wait_until_it_waits(self, process):
         """It sleeps in a read or poll, and did so a moment before."""
         quiet = 0
-        for _ in range(3000):
+        for _ in range(30000):
             with open(f"/proc/{process.pid}/stat", encoding="utf-8") as f:
                 state = f.read().rsplit(")", 1)[1].split()[0]
             caught = self.catches(process)

@@ -31,7 +31,7 @@ class Case(unittest.TestCase):
 
     def run_tool(self, *args, status):
         run = subprocess.run([REDOUBT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             stdin=subprocess.DEVNULL, timeout=120, check=False)
+                             stdin=subprocess.DEVNULL, timeout=600, check=False)
         self.assertEqual(run.returncode, status, (args, run.stdout, run.stderr))
         self.out = run.stdout
         return run.stderr.decode()

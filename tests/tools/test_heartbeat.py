@@ -11,7 +11,7 @@ from redis_server import RedisServer
 from web_server import WebServer
 
 SECRET = "7f1c0c1e-secret-uuid"
-PATIENCE = 60
+PATIENCE = 600
 
 
 class Heartbeat(BackupCase):

@@ -46,7 +46,7 @@ def run(*command, env=None, cwd=None):
         encoding="utf-8",
         env={**os.environ, **(env or {})},
         check=False,
-        timeout=120,
+        timeout=600,
         cwd=cwd,
     )
     if done.returncode != 0:

@@ -46,7 +46,7 @@ class Case(unittest.TestCase):
             return f.read()
 
     def run_tool(self, *args, status=0, tool="check-aof"):
-        run = subprocess.run([REDOUBT, tool, *args], stdin=subprocess.DEVNULL, timeout=120,
+        run = subprocess.run([REDOUBT, tool, *args], stdin=subprocess.DEVNULL, timeout=600,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder)
         self.assertEqual(run.returncode, status, (args, run.stdout, run.stderr))
         return run
@@ -182,7 +182,7 @@ class TextMode(Case):
             for n in range(1, len(data), 7):
                 path = self.write("a", data[:n])
                 run = subprocess.run([REDOUBT, "check-aof", "--salvage", "out", "--force", path],
-                                     cwd=self.folder, capture_output=True, timeout=120)
+                                     cwd=self.folder, capture_output=True, timeout=600)
                 self.assertIn(run.returncode, (0, 1, 8), run.stderr)
 
 
@@ -247,7 +247,7 @@ class Links(Case):
                      ("check-aof", "--truncate-to-offset", "0", "--yes", "log"),
                      ("convert", "--to", "resp", "log"), ("stat", "log")):
             run = subprocess.run([REDOUBT, *args], cwd=self.folder, capture_output=True,
-                                 stdin=subprocess.DEVNULL, timeout=60)
+                                 stdin=subprocess.DEVNULL, timeout=600)
             yield args, run
 
     def test_a_link_is_not_followed(self):
@@ -288,7 +288,7 @@ class Links(Case):
         os.symlink(REDOUBT, self.path("redis-check-aof"))
         os.symlink("../outside", self.path("log", "a.aof.1.incr.aof"))
         run = subprocess.run([self.path("redis-check-aof"), "--fix", "log/a.aof.manifest"],
-                             input=b"y\n", cwd=self.folder, capture_output=True, timeout=60)
+                             input=b"y\n", cwd=self.folder, capture_output=True, timeout=600)
         self.assertEqual(run.returncode, 1, run.stdout)
         self.assertEqual(self.read("outside"), LOG + b"junk")
 
@@ -337,7 +337,7 @@ class ServersName(Case):
             with self.subTest(data):
                 self.write("m", data)
                 run = subprocess.run([self.path("redis-check-aof"), "m"], cwd=self.folder,
-                                     capture_output=True, timeout=60)
+                                     capture_output=True, timeout=600)
                 self.assertEqual(run.returncode, 1)
                 self.assertIn(b"\n*** FATAL AOF MANIFEST FILE ERROR ***\n", run.stdout)
                 self.assertIn(b"# " + words + b"\n", run.stdout)
@@ -352,7 +352,7 @@ class Folders(Case):
         for args in (("check-aof", "f"), ("convert", "--to", "resp", "f"), ("stat", "f"),
                      ("show", "f"), ("diff", "f", "f")):
             run = subprocess.run([REDOUBT, *args], cwd=self.folder, capture_output=True,
-                                 stdin=subprocess.DEVNULL, timeout=60)
+                                 stdin=subprocess.DEVNULL, timeout=600)
             self.assertNotEqual(run.returncode, 0, args)
             self.assertIn(word, run.stderr, args)
 

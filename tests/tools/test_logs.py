@@ -49,7 +49,7 @@ class Case(unittest.TestCase):
 
     def run_tool(self, *args, status=0, stdin=None, env=None):
         run = subprocess.run([REDOUBT, *args], input=stdin, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, timeout=120,
+                             stderr=subprocess.PIPE, timeout=600,
                              env={**os.environ, **(env or {})})
         self.assertEqual(run.returncode, status, run.stderr)
         return run

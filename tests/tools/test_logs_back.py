@@ -58,7 +58,7 @@ class Case(unittest.TestCase):
 
     def run_tool(self, *args, status=0):
         run = subprocess.run([REDOUBT, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, timeout=120)
+                             stderr=subprocess.PIPE, timeout=600)
         self.assertEqual(run.returncode, status, (args, run.stdout, run.stderr))
         return run
 

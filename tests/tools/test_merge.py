@@ -16,7 +16,7 @@ FIXTURES = os.environ.get("REDOUBT_FIXTURES", "fixtures")
 
 def redoubt(*args, stdin=None):
     return subprocess.run([REDOUBT, *args], input=stdin, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=120)
+                          stderr=subprocess.PIPE, timeout=600)
 
 
 def keys(path):

@@ -28,7 +28,7 @@ def redoubt(*args, stdin=None, memory=None):
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
     return subprocess.run([REDOUBT, *args], input=stdin, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=300, preexec_fn=limit)
+                          stderr=subprocess.PIPE, timeout=600, preexec_fn=limit)
 
 
 def table(path, *args):
@@ -138,7 +138,8 @@ class Convert(Case):
         packed = self.write("in.rdb.gz", gzip.compress(self.data()))
         self.assertEqual(self.run_tool(*args, packed).stdout, want)
         with open(self.input, "rb") as f:
-            run = subprocess.run([REDOUBT, *args, "-"], stdin=f, stdout=subprocess.PIPE, timeout=60)
+            run = subprocess.run([REDOUBT, *args, "-"], stdin=f, stdout=subprocess.PIPE,
+                                 timeout=600)
         self.assertEqual(run.stdout, want)
         os.mkfifo(self.path("fifo"))
         writer = subprocess.Popen(["cp", self.input, self.path("fifo")])

@@ -47,7 +47,7 @@ class OneOfEach(unittest.TestCase):
         return self.path(name)
 
     def run_tool(self, *args, status=None):
-        run = subprocess.run([REDOUBT, *args], capture_output=True, timeout=300,
+        run = subprocess.run([REDOUBT, *args], capture_output=True, timeout=600,
                              cwd=self.folder.name)
         text = (run.stdout + run.stderr).decode("utf-8", "surrogateescape")
         if status is not None:

@@ -38,7 +38,7 @@ class Case(unittest.TestCase):
     def run_tool(self, *args, status=0, umask=0o022, **more):
         more.setdefault("stdin", subprocess.DEVNULL)
         run = subprocess.run([REDOUBT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             timeout=120, check=False, umask=umask, **more)
+                             timeout=600, check=False, umask=umask, **more)
         self.assertEqual(run.returncode, status, (args, run.stdout, run.stderr))
         return run
 

@@ -30,7 +30,7 @@ class ReplayTest(CaptureTest):
     def run_replay(self, port, *args, status=0):
         url = [f"redis://127.0.0.1:{port}"] if port is not None else []
         done = subprocess.run([REDOUBT, "replay", *args, self.capture.path, *url],
-                              capture_output=True, check=False, timeout=300)
+                              capture_output=True, check=False, timeout=600)
         self.assertEqual(done.returncode, status, (done.stdout, done.stderr))
         self.err = done.stderr.decode()
         return done.stdout.decode()

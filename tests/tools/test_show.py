@@ -213,14 +213,14 @@ class Follow(ShowTest):
 
     def stop(self, process):
         process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(20), 130)
+        self.assertEqual(process.wait(600), 130)
 
     def leave(self, process, path):
         """With SIGPIPE ignored, as here, the next write fails."""
         process.stdout.close()
         with open(path, "ab") as f:
             f.write(command("SET", "unread", "1"))
-        self.assertEqual(process.wait(20), 3)
+        self.assertEqual(process.wait(600), 3)
         self.assertEqual(process.stderr.read(), b"")
 
     def test_a_file_that_grows_and_a_rotation(self):

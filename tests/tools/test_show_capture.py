@@ -50,7 +50,7 @@ class Files(ShowTest):
             for make in os.mkfifo, lambda p: os.symlink(p + ".outside", p):
                 make(path)
                 for tool in (["show"], ["convert", "--to", "resp"]):
-                    run = subprocess.run([REDOUBT, *tool, self.capture.path], timeout=60,
+                    run = subprocess.run([REDOUBT, *tool, self.capture.path], timeout=600,
                                          stdin=subprocess.DEVNULL, capture_output=True)
                     opens = name.endswith(".seg") or (name == "00000002-50.rdb" and
                                                       tool[0] == "convert")
@@ -257,7 +257,7 @@ class Following(ShowTest):
             self.wait_for(out, '"SET" "c" "3"')
         finally:
             follower.send_signal(signal.SIGINT)
-            self.assertEqual(follower.wait(timeout=60), 130)
+            self.assertEqual(follower.wait(timeout=600), 130)
 
     def wait_for(self, path, text):
         limit = time.monotonic() + 60

@@ -48,7 +48,7 @@ class Page(unittest.TestCase):
         source = os.path.join(cls.folder, "log <b>.aof")
         with open(source, "wb") as file:
             file.write(cls.data)
-        subprocess.run([REDOUBT, "show", "--html", cls.path, source], check=True, timeout=300)
+        subprocess.run([REDOUBT, "show", "--html", cls.path, source], check=True, timeout=600)
         cls.browser = browser.Browser(*cls.size, dark=cls.dark).__enter__()
         cls.addClassCleanup(cls.browser.close)
 
@@ -164,7 +164,7 @@ class Options(unittest.TestCase):
 
     def show(self, *args):
         run = subprocess.run([REDOUBT, "show", *args, self.log], capture_output=True, check=False,
-                             timeout=300)
+                             timeout=600)
         return run.returncode, run.stdout.decode(), run.stderr.decode()
 
     def test_other_outputs_are_refused(self):

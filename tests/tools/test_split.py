@@ -1,5 +1,6 @@
 """redoubt split: every key is in one part, every part is a snapshot, and all appear or none."""
 
+import functools
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from no_leaks import NO_LEAKS  # noqa: E402
 from rdb_text import HASH, LIST, SET, STRING, ZSET, Key, snapshot  # noqa: E402
 
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
@@ -19,14 +21,20 @@ LATER = 4102444800000
 LIBRARY = b"#!lua name=lib\nredis.register_function('f', function() return 1 end)"
 
 
-def redoubt(*args, stdin=None):
+def redoubt(*args, stdin=None, env=None):
     return subprocess.run([REDOUBT, *args], input=stdin, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=120)
+                          stderr=subprocess.PIPE, timeout=600, env=env)
 
 
 def lines(path, *args):
     """The keys of a snapshot as lines of JSON, sorted, without where they stand."""
-    run = redoubt("convert", "--to", "ndjson", "--meta", *args, path)
+    with open(path, "rb") as f:
+        return lines_of(f.read(), *args)
+
+
+@functools.cache
+def lines_of(data, *args):
+    run = redoubt("convert", "--to", "ndjson", "--meta", *args, "-", stdin=data, env=NO_LEAKS)
     assert run.returncode == 0, run.stderr
     return sorted(run.stdout.splitlines())
 

@@ -77,7 +77,7 @@ class StatTest(unittest.TestCase):
 
     def stat(self, *args):
         done = subprocess.run([REDOUBT, "stat", "--at", str(NOW), *args], capture_output=True,
-                              check=False, timeout=120)
+                              check=False, timeout=600)
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     def lines(self, *args):
@@ -302,7 +302,7 @@ class Fixtures(StatTest):
 
     def compare(self, path):
         done = subprocess.run([REDOUBT, "convert", "--to", "ndjson", path], capture_output=True,
-                              check=False, timeout=60)
+                              check=False, timeout=600)
         if done.returncode != 0:
             self.assertEqual(self.stat(path)[0], done.returncode)
             return 0

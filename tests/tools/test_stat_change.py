@@ -69,7 +69,7 @@ class StatTest(unittest.TestCase):
 
     def stat(self, *args, stdin=None):
         done = subprocess.run([REDOUBT, "stat", "--now", str(NOW), *args], capture_output=True,
-                              check=False, timeout=300, stdin=stdin)
+                              check=False, timeout=600, stdin=stdin)
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     def text(self, *args):

@@ -68,7 +68,7 @@ class Page(unittest.TestCase):
         with open(source, "wb") as file:
             file.write(snapshot(cls.keys, cls.end))
         subprocess.run([REDOUBT, "stat", "--html", cls.path, *cls.more(), source], check=True,
-                       timeout=300)
+                       timeout=600)
 
     @classmethod
     def more(cls):
@@ -330,7 +330,7 @@ class Many(unittest.TestCase):
                 keys[b"<%d>:" % (i % 3000) + b"<" * (i % 200) + b":\xff\x00%d" % i] = i % 900
             with open(source, "wb") as file:
                 file.write(snapshot({0: keys, 1: keys}))
-            subprocess.run([REDOUBT, "stat", "--html", page, source], check=True, timeout=300)
+            subprocess.run([REDOUBT, "stat", "--html", page, source], check=True, timeout=600)
             self.assertLess(os.path.getsize(page), 1000000)
             with browser.Browser() as window:
                 window.open("file://" + page)

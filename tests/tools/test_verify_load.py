@@ -14,7 +14,7 @@ from test_backup_cluster import ClusterCase
 
 SERVER = os.environ["REDOUBT_SERVER"]
 REDIS = shutil.which("redis-server")
-PATIENCE = 60
+PATIENCE = 600
 
 
 class VerifyLoad(BackupCase):
