@@ -27,9 +27,13 @@ struct grader {
     bool db_lost;          /* the last selector may belong to a snapshot inside a value */
     bool any_keys;
     /* Since the last run with an anchor: */
-    bool at_end; /* a record broke because the file ends */
-    bool magic;  /* a snapshot begins */
-    bool headed; /* the header of a key was lost */
+    bool at_end;       /* a record broke because the file ends */
+    bool magic;        /* a snapshot begins */
+    bool headed;       /* the header of a key was lost */
+    uint64_t lost;     /* bytes of lost ranges */
+    uint64_t supposed; /* keys of runs without an anchor that the announced size speaks for */
+    /* Of all runs: */
+    uint64_t bytes_per_key;
 };
 
 uint64_t rdb_recover_spare_db(const struct plan *plan, uint64_t db)
@@ -317,13 +321,82 @@ static void after_loss(struct grader *g, struct span *span)
         doubt_first(span, c->swallow);
 }
 
+/* -- the size as evidence for a run without an anchor -- */
+
+/* The keys of the same database in later runs that probably have an anchor. */
+static uint64_t keys_after(const struct grader *g, const struct span *span)
+{
+    uint64_t keys = 0;
+    for (const struct span *p = span + 1; p < g->plan->spans + g->plan->n; p++) {
+        if (p->to_end || (p->framed && p->why != RDB_RECOVER_WHY_REFUSED))
+            keys += p->counts.keys;
+        if (is_closed(p))
+            break;
+    }
+    return keys;
+}
+
+/* The bytes of lost ranges from the current one to the next run with an anchor. */
+static uint64_t lost_after(const struct grader *g, const struct span *span)
+{
+    uint64_t bytes = 0;
+    for (const struct span *p = span + 1; p < g->plan->spans + g->plan->n; p++) {
+        bytes += p->from - p->lost_from;
+        if (is_closed(p))
+            break;
+    }
+    return bytes;
+}
+
+/* Whether the database announces more keys than the lost ranges around the run are likely to
+ * contain, and the keys of the run are among those that are missing. */
+static bool is_supposed(const struct grader *g, const struct span *span)
+{
+    const struct counts *c = &span->counts;
+    uint64_t known = g->db.keys + g->supposed + keys_after(g, span);
+    if (!g->db.selected || !g->db.has_size || is_size_doubtful(g) || c->selectors > 0 ||
+        c->keys == 0 || c->keys != c->all_keys || known > g->db.size ||
+        c->keys > g->db.size - known)
+        return false;
+    if (span->magic || g->at_end || is_nested(g, span) || is_inside(span) || span->untrusted)
+        return false;
+    uint64_t missing = g->db.size - known;
+    uint64_t lost = g->lost + lost_after(g, span);
+    return missing > 2 * (lost / (g->bytes_per_key + 1) + 1);
+}
+
+/* Keeps the run, with all its keys marked. For the runs after it, it counts as lost. */
+static void suppose(struct grader *g, struct span *span)
+{
+    span->grade = RDB_GRADE_ONE;
+    span->start_db = g->db.db;
+    span->trim = 0;
+    span->mark = span->counts.keys;
+    span->db_doubt = span->expiry_doubt = true;
+    g->supposed += span->counts.keys;
+    if (span->counts.needed > g->plan->needed)
+        g->plan->needed = span->counts.needed;
+}
+
+static uint64_t bytes_per_key(const struct plan *plan)
+{
+    uint64_t bytes = 0, keys = 0;
+    for (size_t i = 0; i < plan->n; i++) {
+        bytes += plan->spans[i].to - plan->spans[i].from;
+        keys += plan->spans[i].counts.all_keys;
+    }
+    return keys > 0 ? bytes / keys : bytes;
+}
+
 static void pass_run(struct grader *g, const struct span *span)
 {
     const struct counts *c = &span->counts;
     g->db.keys += c->keys - span->trim;
     g->db.expires += c->expires;
-    if (c->selectors > 0)
+    if (c->selectors > 0) {
         g->db = c->last;
+        g->supposed = 0;
+    }
     bool lost = span->early_end || span->false_end;
     if (lost)
         g->db.selected = g->db.has_size = false;
@@ -368,6 +441,7 @@ void rdb_recover_grade(const struct scan *s, struct plan *plan)
 {
     struct grader g = {
         .s = s, .plan = plan, .lost_from = RDB_MAGIC_LEN, .damaged_from = RD_NO_OFFSET};
+    g.bytes_per_key = bytes_per_key(plan);
     plan->good = 0;
     plan->needed = RDB_RECOVER_VERSION_LEAST;
     note_dbs(plan);
@@ -386,6 +460,11 @@ void rdb_recover_grade(const struct scan *s, struct plan *plan)
         span->magic = g.magic;
         span->headed = g.headed;
         span->grade = grade_of(&g, span, next, i == 0);
+        g.lost += span->from - span->lost_from;
+        if (span->grade == RDB_GRADE_NONE && is_supposed(&g, span)) {
+            suppose(&g, span);
+            continue;
+        }
         if (span->from == span->to || span->grade == RDB_GRADE_NONE)
             continue;
         if (i > 0 || span->lost_from != span->from)
@@ -396,5 +475,6 @@ void rdb_recover_grade(const struct scan *s, struct plan *plan)
             plan->needed = span->counts.needed;
         g.lost_from = g.damaged_from = RD_NO_OFFSET;
         g.at_end = g.magic = g.headed = false;
+        g.lost = 0;
     }
 }

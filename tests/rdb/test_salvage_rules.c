@@ -599,6 +599,27 @@ Test(salvage_rules, all_keys_of_a_database_with_more_than_it_announces_are_doubt
     }
 }
 
+/* Keys between two damages: their database lacks as many, or it does not. */
+Test(salvage_rules, a_size_that_lacks_the_keys_of_a_run_keeps_them_as_doubtful)
+{
+    for (int lacks = 0; lacks < 2; lacks++) {
+        struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
+        struct rd_buf file = {0};
+        made_add(&file, lacks ? "REDIS0011\xfe\0\xfb\x3c\0" : "REDIS0011\xfe\0\xfb\x28\0", 14);
+        made_keys(&file, "first", 20);
+        made_add(&file, "\xc9\xc9", 2);
+        made_keys(&file, "other", 20);
+        made_add(&file, "\xc9\xc9", 2);
+        made_keys(&file, "last", 20);
+        made_end(&file);
+        struct rd_buf names = doubtful_of(&file, &res);
+        cr_expect_eq(res.keys, lacks ? 60 : 40);
+        cr_expect(has_name(&names, "other:0 other:1 ") && has_name(&names, "other:18 other:19 "));
+        rd_buf_done(&names);
+        rd_buf_done(&file);
+    }
+}
+
 /* What follows the damage reads as a list with the rest of the database and the next selector. */
 Test(salvage_rules, a_collection_after_damage_may_have_taken_in_a_selector)
 {
