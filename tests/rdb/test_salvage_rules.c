@@ -509,8 +509,8 @@ static void count_db_doubts(void *ctx, const struct rdb_salvage_doubt *doubt)
     *(unsigned *)ctx += (doubt->doubts & RDB_DOUBT_DB) != 0 && doubt->key.ptr[0] == 'l';
 }
 
-/* Ten of twelve keys, and the selector after them, are lost: the ten keys of the next database would
- * fit, but not with so many expiries. */
+/* Ten of twelve keys, and the selector after them, are lost: the ten keys of the next database
+ * would fit, but not with so many expiries. */
 Test(salvage_rules, keys_whose_expiries_do_not_fit_may_be_of_another_database)
 {
     for (unsigned expires = 0; expires < 2; expires++) {

@@ -178,7 +178,7 @@ static void print_file(struct cli *cli, FILE *out, const struct aof_check_file *
         fputc('\n', out);
         return;
     }
-    fprintf(out, "; %s bytes", cli_count(f->size).s);
+    fprintf(out, "; %s byte%s", cli_count(f->size).s, cli_plural(f->size));
     if (f->has_snapshot)
         print_snapshot(out, f);
     if (f->content == AOF_RESP || f->commands > 0)
