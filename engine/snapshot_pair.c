@@ -19,7 +19,7 @@ enum {
 };
 
 enum chunk_state {
-    READY, /* nobody writes it yet */
+    READY, /* not being written yet */
     TAKEN, /* by the other thread */
     DONE,  /* the bytes of at least one key are in `out` */
 };
