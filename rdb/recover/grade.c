@@ -108,15 +108,20 @@ static bool has_right(const struct span *span, const struct span *next)
     return next != NULL && next->proved && !next->at_end && !span->magic;
 }
 
+/* Whether the run may be a part of a value, whatever its ends are. */
+static bool may_be_value(const struct grader *g, const struct span *span)
+{
+    /* The file ends inside a value: everything found in the value belongs to it. */
+    bool at_end = g->at_end && !span->to_end;
+    return is_nested(g, span) || is_inside(span) || span->untrusted || at_end;
+}
+
 static enum rdb_grade grade_of(const struct grader *g, const struct span *span,
                                const struct span *next, bool first)
 {
     if (first && span->lost_from == span->from)
         return span->to_end ? RDB_GRADE_BOTH : RDB_GRADE_ONE;
-    if (is_nested(g, span) || is_inside(span) || span->untrusted)
-        return RDB_GRADE_NONE;
-    /* The file ends inside a value: everything found in the value belongs to it. */
-    if (g->at_end && !span->to_end)
+    if (may_be_value(g, span))
         return RDB_GRADE_NONE;
     bool left = has_left(g, span);
     bool right = has_right(span, next);
@@ -358,7 +363,7 @@ static bool is_supposed(const struct grader *g, const struct span *span)
         c->keys == 0 || c->keys != c->all_keys || known > g->db.size ||
         c->keys > g->db.size - known)
         return false;
-    if (span->magic || g->at_end || is_nested(g, span) || is_inside(span) || span->untrusted)
+    if (span->magic || may_be_value(g, span))
         return false;
     uint64_t missing = g->db.size - known;
     uint64_t lost = g->lost + lost_after(g, span);

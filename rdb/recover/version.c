@@ -102,6 +102,14 @@ static bool is_more(const struct plan *a, const struct plan *b)
     return a->good > b->good && a->n < b->n && a->spans[0].to > b->spans[0].to;
 }
 
+/* Keeps the other plan in the place of *ret if it is better, and frees the one that is not kept. */
+static void choose(struct plan *ret, struct plan *other, bool better)
+{
+    rdb_recover_plan_done(better ? ret : other);
+    if (better)
+        *ret = *other;
+}
+
 /* Another version may support what this one does not. The better result stays in *ret. */
 static bool try_other(struct scan *s, struct rd_src *src, const struct rdb_salvage_opts *opts,
                       enum rdb_dialect dialect, int version, struct plan *ret, struct rd_err *err)
@@ -111,12 +119,7 @@ static bool try_other(struct scan *s, struct rd_src *src, const struct rdb_salva
     struct plan other = {.sealed = ret->sealed};
     plan_reset(&other, dialect, version, true);
     bool ok = attempt(s, src, opts, &other, err);
-    if (ok && is_more(&other, ret)) {
-        rdb_recover_plan_done(ret);
-        *ret = other;
-        return true;
-    }
-    rdb_recover_plan_done(&other);
+    choose(ret, &other, ok && is_more(&other, ret));
     return ok;
 }
 
@@ -150,12 +153,8 @@ static bool settle(struct scan *s, struct rd_src *src, const struct rdb_salvage_
     struct plan other = {.sealed = ret->sealed};
     plan_reset(&other, second->dialect, second->version, second->guessed);
     bool ok = attempt(s, src, opts, &other, err);
-    if (ok && (other.good > ret->good || (other.good == ret->good && other.n < ret->n))) {
-        rdb_recover_plan_done(ret);
-        *ret = other;
-        return true;
-    }
-    rdb_recover_plan_done(&other);
+    bool fewer = other.good == ret->good && other.n < ret->n;
+    choose(ret, &other, ok && (other.good > ret->good || fewer));
     return ok;
 }
 
@@ -167,12 +166,7 @@ static bool try_early(struct scan *s, struct rd_src *src, const struct rdb_salva
     plan_reset(&other, RDB_REDIS, RDB_VERSION_CHECKSUM - 1, true);
     bool ok = attempt(s, src, opts, &other, err);
     const struct span *last = ok && other.n > 0 ? &other.spans[other.n - 1] : NULL;
-    if (last != NULL && last->to_end && other.good > ret->good) {
-        rdb_recover_plan_done(ret);
-        *ret = other;
-        return true;
-    }
-    rdb_recover_plan_done(&other);
+    choose(ret, &other, last != NULL && last->to_end && other.good > ret->good);
     return ok;
 }
 

@@ -46,37 +46,27 @@ Test(salvage_version, a_file_that_was_converted_and_cut_keeps_its_version)
     }
 }
 
-Test(salvage_version, a_header_that_reads_more_than_the_release_is_right)
+/* The hash is of version 12. In the second case two places are wrong: the header, and a record. */
+Test(salvage_version, of_header_and_release_the_one_that_reads_more_is_right)
 {
-    struct rdb_salvage_result res;
-    struct rd_buf file;
-    begin(&file, "REDIS0012", "7.0.15");
-    made_keys(&file, "key", 20);
-    add_hash(&file);
-    made_keys(&file, "more", 20);
-    made_add(&file, "\0\3cut\x20half", 10);
-    salvage(&file, &res);
-    cr_expect_eq(res.keys, 41);
-    cr_expect_eq(res.version, 12);
-    cr_expect_not(res.guessed_version);
-    rd_buf_done(&file);
-}
-
-/* Two places are wrong: the header, and a record. */
-Test(salvage_version, a_release_that_reads_more_than_the_header_is_right)
-{
-    struct rdb_salvage_result res;
-    struct rd_buf file;
-    begin(&file, "REDIS0002", "7.4.1");
-    made_keys(&file, "key", 20);
-    add_hash(&file);
-    made_keys(&file, "more", 20);
-    made_add(&file, "\0\3cut\x20half", 10);
-    salvage(&file, &res);
-    cr_expect_eq(res.keys, 41);
-    cr_expect_eq(res.version, 12);
-    cr_expect(res.guessed_version);
-    rd_buf_done(&file);
+    static const struct {
+        const char *magic, *release;
+        bool guessed;
+    } cases[] = {{"REDIS0012", "7.0.15", false}, {"REDIS0002", "7.4.1", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rdb_salvage_result res;
+        struct rd_buf file;
+        begin(&file, cases[i].magic, cases[i].release);
+        made_keys(&file, "key", 20);
+        add_hash(&file);
+        made_keys(&file, "more", 20);
+        made_add(&file, "\0\3cut\x20half", 10);
+        salvage(&file, &res);
+        cr_expect_eq(res.keys, 41, "%s", cases[i].magic);
+        cr_expect_eq(res.version, 12, "%s: %d", cases[i].magic, res.version);
+        cr_expect_eq(res.guessed_version, cases[i].guessed, "%s", cases[i].magic);
+        rd_buf_done(&file);
+    }
 }
 
 Test(salvage_version, releases_after_the_first_of_a_series_have_their_own_versions)

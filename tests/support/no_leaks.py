@@ -1,5 +1,5 @@
 """The environment of a run that need not search for leaks, since it does once more what another run
-of the same test program does. The search takes a third of the time of a short run."""
+of the same test program does. The search is much of the time of a short run."""
 
 import os
 

@@ -11,8 +11,8 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-import browser  # noqa: E402
 import page_checks  # noqa: E402
+from page_case import OutputCases, PageCase  # noqa: E402
 
 REDOUBT = os.environ["REDOUBT"]
 EVIL = b"</script><script>document.title='taken'</script>:\x1b[31m\xe2\x80\xae\xff"
@@ -38,18 +38,13 @@ B = log(*SAME, *sets(b"new:%d" % i for i in range(3)), *sets((b"user:1",), b"Eva
         (b"SET", EVIL, b"x"))
 
 
-class Page(unittest.TestCase):
+class Page(PageCase):
     a, b = A, B
     options = ("--values",)
     status = 1
-    dark = False
-    size = (1280, 800)
 
     @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.mkdtemp(prefix="redoubt-diff-")
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.path = os.path.join(cls.folder, "report.html")
+    def make(cls):
         cls.sources = [os.path.join(cls.folder, name) for name in ("old <b>.aof", "new.aof")]
         for source, data in zip(cls.sources, (cls.a, cls.b)):
             with open(source, "wb") as file:
@@ -58,15 +53,6 @@ class Page(unittest.TestCase):
                               capture_output=True, check=False, timeout=600)
         if (done.returncode, done.stdout, done.stderr) != (cls.status, b"", b""):
             raise AssertionError(done)
-        cls.browser = browser.Browser(*cls.size, dark=cls.dark).__enter__()
-        cls.addClassCleanup(cls.browser.close)
-
-    def setUp(self):
-        self.browser.open("file://" + self.path)
-
-    def texts(self, selector):
-        return self.browser.run("return [...document.querySelectorAll(arguments[0])].map("
-                                "e => e.textContent)", selector)
 
     def data(self):
         with open(self.path, encoding="utf-8", errors="surrogatepass") as file:
@@ -178,7 +164,9 @@ class Many(Page):
         self.assertEqual(self.browser.console(), [])
 
 
-class Options(unittest.TestCase):
+class Options(OutputCases, unittest.TestCase):
+    done = 1
+
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="redoubt-diff-")
         self.addCleanup(shutil.rmtree, self.folder)
@@ -188,7 +176,7 @@ class Options(unittest.TestCase):
             with open(path, "wb") as file:
                 file.write(data)
 
-    def diff(self, *args):
+    def run_tool(self, *args):
         run = subprocess.run([REDOUBT, "diff", *args, *self.sides], capture_output=True,
                              check=False, timeout=600)
         return run.returncode, run.stdout.decode(), run.stderr.decode()
@@ -196,33 +184,18 @@ class Options(unittest.TestCase):
     def test_other_outputs_are_refused(self):
         for option in ("--json", "--ndjson", "--all"):
             with self.subTest(option=option):
-                self.assertEqual(self.diff("--html", self.page, option)[0], 2)
+                self.assertEqual(self.run_tool("--html", self.page, option)[0], 2)
                 self.assertFalse(os.path.exists(self.page))
-        self.assertEqual(self.diff("--force")[0], 2)
-
-    def test_an_existing_page_needs_force(self):
-        with open(self.page, "w", encoding="ascii") as file:
-            file.write("mine")
-        self.assertEqual(self.diff("--html", self.page)[0], 2)
-        with open(self.page, encoding="ascii") as file:
-            self.assertEqual(file.read(), "mine")
-        self.assertEqual(self.diff("--html", self.page, "--force"), (1, "", ""))
-        status, out, _ = self.diff("--html", "-")
-        self.assertEqual((status, out[:15]), (1, "<!doctype html>"))
-
-    def test_a_page_that_cannot_be_written_is_an_error(self):
-        status, _, err = self.diff("--html", os.path.join(self.folder, "missing", "page.html"))
-        self.assertEqual(status, 3)
-        self.assertIn("missing/page.html", err)
+        self.assertEqual(self.run_tool("--force")[0], 2)
 
     def test_no_match_writes_nothing(self):
-        self.assertEqual(self.diff("--html", self.page, "--prefix", "nothing")[0], 1)
+        self.assertEqual(self.run_tool("--html", self.page, "--prefix", "nothing")[0], 1)
         self.assertFalse(os.path.exists(self.page))
 
     def test_others_cannot_read_what_they_could_not_read_before(self):
         for path, mode in zip(self.sides, (0o644, 0o600)):
             os.chmod(path, mode)
-        self.assertEqual(self.diff("--html", self.page)[0], 1)
+        self.assertEqual(self.run_tool("--html", self.page)[0], 1)
         self.assertEqual(os.stat(self.page).st_mode & 0o777, 0o600)
 
 

@@ -9,8 +9,8 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-import browser  # noqa: E402
 import page_checks  # noqa: E402
+from page_case import OutputCases, PageCase  # noqa: E402
 
 REDOUBT = os.environ["REDOUBT"]
 START = 1700000000
@@ -35,29 +35,15 @@ def log(seconds, times=True):
     return b"".join(out)
 
 
-class Page(unittest.TestCase):
+class Page(PageCase):
     data = log(300)
-    dark = False
-    size = (1280, 800)
 
     @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.mkdtemp(prefix="redoubt-show-")
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.path = os.path.join(cls.folder, "report.html")
+    def make(cls):
         source = os.path.join(cls.folder, "log <b>.aof")
         with open(source, "wb") as file:
             file.write(cls.data)
         subprocess.run([REDOUBT, "show", "--html", cls.path, source], check=True, timeout=600)
-        cls.browser = browser.Browser(*cls.size, dark=cls.dark).__enter__()
-        cls.addClassCleanup(cls.browser.close)
-
-    def setUp(self):
-        self.browser.open("file://" + self.path)
-
-    def texts(self, selector):
-        return self.browser.run("return [...document.querySelectorAll(arguments[0])].map("
-                                "e => e.textContent)", selector)
 
 
 class Desk(Page):
@@ -153,7 +139,7 @@ class Long(Page):
         self.assertEqual(self.browser.console(), [])
 
 
-class Options(unittest.TestCase):
+class Options(OutputCases, unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="redoubt-show-")
         self.addCleanup(shutil.rmtree, self.folder)
@@ -162,7 +148,7 @@ class Options(unittest.TestCase):
         with open(self.log, "wb") as file:
             file.write(log(5))
 
-    def show(self, *args):
+    def run_tool(self, *args):
         run = subprocess.run([REDOUBT, "show", *args, self.log], capture_output=True, check=False,
                              timeout=600)
         return run.returncode, run.stdout.decode(), run.stderr.decode()
@@ -171,30 +157,15 @@ class Options(unittest.TestCase):
         for option in ("--stats", "--json", "--count", "--follow", "--ndjson", "--tail=3",
                        "--after=1"):
             with self.subTest(option=option):
-                self.assertEqual(self.show("--html", self.page, option)[0], 2)
+                self.assertEqual(self.run_tool("--html", self.page, option)[0], 2)
                 self.assertFalse(os.path.exists(self.page))
 
-    def test_an_existing_page_needs_force(self):
-        with open(self.page, "w", encoding="ascii") as file:
-            file.write("mine")
-        self.assertEqual(self.show("--html", self.page)[0], 2)
-        with open(self.page, encoding="ascii") as file:
-            self.assertEqual(file.read(), "mine")
-        self.assertEqual(self.show("--html", self.page, "--force"), (0, "", ""))
-        status, out, _ = self.show("--html", "-")
-        self.assertEqual((status, out[:15]), (0, "<!doctype html>"))
-
-    def test_a_page_that_cannot_be_written_is_an_error(self):
-        status, _, err = self.show("--html", os.path.join(self.folder, "missing", "page.html"))
-        self.assertEqual(status, 3)
-        self.assertIn("missing/page.html", err)
-
     def test_filters_apply_and_no_match_writes_nothing(self):
-        self.assertEqual(self.show("--html", self.page, "--command", "DEL")[0], 0)
+        self.assertEqual(self.run_tool("--html", self.page, "--command", "DEL")[0], 0)
         with open(self.page, encoding="utf-8") as file:
             self.assertIn('"commands":1,', file.read())
         os.remove(self.page)
-        self.assertEqual(self.show("--html", self.page, "--command", "XADD")[0], 1)
+        self.assertEqual(self.run_tool("--html", self.page, "--command", "XADD")[0], 1)
         self.assertFalse(os.path.exists(self.page))
 
 
