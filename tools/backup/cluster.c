@@ -22,7 +22,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATIENCE_TRIES = 7 };
+enum {
+    PATIENCE_TRIES = 7,
+    /* For the child of a master to exit after its snapshot. It may also be a save of its own. */
+    CHILD_EXIT_MS = 5000
+};
 
 enum state { SNAPSHOTS, STREAMS };
 
@@ -160,20 +164,26 @@ static bool check_topology(struct cluster *c, struct rd_err *err)
 
 /* ---- the moment ---- */
 
+/* Looks for "NAME:NUMBER" in a reply to INFO. Returns false if there is none. */
+static bool find_field(struct rd_slice info, const char *name, uint64_t *ret)
+{
+    const uint8_t *at = memmem(info.ptr, info.len, name, strlen(name));
+    const uint8_t *end = info.ptr + info.len;
+    *ret = 0;
+    for (at = at != NULL ? at + strlen(name) : end; at < end && *at >= '0' && *at <= '9'; at++)
+        *ret = 10 * *ret + (uint64_t)(*at - '0');
+    return at < end;
+}
+
 static bool read_offset(struct member *m, struct rd_err *err)
 {
-    static const char field[] = "master_repl_offset:";
     struct client_peer_reply reply = {0};
-    bool ok = client_peer_read_reply(m->peer, &reply, err);
-    struct rd_slice text = ok ? reply.items[0].text : rd_slice("", 0);
-    const uint8_t *at = memmem(text.ptr, text.len, field, sizeof field - 1);
-    const uint8_t *end = text.ptr + text.len;
-    m->cut = 0;
-    for (at = at != NULL ? at + sizeof field - 1 : end; at < end && *at >= '0' && *at <= '9'; at++)
-        m->cut = 10 * m->cut + (uint64_t)(*at - '0');
+    if (!client_peer_read_reply(m->peer, &reply, err))
+        return false;
+    bool found = find_field(reply.items[0].text, "master_repl_offset:", &m->cut);
     client_peer_reply_done(&reply);
-    return ok && (at < end || rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
-                                         "%s does not report its offset", m->target.name));
+    return found || rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "%s does not report its offset",
+                               m->target.name);
 }
 
 static bool ask_moment(struct cluster *c, struct rd_err *err)
@@ -217,6 +227,28 @@ static bool all_stream(const struct cluster *c)
     return true;
 }
 
+/* The child that wrote a snapshot lives until the master has removed it, after the last byte. */
+static bool has_child(struct member *m, bool *ret, struct rd_err *err)
+{
+    struct client_peer_reply reply = {0};
+    uint64_t running = 0;
+    if (!client_peer_ask(m->peer, "INFO persistence", &reply, err))
+        return false;
+    *ret = find_field(reply.items[0].text, "rdb_bgsave_in_progress:", &running) && running != 0;
+    client_peer_reply_done(&reply);
+    return true;
+}
+
+static bool add_next_link(struct cluster *c, uint64_t now_ms, struct rd_err *err)
+{
+    size_t last = c->capture.n_links - 1;
+    bool busy = false;
+    if (now_ms < c->capture.links[last]->stream_ms + CHILD_EXIT_MS &&
+        !has_child(&c->members[last], &busy, err))
+        return false;
+    return busy || add_link(c, err);
+}
+
 static bool finish_streams(struct cluster *c, struct rd_err *err)
 {
     for (size_t i = 0; i < c->topology.n; i++) {
@@ -238,7 +270,6 @@ static bool tick(struct capture *capture, uint64_t now_ms, uint64_t *ret_wait_ms
                  struct rd_err *err)
 {
     struct cluster *c = capture->ctx;
-    (void)now_ms;
     capture_sooner(ret_wait_ms, 50);
     for (size_t i = 0; i < capture->n_links; i++)
         if (has_given_up(capture->links[i], err))
@@ -247,7 +278,7 @@ static bool tick(struct capture *capture, uint64_t now_ms, uint64_t *ret_wait_ms
         return finish_streams(c, err);
     if (!all_stream(c))
         return true;
-    return capture->n_links < c->topology.n ? add_link(c, err) : find_moment(c, err);
+    return capture->n_links < c->topology.n ? add_next_link(c, now_ms, err) : find_moment(c, err);
 }
 
 /* ---- into the set ---- */
