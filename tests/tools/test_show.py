@@ -160,6 +160,15 @@ class Filters(ShowTest):
         self.assertEqual(self.names("--from", "1700000100"), ["MSET", "FLUSHALL", "SET"])
         self.assertEqual(len(self.names("--until", "1700000099")), 6)
 
+    def test_a_log_without_times_prints_nothing_for_a_time(self):
+        path = self.write("plain.aof", command("SELECT", "0") + command("SET", "a", "1"))
+        self.write("appendonly.aof.manifest", b"file plain.aof seq 1 type i\n")
+        for name in (path, self.folder):
+            for option in ("--from", "--until"):
+                out, err = self.run_tool("show", option, "1700000100", name, expect=2)
+                self.assertEqual(out, "")
+                self.assertIn("no time annotations", err)
+
     def test_by_offset(self):
         self.assertEqual(self.names("--from-offset", "appendonly.aof.2.incr.aof:39"),
                          ["MSET", "FLUSHALL", "SET"])
@@ -252,7 +261,7 @@ class Follow(ShowTest):
         self.assertIn(b'"SET" "c"', process.stdout.readline())
         self.stop(process)
 
-    def test_objects_for_nobody_end_it_too(self):
+    def test_objects_without_a_recipient_end_it_too(self):
         path = self.write("a", command("SET", "a", "1"))
         process = self.start("--json", path)
         process.stdout.readline()

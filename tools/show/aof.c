@@ -78,16 +78,39 @@ static bool take_event(struct show *show, struct aof_event *ev, struct rd_err *e
     }
 }
 
+static bool wants_times(const struct show_pick *pick)
+{
+    return pick->from_ms != INT64_MIN || pick->until_ms != INT64_MIN;
+}
+
+static bool refuse_times(struct rd_err *err)
+{
+    return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                      "the log has no time annotations (the server writes them with "
+                      "aof-timestamp-enabled yes; the default is no)");
+}
+
+/* Reads ahead to the first command with a time, before anything is printed. The reader is freed. A
+ * log that cannot be read to that point is left to the pass that prints it. */
+static bool require_times(struct aof_reader *reader, struct rd_err *err)
+{
+    enum aof_status status;
+    struct aof_event ev;
+    bool timed = false, untimed = false;
+    while (!timed && (status = aof_reader_next(reader, &ev)) == AOF_EVENT)
+        if (ev.kind == AOF_COMMAND)
+            *(ev.time_s != AOF_NO_TIME ? &timed : &untimed) = true;
+    aof_reader_free(reader);
+    return timed || !untimed || status != AOF_END || refuse_times(err);
+}
+
 /* Commands without a time were selected or skipped although their time is unknown. */
 static bool check_times(struct show *show, struct rd_err *err)
 {
-    const struct show_pick *pick = &show->pick;
-    if (show->n_untimed == 0 || (pick->from_ms == INT64_MIN && pick->until_ms == INT64_MIN))
+    if (show->n_untimed == 0 || !wants_times(&show->pick))
         return true;
     if (show->n_timed == 0)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "the log has no time annotations (the server writes them with "
-                          "aof-timestamp-enabled yes; the default is no)");
+        return refuse_times(err);
     cli_warn(show->cli, "%s command%s no time annotation before %s: %s treated as the earliest",
              cli_count(show->n_untimed).s, show->n_untimed == 1 ? " has" : "s have",
              show->n_untimed == 1 ? "it" : "them", show->n_untimed == 1 ? "it is" : "they are");
@@ -160,7 +183,10 @@ static bool show_folder(struct show *show, struct rd_err *err)
 {
     const struct aof_reader_opts opts =
         AOF_READER_OPTS(.open = open_file, .ctx = show, .log = &AOF_LOG_OPTS(.whole = true));
+    struct aof_reader *ahead;
     bool ok = read_manifest(show, err);
+    if (ok && wants_times(&show->pick) && !show->follow)
+        ok = aof_reader_new(&ahead, &show->manifest, &opts, err) && require_times(ahead, err);
     while (ok && aof_manifest_count(&show->manifest) > 0) {
         show->waiting.seq = 0;
         ok = aof_reader_new(&show->reader, &show->manifest, &opts, err) && read_all(show, err);
@@ -174,11 +200,30 @@ static bool show_folder(struct show *show, struct rd_err *err)
     return ok;
 }
 
+/* A log on standard input can be read only once. */
+static bool file_has_times(struct show *show, const struct aof_reader_opts *opts,
+                           struct rd_err *err)
+{
+    struct rd_src *src;
+    struct aof_reader *ahead;
+    if (!wants_times(&show->pick) || show->follow || show->job.is_stdin)
+        return true;
+    if (!cli_open_in(show->cli, show->job.path, &src, err))
+        return false;
+    bool ok = aof_reader_new_file(&ahead, src, opts, err) && require_times(ahead, err);
+    cli_close_in(show->cli, src);
+    return ok;
+}
+
 static bool show_one(struct show *show, struct rd_err *err)
 {
     const struct aof_reader_opts opts = AOF_READER_OPTS(.log = &AOF_LOG_OPTS(.whole = true));
     struct rd_src *src;
     bool wait = show->follow && !show->job.is_stdin;
+    if (!file_has_times(show, &opts, err)) {
+        rd_err_origin(err, show->job.shown);
+        return false;
+    }
     if (!(wait ? show_follow_open(&show->waiting, show->job.path, false, &src, err)
                : cli_open_in(show->cli, show->job.path, &src, err)))
         return false;
