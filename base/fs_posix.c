@@ -143,7 +143,8 @@ static int posix_list(void *ctx, void (*each)(void *arg, const char *name), void
 static int posix_lock(void *ctx, const char *name)
 {
     const struct posix *p = ctx;
-    int fd = CALL(int, openat(p->folder, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, p->mode));
+    const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    int fd = regular_only(CALL(int, openat(p->folder, name, flags, p->mode)));
     if (fd < 0)
         return fd;
     int result = CALL(int, flock(fd, LOCK_EX | LOCK_NB));
