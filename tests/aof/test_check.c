@@ -157,7 +157,7 @@ Test(check, every_cut_in_the_last_4_kib_is_found_and_repairable)
     rd_buf_done(&log);
 }
 
-Test(check, every_changed_byte_leaves_what_stands_before_it)
+Test(check, every_changed_byte_leaves_the_records_before_it)
 {
     struct rd_buf log = {0};
     static uint64_t ends[ENDS];
@@ -179,7 +179,7 @@ Test(check, every_changed_byte_leaves_what_stands_before_it)
     rd_buf_done(&log);
 }
 
-Test(check, zeros_up_to_the_end_are_told_from_other_damage)
+Test(check, zeros_up_to_the_end_differ_from_other_damage)
 {
     for (size_t zeros = 1; zeros < 100000; zeros = 3 * zeros + 1) {
         struct rd_buf log = {0};
@@ -435,7 +435,7 @@ Test(check, names_of_commands_are_sorted_and_known_in_any_case)
     cr_assert_not(aof_command_known(rd_slice_str("zzz")));
 }
 
-Test(check, names_are_told_apart_by_every_byte)
+Test(check, names_are_compared_by_every_byte)
 {
     static struct aof_names names;
     struct aof_unknown_name *unknown = NULL;

@@ -130,7 +130,7 @@ Test(failures, a_check_without_memory_has_no_verdict)
         }
 }
 
-Test(failures, a_long_command_after_damage_that_cannot_be_read_is_no_torn_end)
+Test(failures, a_long_unreadable_command_after_damage_is_not_a_torn_end)
 {
     enum { LONG = 1 << 20 };
     struct rd_buf log = {0};
@@ -242,7 +242,7 @@ Test(failures, a_salvage_that_cannot_write_fails)
     }
 }
 
-Test(failures, a_file_that_becomes_shorter_is_no_log_that_ended)
+Test(failures, a_file_that_becomes_shorter_is_not_a_log_that_ended)
 {
     for (size_t i = 0; i < TEXTS; i++)
         for (size_t len = 0; len < texts[i].len; len++) {
@@ -281,7 +281,7 @@ static void on_check_tick(void *ctx, const struct rd_src *src)
     ((struct tally *)ctx)->ticks++;
 }
 
-Test(failures, many_losses_without_a_time_after_them_are_told_all)
+Test(failures, many_losses_without_a_later_time_are_all_reported)
 {
     enum { LOSSES = 5000 };
     struct tally tally = {0, 0};

@@ -261,7 +261,7 @@ Test(aof_reader, transactions_that_do_not_fit_are_damage)
     cr_expect_eq(read_bytes(S("")).status, AOF_END);
 }
 
-Test(aof_reader, select_is_understood_with_names_only_and_ignored_where_it_is_no_number)
+Test(aof_reader, select_needs_no_values_and_is_ignored_without_a_number)
 {
     cr_expect_eq(read_bytes(S(SELECT3 PING)).dbs, 6);
     cr_expect_eq(read_bytes(S(SELECT3 "*2\r\n$6\r\nSELECT\r\n$2\r\n12\r\n" PING)).dbs, 27);

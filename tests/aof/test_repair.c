@@ -140,7 +140,7 @@ Test(repair, damage_before_the_time_is_reported)
     aof_repair_done(&plan);
 }
 
-Test(repair, every_offset_is_an_end_or_is_told_between_two)
+Test(repair, every_offset_is_an_end_or_lies_between_two)
 {
     struct aof_manifest m;
     struct log copy = good;

@@ -406,7 +406,7 @@ Test(salvage, keeps_what_zeroed_pages_did_not_touch)
     sweep(DAMAGE_ZEROS, 300);
 }
 
-Test(salvage, keeps_what_stands_around_bytes_that_are_gone)
+Test(salvage, keeps_the_commands_around_missing_bytes)
 {
     sweep(DAMAGE_OUT, 300);
 }
@@ -563,7 +563,7 @@ Test(salvage, a_select_that_belongs_to_a_lost_transaction_still_counts)
     expect(GOOD MULTI SELECT(4) "*1\r\n$4\r\nEXEB\r\n" GOOD, GOOD SELECT(4) GOOD, &reported);
 }
 
-Test(salvage, times_stand_around_what_is_lost)
+Test(salvage, losses_are_reported_with_the_times_around_them)
 {
     struct reported reported;
     expect("#TS:100\r\n" GOOD BAD GOOD "#TS:200\r\n" GOOD,
@@ -671,7 +671,7 @@ static struct aof_manifest three_files(void)
     return m;
 }
 
-Test(salvage, a_missing_file_is_told_and_the_others_are_kept)
+Test(salvage, a_missing_file_is_reported_and_the_others_are_kept)
 {
     struct aof_manifest in = three_files(), out;
     struct folder folder = {0};

@@ -111,7 +111,7 @@ Test(aof_writer, seconds_are_annotated_when_they_change_and_not_inside_a_transac
                         "#TS:3\r\n" PING "#TS:4\r\n" MULTI PING EXEC PING);
 }
 
-Test(aof_writer, a_transaction_and_what_stands_in_front_is_one_write)
+Test(aof_writer, a_transaction_and_its_prefix_are_one_write)
 {
     struct aof_writer *w = open_with((struct aof_writer_opts){.timestamps = true});
     cr_assert(put(w, 0, "PING", NULL));
@@ -353,7 +353,7 @@ Test(aof_writer, nothing_is_durable_in_a_file_whose_name_may_not_be)
     aof_writer_abort(w);
 }
 
-Test(aof_writer, deleted_history_is_gone_for_good_when_it_is_no_longer_named)
+Test(aof_writer, history_is_deleted_after_the_manifest_no_longer_names_it)
 {
     for (unsigned n = 1; n < 40; n++) {
         struct aof_writer *w = open_with((struct aof_writer_opts){0});

@@ -108,7 +108,7 @@ Test(repo, sets_are_listed_from_old_to_new_and_read_back)
     archive_sets_done(&sets);
 }
 
-Test(repo, what_has_no_manifest_is_no_set)
+Test(repo, objects_without_a_manifest_are_not_a_set)
 {
     struct archive_file file;
     put_file(one, "left over", &file);

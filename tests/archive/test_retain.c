@@ -27,7 +27,7 @@ Test(retain, rules_are_read)
     cr_expect_not(archive_retention_given(&rules));
 }
 
-Test(retain, what_is_no_rule_is_refused)
+Test(retain, an_invalid_rule_is_refused)
 {
     static const char *const wrong[] = {
         "hourly",     "hourly 0",      "hourly x",

@@ -90,7 +90,7 @@ Test(stream, names_say_everything)
     }
 }
 
-Test(stream, other_names_are_no_segments)
+Test(stream, other_names_are_not_segments)
 {
     static const char *const names[] = {
         "lock",

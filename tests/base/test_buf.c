@@ -72,7 +72,7 @@ Test(buf, prints_text_of_any_length)
     }
 }
 
-Test(buf, when_memory_is_short_the_old_contents_stand)
+Test(buf, without_memory_the_old_contents_remain)
 {
     for (size_t n = 1;; n++) {
         struct rd_buf buf = {0};

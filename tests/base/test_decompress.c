@@ -23,7 +23,7 @@ static void expect_plain(struct rd_slice bytes)
     expect(bytes, bytes);
 }
 
-Test(decompress, compressed_bytes_are_told_by_how_they_begin)
+Test(decompress, compressed_bytes_are_recognized_by_their_beginning)
 {
     struct rd_buf text = filter_text(100000), packed = {0};
     filter_pack(&gzip, rd_buf_slice(&text), 100000, 0, &packed);

@@ -136,7 +136,7 @@ Test(rd_fs_posix, a_folder_by_its_path_is_listed_locked_and_read_at_offsets)
     rd_fs_close_posix(&other);
 }
 
-Test(rd_fs_posix, a_path_that_is_no_folder_or_cannot_be_made_is_named)
+Test(rd_fs_posix, a_path_that_is_not_a_folder_or_cannot_be_created_is_reported)
 {
     struct rd_fs fs;
     struct rd_err err = {0};
@@ -211,7 +211,7 @@ Test(rd_fs_posix, a_folder_that_cannot_be_listed_is_reported)
     rd_fs_close_posix(&fs);
 }
 
-Test(rd_fs_posix, without_memory_there_is_no_table_and_nothing_is_made)
+Test(rd_fs_posix, without_memory_nothing_is_created)
 {
     struct rd_fs fs;
     struct rd_err err[2] = {{0}, {0}};

@@ -244,7 +244,7 @@ Test(seal, a_wrong_key_is_named)
     rd_buf_done(&sealed);
 }
 
-Test(seal, what_is_not_sealed_is_told_so)
+Test(seal, unsealed_input_is_reported_as_such)
 {
     struct rd_buf text = filter_text(1000), sealed = sealed_text(10);
     cr_expect(rd_seal_is(rd_buf_slice(&sealed)));

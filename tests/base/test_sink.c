@@ -507,7 +507,7 @@ static void check_open_error(const char *path, int sys)
     cr_assert_str_eq(err.origin, path);
 }
 
-Test(sink, a_place_where_no_file_can_be_is_told_when_opened)
+Test(sink, a_path_that_cannot_be_a_file_is_reported_on_open)
 {
     enter_folder();
     make_file("file", "");
@@ -524,7 +524,7 @@ Test(sink, a_place_where_no_file_can_be_is_told_when_opened)
     leave_folder(3);
 }
 
-Test(sink, a_folder_that_vanishes_is_told_when_closed)
+Test(sink, a_folder_that_vanishes_is_reported_on_close)
 {
     struct rd_sink *sink;
     struct rd_err err = {0};
@@ -560,7 +560,7 @@ Test(sink, a_file_has_the_permissions_asked_for)
     leave_folder(1);
 }
 
-Test(sink, permissions_that_a_file_system_refuses_are_told_when_it_is_opened)
+Test(sink, permissions_that_a_file_system_refuses_are_reported_on_open)
 {
     struct rd_sink *sink = NULL;
     struct rd_err err = {0};
@@ -704,7 +704,7 @@ Test(sink, a_failing_descriptor_is_an_io_error_and_stays_open_unless_owned)
     close(fd);
 }
 
-Test(sink, a_descriptor_that_somebody_else_has_closed_is_reported)
+Test(sink, a_descriptor_closed_elsewhere_is_reported)
 {
     struct rd_sink *sink;
     struct rd_err err = {0};

@@ -247,7 +247,7 @@ static void check_open_error(const char *path, int sys, const char *line)
     }
 }
 
-Test(src, a_missing_file_and_a_folder_are_told_when_opened)
+Test(src, a_missing_file_and_a_folder_are_reported_on_open)
 {
     check_open_error("/nowhere/a.rdb", ENOENT,
                      "/nowhere/a.rdb: cannot open: No such file or directory");
@@ -286,7 +286,7 @@ static void scripted_close(void *impl)
 
 static const struct rd_src_ops scripted_ops = {scripted_read, NULL, scripted_close};
 
-Test(src, a_failing_read_is_told_with_offset_and_origin)
+Test(src, a_failing_read_is_reported_with_offset_and_origin)
 {
     for (int silent = 0; silent < 2; silent++) {
         int n_closed = 0;
@@ -588,7 +588,7 @@ Test(src, a_non_blocking_descriptor_says_more)
     close(fd);
 }
 
-Test(src, a_descriptor_counts_from_where_it_stands)
+Test(src, offsets_count_from_the_position_of_a_descriptor)
 {
     int fd = open(temp_file(1000), O_RDONLY);
     struct rd_src *src;

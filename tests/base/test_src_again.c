@@ -126,7 +126,7 @@ Test(src_again, a_seek_after_the_range_ends_it_and_one_after_every_file_fails)
     unlink(temp_path);
 }
 
-Test(src_again, a_descriptor_that_cannot_be_read_is_told_where_it_stood)
+Test(src_again, an_unreadable_descriptor_is_reported_with_its_position)
 {
     struct rd_src *first, *again;
     struct rd_err err = {0};

@@ -99,7 +99,7 @@ Test(worker, without_memory_there_is_no_worker)
     cr_expect_eq(result.live, 0);
 }
 
-Test(worker, one_processor_is_no_worker)
+Test(worker, one_processor_gets_no_worker)
 {
     system_processors = 1;
     cr_expect_null(rd_worker_new());

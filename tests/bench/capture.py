@@ -157,7 +157,7 @@ def measure_stream(seconds, runs, say):
 
 # ---- killed again and again ----
 
-def _told_by(argv):
+def _reported_by(argv):
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, check=False)
     if done.returncode != 0:
@@ -213,7 +213,7 @@ def measure_kills(seconds, kills, say):
         reported = _last_one(server, folder)
         stream = int(server.info("replication")["master_repl_offset"])
         say(f"capture, replay of {stream:,} bytes")
-        _told_by([REDOUBT, "convert", "--json", "--to", "rdb", folder, "-o", path])
+        _reported_by([REDOUBT, "convert", "--json", "--to", "rdb", folder, "-o", path])
         same = _digest_of(path) == server.client().command("DEBUG", "DIGEST")
     found = (("chapters", "1", reported["chapter"], 1),
              ("digest is the master's", "yes", same, True),

@@ -158,7 +158,7 @@ Test(peer, a_reply_that_is_cut_anywhere_is_an_error)
     client_peer_reply_done(&reply);
 }
 
-Test(peer, an_error_in_reply_is_told_with_the_name_of_the_peer)
+Test(peer, an_error_reply_is_reported_with_the_name_of_the_peer)
 {
     struct client_peer_reply reply = {0};
     begin(1, "-NOPERM no \x1b[31m\r\n");
@@ -170,7 +170,7 @@ Test(peer, an_error_in_reply_is_told_with_the_name_of_the_peer)
     client_peer_reply_done(&reply);
 }
 
-Test(peer, what_is_no_reply_is_the_peers_fault)
+Test(peer, bytes_that_are_not_a_reply_are_an_error_of_the_peer)
 {
     struct client_peer_reply reply = {0};
     begin(1, "HTTP/1.1 400 Bad Request\r\n\r\n");
@@ -235,7 +235,7 @@ Test(peer, silence_has_a_limit)
     client_peer_reply_done(&reply);
 }
 
-Test(peer, nobody_listens)
+Test(peer, no_server_listens)
 {
     close(script.listener);
     aim();
@@ -341,7 +341,7 @@ Test(peer, connecting_has_a_limit)
         close(more[i]);
 }
 
-Test(peer, an_answer_in_plain_text_is_no_tls)
+Test(peer, an_answer_in_plain_text_is_not_tls)
 {
     target.tls = true;
     begin(1, "-ERR Protocol error: unbalanced quotes in request\r\n");

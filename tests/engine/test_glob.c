@@ -71,7 +71,7 @@ Test(glob, letters_are_folded_where_that_is_asked_for)
     CHECK(cases, true);
 }
 
-Test(glob, bytes_are_no_characters)
+Test(glob, bytes_are_not_characters)
 {
     cr_assert(engine_glob_match(rd_slice("a\0c", 3), rd_slice("a\0c", 3), false));
     cr_assert_not(engine_glob_match(rd_slice("a\0c", 3), rd_slice("a\0d", 3), false));

@@ -429,7 +429,7 @@ static void outline(struct rd_slice bytes, char *dst, size_t size)
     rd_src_close(src);
 }
 
-Test(snapshot, what_is_no_key_is_kept_and_saved_again)
+Test(snapshot, records_other_than_keys_are_kept_and_saved_again)
 {
     struct rd_buf bytes = {0}, saved = {0};
     struct engine_load_info info;

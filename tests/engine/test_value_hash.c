@@ -282,7 +282,7 @@ Test(value_hash, listpacks_are_taken_over)
     engine_value_free(&v);
 }
 
-Test(value_hash, listpacks_that_are_no_hashes_are_refused)
+Test(value_hash, listpacks_that_are_not_hashes_are_refused)
 {
     static const uint8_t odd[] = {9, 0, 0, 0, 1, 0, 1, 1, 0xff};
     static const uint8_t twice[] = {15, 0, 0, 0, 4, 0, 1, 1, 2, 1, 1, 1, 3, 1, 0xff};

@@ -38,7 +38,7 @@ EXCUSED = {
 
 
 class Layers(tree.Lint):
-    def test_a_folder_includes_only_what_stands_to_its_left(self):
+    def test_a_folder_includes_only_folders_to_its_left(self):
         wrong = []
         for folder, allowed in tree.LAYERS.items():
             for path in tree.files(".c", ".h", under=folder):

@@ -72,7 +72,7 @@ class Topology(unittest.TestCase):
                                         f"{ports[1]} 5001-10000"))
             self.assertEqual(reported[2:], [f"{ports[2]} 10001-16383", "16384"])
 
-    def test_a_server_that_is_no_member(self):
+    def test_a_server_that_is_not_a_member(self):
         alone = self.start()
         done = find("cluster", f"redis://127.0.0.1:{alone.port}")
         self.assertEqual(done.returncode, 6)

@@ -165,7 +165,7 @@ static size_t table_with_duplicates(struct rd_buf *file, const char *type, const
     return duplicate;
 }
 
-Test(check, finds_the_second_of_two_members_wherever_they_stand_in_a_table)
+Test(check, finds_the_second_of_two_members_anywhere_in_a_table)
 {
     enum { N = 60000 };
     static const struct rdb_check_opts ways[] = {

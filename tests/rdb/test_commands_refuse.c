@@ -66,7 +66,7 @@ Test(commands_refuse, events_that_have_no_place_where_they_come_are_misuse)
     }
 }
 
-Test(commands_refuse, a_key_is_followed_by_its_value_or_by_what_stands_for_it)
+Test(commands_refuse, a_key_is_followed_by_its_value_or_a_substitute)
 {
     const struct rdb_event key = commands_key(RDB_TYPE_SET);
     const struct rdb_text text = {.ptr = (const uint8_t *)"a", .len = 1, .role = RDB_ROLE_MEMBER};
@@ -198,7 +198,7 @@ static bool put_long(struct commands_bench *out, enum rdb_type_id type, enum rdb
     return commands_put(out, &ev) && commands_put_end(out);
 }
 
-Test(commands_refuse, a_sink_that_fails_is_told_whatever_is_being_written)
+Test(commands_refuse, a_failing_sink_is_reported_whatever_is_being_written)
 {
     static const struct {
         enum rdb_type_id type;

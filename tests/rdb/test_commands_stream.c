@@ -272,7 +272,7 @@ Test(commands_stream, what_cannot_have_been_an_entry_is_not_made)
     commands_end(&out);
 }
 
-Test(commands_stream, only_a_stream_is_told_of_and_only_where_it_matters)
+Test(commands_stream, a_note_is_written_for_streams_only_and_only_where_it_matters)
 {
     static const struct {
         enum rdb_type_id type;
@@ -312,7 +312,7 @@ Test(commands_stream, memory_that_is_short_for_what_is_gone_is_an_error)
 }
 
 /* The pending ids of a stream do not affect the next one. */
-Test(commands_stream, the_next_stream_is_not_told_of)
+Test(commands_stream, the_next_stream_has_no_note)
 {
     struct commands_bench out;
     cr_assert(commands_begin(&out, NULL) && write_events(&out, 1, (const uint64_t[]){4}));

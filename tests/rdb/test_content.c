@@ -316,7 +316,7 @@ static void check_ways(void *ctx, const struct snapshot *s)
     *(uint64_t *)ctx += n_a;
 }
 
-Test(content, pieces_and_who_is_told_of_parts_change_nothing)
+Test(content, pieces_and_callbacks_for_parts_change_nothing)
 {
     uint64_t n_parts = 0;
     cr_assert_gt(snapshots_each_sound(SMALL, check_ways, &n_parts), 80);
@@ -347,7 +347,7 @@ static void check_failures(void *ctx, const struct snapshot *s)
     }
 }
 
-Test(content, who_is_told_of_parts_may_stop_at_each)
+Test(content, a_callback_for_parts_may_stop_at_each)
 {
     unsigned n_stopped = 0;
     snapshots_each_sound(SMALL, check_failures, &n_stopped);

@@ -162,7 +162,7 @@ Test(dump, unknown_versions_and_types_and_bytes_after_the_value_are_named)
     check_fails(rd_slice(bytes, 10), RD_ERR_TRUNCATED, 10);
 }
 
-Test(dump, a_value_that_is_damaged_under_a_right_checksum_is_told_where)
+Test(dump, the_offset_of_damage_under_a_matching_checksum_is_reported)
 {
     uint8_t bytes[32] = {1, 2, 1, 'a', 0xc9};
     struct rd_err err = {0};
@@ -171,7 +171,7 @@ Test(dump, a_value_that_is_damaged_under_a_right_checksum_is_told_where)
     cr_expect_str_eq(err.doing[0], "element 1 of a list value");
 }
 
-Test(dump, a_number_of_a_type_is_told_apart_by_the_version)
+Test(dump, a_type_number_is_interpreted_by_version)
 {
     uint8_t bytes[32] = {22, 0};
     struct rdb_dump d;

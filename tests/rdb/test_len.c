@@ -49,7 +49,7 @@ Test(len, reads_each_of_the_four_forms)
     }
 }
 
-Test(len, knows_from_the_first_byte_what_is_no_length)
+Test(len, recognizes_from_the_first_byte_what_is_not_a_length)
 {
     for (unsigned first = 0; first < 256; first++) {
         uint8_t bytes[9] = {(uint8_t)first};
@@ -92,7 +92,7 @@ Test(len, reads_the_head_of_each_kind_of_string)
     }
 }
 
-Test(len, refuses_heads_of_strings_that_nobody_writes)
+Test(len, refuses_string_headers_that_no_server_writes)
 {
     for (unsigned first = 0; first < 256; first++) {
         uint8_t bytes[RDB_HEAD_MAX] = {(uint8_t)first};

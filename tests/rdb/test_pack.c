@@ -303,7 +303,7 @@ Test(pack, an_encoding_around_a_string_equals_the_one_that_holds_it)
     cr_assert_not(rdb_packer_around(&around, RDB_LISTPACK, UINT32_MAX));
 }
 
-Test(pack, a_count_above_65534_stands_for_count_them)
+Test(pack, a_count_above_65534_means_that_entries_must_be_counted)
 {
     for (int codec = 0; codec < 2; codec++)
         for (unsigned n = 65534; n < 65538; n++) {
@@ -320,7 +320,7 @@ Test(pack, a_count_above_65534_stands_for_count_them)
         }
 }
 
-Test(pack, encodings_stand_after_what_the_buffer_holds_already)
+Test(pack, encodings_are_appended_to_the_buffer)
 {
     struct rd_buf alone = {0}, after = {0};
     cr_assert(rd_buf_add(&after, "abc", 3));

@@ -114,7 +114,7 @@ Test(pending, of_a_value_that_is_cut_those_in_front_of_it_are_found)
     rdb_pending_ids_done(&ids);
 }
 
-Test(pending, what_is_no_stream_has_none)
+Test(pending, values_other_than_streams_have_none)
 {
     struct rdb_pending_ids ids = {0};
     cr_assert(find(&ids, RDB_TYPE_LIST, first, sizeof first - 1, NULL));
@@ -130,7 +130,7 @@ Test(pending, what_is_no_stream_has_none)
     rdb_pending_ids_done(&ids);
 }
 
-Test(pending, counts_that_nothing_stands_after_are_not_believed)
+Test(pending, counts_without_data_after_them_are_not_trusted)
 {
     static const char many[] =
         NODE TAIL "\x01"

@@ -182,7 +182,7 @@ Test(plain, no_byte_after_the_input_is_looked_at)
     }
 }
 
-Test(plain, a_wrong_byte_is_told_as_by_events)
+Test(plain, a_wrong_byte_is_reported_as_by_events)
 {
     uint8_t bytes[sizeof snapshot - 1];
     enum rd_err_code by_event, by_key;
@@ -255,7 +255,7 @@ Test(plain, every_allocation_of_commands_may_fail)
     cr_assert_gt(n, 4);
 }
 
-Test(plain, keys_and_entries_are_refused_where_they_cannot_stand)
+Test(plain, keys_and_entries_are_refused_in_invalid_places)
 {
     struct rdb_event key = {.kind = RDB_KEY};
     struct rdb_commands *commands;

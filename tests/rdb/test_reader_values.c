@@ -362,7 +362,7 @@ Test(reader_values, begins_between_records_and_begins_again)
     rd_src_close(src);
 }
 
-Test(reader_values, skipping_where_no_value_stands_is_a_mistake)
+Test(reader_values, skipping_without_a_value_is_a_usage_error)
 {
     struct rd_src *src;
     struct rdb_reader *r;

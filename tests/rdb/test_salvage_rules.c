@@ -454,7 +454,7 @@ Test(salvage_rules, an_output_that_fails_at_any_byte_is_reported)
 
 /* ---- what the check and the search report together ---- */
 
-Test(salvage_rules, damage_that_was_saved_so_lies_where_the_check_says)
+Test(salvage_rules, damage_that_was_saved_is_at_the_offset_of_the_check)
 {
     const struct rdb_damage none = {.error = RD_NO_OFFSET, .size = RD_NO_OFFSET};
     const struct rdb_salvage_result searched = RDB_SALVAGE_RESULT(.damage = 20);

@@ -104,7 +104,7 @@ Test(salvage_version, a_file_of_an_early_version_ends_with_its_end_mark)
 }
 
 /* The same end without records that lead to it proves nothing. */
-Test(salvage_version, a_last_byte_that_looks_like_an_end_mark_is_no_evidence)
+Test(salvage_version, a_last_byte_like_an_end_mark_is_not_evidence)
 {
     static const uint8_t zeros[64];
     struct rdb_salvage_result res;

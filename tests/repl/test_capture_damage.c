@@ -215,7 +215,7 @@ Test(capture_damage, what_was_synced_and_is_damaged_later_is_not_taken_for_a_tor
     world_done(&world);
 }
 
-Test(capture_damage, a_hole_is_named_by_its_offsets)
+Test(capture_damage, a_gap_is_reported_by_its_offsets)
 {
     struct world world = {.opts = {.segment_size = 900, .block_size = 128}, .n1 = 40};
     char text[80];
@@ -281,7 +281,7 @@ Test(capture_damage, segments_follow_each_other_or_it_is_said_why_not)
     cr_assert_str_eq(err.text, "a gap: everything from offset 100 is missing (segments 6 to 8)");
 }
 
-Test(capture_damage, missing_snapshots_strange_names_and_failing_reads_are_told_apart)
+Test(capture_damage, missing_snapshots_strange_names_and_failing_reads_are_distinguished)
 {
     struct world world;
     struct repl_capture_list list;

@@ -163,7 +163,7 @@ Test(capture_sealed, a_segment_that_is_not_changed_is_sound)
     segment_done(&s);
 }
 
-Test(capture_sealed, blocks_stand_where_the_stream_is)
+Test(capture_sealed, blocks_have_the_offsets_of_the_stream)
 {
     struct segment s;
     segment_init(&s);
@@ -223,7 +223,7 @@ Test(capture_sealed, the_times_of_a_block_are_as_long_as_it_is)
 }
 
 /* A reader notices what it needs to know where a command is; verifying looks at the rest. */
-Test(capture_sealed, a_block_stands_in_the_database_and_has_the_times_that_it_says)
+Test(capture_sealed, a_block_has_the_database_and_times_of_its_header)
 {
     struct segment s;
     segment_init(&s);
@@ -247,7 +247,7 @@ Test(capture_sealed, a_block_stands_in_the_database_and_has_the_times_that_it_sa
     segment_done(&s);
 }
 
-Test(capture_sealed, headers_of_newer_formats_are_told_apart_from_damage)
+Test(capture_sealed, headers_of_newer_formats_are_not_damage)
 {
     static const struct {
         size_t at;

@@ -141,7 +141,7 @@ Test(capture_writer, after_a_failure_nothing_more_is_taken)
     world_done(&world);
 }
 
-Test(capture_writer, the_point_is_told_with_database_and_transaction)
+Test(capture_writer, the_point_includes_database_and_transaction)
 {
     struct world world = {0};
     struct repl_capture_point at = {.replid = world_id('d'), .offset = 77, .db = 3}, point;

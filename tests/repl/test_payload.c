@@ -26,7 +26,7 @@ Test(payload, a_header_is_a_length_or_a_mark)
     cr_expect(p.by_mark && memcmp(p.mark, MARK, REPL_MARK_LEN) == 0 && p.done == 0);
 }
 
-Test(payload, what_is_no_header_is_refused_and_changes_nothing)
+Test(payload, an_invalid_header_is_refused_and_changes_nothing)
 {
     static const char *const wrong[] = {"",          "$",           "$-1",
                                         "$01",       "$x",          "$ 1",

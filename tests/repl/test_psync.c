@@ -51,7 +51,7 @@ Test(psync, a_plain_replica_says_little_and_one_thing_at_a_time)
     replica_done(&r);
 }
 
-Test(psync, everything_that_can_be_told_is_told_in_order)
+Test(psync, everything_that_can_be_reported_is_reported_in_order)
 {
     struct replica r;
     struct repl_psync_opts opts = resume_opts();
@@ -253,7 +253,7 @@ static void expect_refusals(const struct repl_psync_opts *opts, const struct ref
     }
 }
 
-Test(psync, what_a_master_refuses_is_told_by_what_can_be_done)
+Test(psync, what_a_master_refuses_is_classified_by_what_can_be_done)
 {
     static const struct refusal cases[] = {
         {"-LOADING Redis is loading the dataset in memory\r\n", REPL_RETRY, REPL_STEP_PING},

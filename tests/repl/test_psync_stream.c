@@ -42,7 +42,7 @@ static void expect_sent(struct replica *r, const char *want)
 
 /* ---- commands ---- */
 
-Test(psync_stream, empty_lines_count_and_are_no_commands)
+Test(psync_stream, empty_lines_count_but_are_not_commands)
 {
     struct replica r;
     plain(&r, FULL);
@@ -139,7 +139,7 @@ Test(psync_stream, a_feed_takes_what_fits)
     replica_done(&r);
 }
 
-Test(psync_stream, a_cut_is_told_where_the_bytes_end)
+Test(psync_stream, a_cut_is_reported_where_the_bytes_end)
 {
     static const struct {
         const char *bytes;
@@ -182,7 +182,7 @@ Test(psync_stream, what_came_before_a_cut_is_given_out_first)
 
 /* ---- acknowledgements ---- */
 
-Test(psync_stream, the_offset_is_told_at_once_every_second_and_when_asked)
+Test(psync_stream, the_offset_is_sent_at_once_every_second_and_on_request)
 {
     struct replica r;
     cr_assert(replica_init(&r, &REPL_PSYNC_OPTS()));

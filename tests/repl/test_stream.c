@@ -125,7 +125,7 @@ Test(stream, one_that_begins_inside_of_a_transaction_is_safe_at_its_begin)
     cr_expect(!at.stray && s.safe == 70 && s.safe_db == 3);
 }
 
-Test(stream, what_is_no_command_counts_too)
+Test(stream, bytes_outside_commands_count_too)
 {
     struct repl_stream s;
     repl_stream_init(&s, 5, 0, false);

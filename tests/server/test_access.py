@@ -208,11 +208,11 @@ class Access(unittest.TestCase):
                 for argv in (("IDLETIME", "k"), ("FREQ", "k"), ("IDLETIME", "no"), ("FREQ", "no"),
                              ("FREQ",), ("IDLETIME", "k", "x")):
                     with self.subTest(policy=policy, argv=argv):
-                        told = [c.ask("OBJECT", *argv) for c in clients]
-                        if told[1][0] == ":" and argv[0] == "IDLETIME":
+                        answers = [c.ask("OBJECT", *argv) for c in clients]
+                        if answers[1][0] == ":" and argv[0] == "IDLETIME":
                             # a second may have passed between the two
-                            told = [(kind, n // 60) for kind, n in told]
-                        self.assertEqual(*told)
+                            answers = [(kind, n // 60) for kind, n in answers]
+                        self.assertEqual(*answers)
 
 
 class Chance(unittest.TestCase):

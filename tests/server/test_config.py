@@ -151,7 +151,7 @@ class Beside(unittest.TestCase):
         for client in self.clients:
             client.command("HELLO", 2)
 
-    def test_help_and_what_is_no_subcommand(self):
+    def test_help_and_unknown_subcommands(self):
         for args in (["HELP"], ["NOPE"], [], ["GET"], ["SET"], ["REWRITE"], ["REWRITE", "x"],
                      ["RESETSTAT"], ["HELP", "x"]):
             with self.subTest(args):

@@ -64,7 +64,7 @@ class Snapshots(unittest.TestCase):
             wait_for(lambda: "Background saving terminated with success" in server.log and
                      "Background AOF rewrite finished successfully" in server.log)
 
-    def test_a_child_that_usr1_ends_is_no_error_and_one_that_is_killed_is(self):
+    def test_a_child_ended_by_usr1_is_not_an_error_but_a_killed_one_is(self):
         with Redoubt({"save": "3600 1"}) as server:
             c = server.client()
             c.command("SET", "k", "1")

@@ -161,7 +161,7 @@ class Logs(LogCase):
         running.says("rewritten since the last run")
         self.assertEqual(running.end(), 0)
 
-    def test_what_is_no_log_is_refused(self):
+    def test_input_that_is_not_a_log_is_refused(self):
         self.archived_log()
         self.fails(3, "appendonlydir", "archive")
         os.mkdir(self.log)

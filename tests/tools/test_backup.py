@@ -267,7 +267,7 @@ class Damage(BackupCase):
             file.write(body + b',\n "sha256": "' + digest + b'"' + hmac)
         self.fails(1, "not signed with this key", "verify", "--level", "list")
 
-    def test_a_wrong_key_is_told_and_is_not_taken_for_damage(self):
+    def test_a_wrong_key_is_reported_and_not_as_damage(self):
         os.rename(self.key, self.path("old"))
         self.make_key()
         self.fails(2, "wrong key", "restore", "--to", self.path("out.rdb"))
@@ -304,7 +304,7 @@ class Keys(BackupCase):
         self.nightly(sealed=False, more="passphrase-command = echo wrong\n")
         self.fails(2, "the given passphrase is wrong", "verify", "--level", "parse")
 
-    def test_what_is_no_key_is_refused(self):
+    def test_an_invalid_key_is_refused(self):
         self.write("bad", "hello\n")
         self.nightly(sealed=False, more=f"key-file = {self.path('bad')}\n")
         self.fails(2, "64 hexadecimal digits", "backup")
@@ -362,7 +362,7 @@ class Configuration(BackupCase):
         self.assertTrue(os.path.exists(os.path.join(other, "nightly", "sets")))
         self.fails(2, "compress", "backup", "--compress", "best")
 
-    def test_common_keys_stand_in_front_of_the_sections(self):
+    def test_common_settings_come_before_the_sections(self):
         shutil.copy(SNAPSHOT, self.path("dump.rdb"))
         self.configure(f"repository = {self.repository}\nsource = {self.path('dump.rdb')}\n"
                        "[a]\ncompress = none\n[b]\n\ncompress = lz4\n")
@@ -407,7 +407,7 @@ class Runs(BackupCase):
             self.unlock = lambda: fcntl.flock(lock, fcntl.LOCK_UN)
             yield
 
-    def test_a_second_run_is_told_who_has_the_lock(self):
+    def test_a_second_run_reports_the_owner_of_the_lock(self):
         self.nightly()
         self.good("backup")
         with self.locked():

@@ -144,7 +144,7 @@ class Cluster(ClusterCase):
         midnight = times.index(min(times))
         self.assertEqual(times[midnight:] + times[:midnight], sorted(times))
 
-    def test_a_cluster_that_changes_is_no_set(self):
+    def test_a_cluster_that_changes_makes_no_set(self):
         nodes = self.cluster(rdb_key_save_delay="10000")
         self.fill(nodes)
         self.clustered(nodes)
@@ -159,7 +159,7 @@ class Cluster(ClusterCase):
         self.assertEqual(self.sets(), [])
         self.nothing_in_the_spool()
 
-    def test_a_master_that_dies_is_no_set(self):
+    def test_a_master_that_dies_makes_no_set(self):
         nodes = self.cluster(rdb_key_save_delay="10000")
         self.fill(nodes)
         self.clustered(nodes)

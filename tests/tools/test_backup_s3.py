@@ -98,7 +98,7 @@ class InS3(BackupCase):
         self.good("backup")
         self.assertTrue(all(k.startswith("nightly/") for k in self.s3.objects))
 
-    def test_a_wrong_secret_is_told_and_not_repeated(self):
+    def test_a_wrong_secret_is_reported_and_not_retried(self):
         self.use("", secret="wrong")
         self.fails(6, "does not accept the access key", "backup")
         self.assertLess(len(self.s3.requests), 4)

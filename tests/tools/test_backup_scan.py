@@ -61,7 +61,7 @@ class Scan(ArchiveCase):
             self.assertEqual(sorted(other.command("KEYS", "*")), [b"a", b"b", b"c"])
             self.assertGreater(other.command("PTTL", "a"), 0)
 
-    def test_a_key_that_cannot_be_read_is_no_set(self):
+    def test_an_unreadable_key_makes_no_set(self):
         story = Story({b"a": text(b"1"), b"m": b"\x63what\x0b\0" + bytes(8)})
         with FakeServer(story) as server:
             self.scanned(server.port)

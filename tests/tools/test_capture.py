@@ -294,7 +294,7 @@ class Refusals(CaptureCase):
         eventually("it is there", lambda: self.acked(master) >= 0)
         self.check_same(master)
 
-    def test_nobody_is_there(self):
+    def test_no_server_is_there(self):
         for args in (["-o", self.out], ["--rdb-only", self.out]):
             _, err = self.run_capture("redis://127.0.0.1:1", *args, status=6)
             self.assertIn("Connection refused", err)
@@ -350,7 +350,7 @@ class Refusals(CaptureCase):
                 self.run_capture(*args, status=2)
         self.assertFalse(os.path.exists("x"))
 
-    def test_a_server_that_is_no_master(self):
+    def test_a_server_that_is_not_a_master(self):
         for reply, status in ((b"-ERR unknown command 'PSYNC'\r\n", 4), (b"nonsense\r\n", 6),
                               (b"-NOPERM this user has no permissions\r\n", 6)):
             def answer(args, reply=reply):

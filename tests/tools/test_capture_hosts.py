@@ -245,7 +245,7 @@ class Cluster(CaptureCase):
         with open(os.path.join(self.out, "topology")) as f:
             return f" 127.0.0.1 {replica.port} " in f.read()
 
-    def test_a_server_that_is_no_member(self):
+    def test_a_server_that_is_not_a_member(self):
         master = self.server()
         _, err = self.run_capture(self.url(master), "--cluster", "-o", self.out, status=6)
         self.assertIn("cluster support disabled", err)

@@ -253,7 +253,7 @@ class Folders(CheckAofTest):
         self.assertEqual(status, 2)
         self.assertIn('"a.aof.manifest", "b.aof.manifest"', err)
 
-    def test_what_lies_around(self):
+    def test_unrelated_files_in_the_folder(self):
         self.log(SET, more="file a.aof.0.incr.aof seq 7 type h\n")
         for name in ("a.aof.9.incr.aof", "temp-rewriteaof-bg-17.aof", "a.aof.0.incr.aof", "notes"):
             self.write(name, b"")
@@ -327,7 +327,7 @@ class Fix(CheckAofTest):
         self.assertEqual(self.check("--fix", "--yes", "--force", "one.aof")[0], 0)
         self.assertEqual((self.read("one.aof"), len(self.saved())), (SET, 1))
 
-    def test_a_file_that_somebody_writes_is_locked(self):
+    def test_a_file_that_is_being_written_is_locked(self):
         self.write("one.aof", SET + b"x")
         with open(self.path("one.aof"), "ab"):
             status, _, err = self.check("--fix", "--yes", "one.aof")
@@ -450,7 +450,7 @@ class Verbose(CheckAofTest):
         self.assertEqual((len(names), set(names.values())), (20, {2}))
         self.assertEqual(report["commands_of_other_names"], 901 - 40)
 
-    def test_what_stands_in_a_name_does_not_reach_the_terminal(self):
+    def test_control_bytes_of_a_name_do_not_reach_the_terminal(self):
         self.write("one.aof", command("a\x1b[2J\x00"))
         self.write("t\x1bo.aof", command("b\x1b") + b"x")
         for name in ("one.aof", "t\x1bo.aof"):

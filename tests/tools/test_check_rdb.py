@@ -678,7 +678,7 @@ class Salvage(CheckRdbTest):
         self.assertEqual((status, file["format"], file["salvage"]["out"]["keys"]), (8, None, 9))
         self.assertTrue(file["salvage"]["guessed_version"])
 
-    def test_what_is_no_snapshot_leaves_no_output(self):
+    def test_input_that_is_not_a_snapshot_leaves_no_output(self):
         for data in b"", b"hello", bytes(5000), b"REDIS0010", random.Random(1).randbytes(3000):
             status, file = self.salvage(data)
             self.assertEqual((status, file["salvage"]["out"]), (1, None))

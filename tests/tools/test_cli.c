@@ -102,7 +102,7 @@ Test(cli, what_is_not_given_keeps_its_default)
     done();
 }
 
-Test(cli, values_stand_after_the_equals_sign_or_in_the_next_argument)
+Test(cli, values_follow_the_equals_sign_or_are_the_next_argument)
 {
     cr_assert_eq(
         parse("--string=a=b", "--count", "7", "--size=64kb", "--time", "0", "--to=resp", NULL),

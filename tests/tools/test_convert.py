@@ -110,7 +110,7 @@ def data_of(line, version):
     return line
 
 
-class Told(unittest.TestCase):
+class Reports(unittest.TestCase):
     """Files with a .json: everything in it is in the lines, and nothing else."""
 
     maxDiff = None
@@ -332,7 +332,7 @@ class Behaviour(unittest.TestCase):
             b'"expire_ms":4102444800000,"freq":7,"value":"v"}\n',
         )
 
-    def test_scores_that_are_no_numbers_are_strings_and_minus_zero_keeps_its_sign(self):
+    def test_scores_that_are_not_numbers_are_strings_and_minus_zero_keeps_its_sign(self):
         scores = (float("inf"), float("-inf"), -0.0, 0.1, 1e300, 5e-324)
         body = b"".join(bytes([1, 97 + i]) + struct.pack("<d", s) for i, s in enumerate(scores))
         self.write(b"\x05\x01z", bytes([len(scores)]), body)

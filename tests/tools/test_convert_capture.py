@@ -105,7 +105,7 @@ class Chapters(ConvertTest):
         self.assertIn("is not a position", self.fails("--at-offset", "x"))
         self.assertIn("begins later", self.fails("--at-time", str(START - 1)))
 
-    def test_a_hole_on_the_way_from_the_snapshot_is_reported(self):
+    def test_a_gap_after_the_snapshot_is_reported(self):
         commands = [command("SET", f"key:{i}", i) for i in range(300)]
         self.capture.begin(snapshot([]), b"".join(commands), segment=2000)
         names = sorted(n for n in os.listdir(self.capture.path) if n.endswith(".seg"))

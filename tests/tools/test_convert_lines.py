@@ -116,7 +116,7 @@ class Back(unittest.TestCase):
                     same = joined(direct.stdout) == joined(by_lines.stdout)
                     self.assertTrue(same, "the commands differ")
 
-    def test_members_may_stand_in_any_order_and_the_encoding_may_be_left_to_the_writer(self):
+    def test_members_may_come_in_any_order_and_the_writer_may_choose_the_encoding(self):
         text = (b'{ "value" : ["b" ,\n "a"], "type": "x"}')
         run = convert("--to", "rdb", "-", stdin=text)
         self.assertEqual(run.returncode, 1)

@@ -133,7 +133,7 @@ class Whole(Case):
                 self.assertEqual(status, 0)
                 self.assertGreater(len(out), 100)
 
-    def test_a_file_that_is_standard_input_is_taken_from_where_it_stands(self):
+    def test_a_file_on_standard_input_is_read_from_its_position(self):
         path = os.path.join(self.folder.name, "after.rdb")
         with open(path, "wb") as f:
             f.write(b"x" * 1000 + self.data)

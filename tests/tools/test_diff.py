@@ -389,7 +389,7 @@ class Manners(Case):
         self.assertEqual(run.returncode, 4, run.stderr)
         self.assertIn(b"cannot be read here", run.stderr)
 
-    def test_damage_is_no_difference(self):
+    def test_damage_is_not_a_difference(self):
         self.write([Key(b"k", STRING, b"v")], [Key(b"k", STRING, b"v")])
         with open(self.b, "rb") as f:
             data = f.read()

@@ -112,7 +112,7 @@ class Changing(Case):
                               (text(b"3"), LATER, LATER)]})
         self.diff(story, [Key(b"a", STRING, b"3", 0, LATER)])
 
-    def test_an_expiry_that_never_stands_still_is_reported(self):
+    def test_an_expiry_that_keeps_changing_is_reported(self):
         story = Story({b"a": [(text(b"1"), LATER, LATER + 1)]})
         reported = json.loads(self.diff(story, [Key(b"a", STRING, b"1", 0, LATER)], "--json"))
         self.assertEqual(reported["changing"], [0, 1])

@@ -119,7 +119,7 @@ class Settings(DoctorCase):
         _, checks = self.with_settings(save="60 1", maxmemory="50mb")
         self.is_in_state(checks, "passed", "no-persistence", "maxmemory")
 
-    def test_the_wished_recovery_point(self):
+    def test_the_wanted_recovery_point(self):
         _, checks = self.with_settings("--rpo", "60s", save="3600 1 60 100")
         self.finds(checks, "rpo", "warning", "up to 1 h 0 min of changes; --rpo is 1 min 0 s")
         self.assertIn('save "30 1"', checks["rpo"]["fix"])

@@ -55,7 +55,7 @@ static bool works_within(const char *line, rlim_t most, const struct runs_outcom
     return done;
 }
 
-Test(faults, an_output_that_takes_no_more_is_told_and_removed)
+Test(faults, a_full_output_is_reported_and_removed)
 {
     static const char *const lines[] = {
         "convert --to rdb a.rdb -o out/x",
@@ -114,7 +114,7 @@ Test(faults, a_report_that_cannot_be_written_leaves_what_was_saved)
 
 /* ---- inputs ---- */
 
-Test(faults, an_input_that_ends_early_is_told_and_leaves_nothing)
+Test(faults, an_input_that_ends_early_is_reported_and_leaves_nothing)
 {
     static const char *const lines[] = {
         "convert --to rdb cut.rdb -o out/x",

@@ -59,7 +59,7 @@ class Case(unittest.TestCase):
 
 
 class NothingMatches(Case):
-    def test_it_is_said_and_is_no_success(self):
+    def test_it_is_reported_and_not_a_success(self):
         for args, out in self.calls():
             with self.subTest(args):
                 reported = self.run_tool(*args, "--match", "nothing*", status=1)

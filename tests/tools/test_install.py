@@ -141,7 +141,7 @@ class Install(unittest.TestCase):
                 with open(os.path.join(include, folder, name), encoding="utf-8") as file:
                     self.assertNotIn("private to", file.readline())
 
-    def test_every_installed_header_compiles_where_it_lies(self):
+    def test_every_installed_header_compiles_in_place(self):
         include = self.path("include", "redoubt")
         for folder in os.listdir(include):
             for name in os.listdir(os.path.join(include, folder)):

@@ -132,7 +132,7 @@ static const struct bad_case bad[] = {
     {JSON_UTF8, "nothing"},
 };
 
-Test(json_read, what_is_no_string_is_refused)
+Test(json_read, values_other_than_strings_are_refused)
 {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct world w;
@@ -261,7 +261,7 @@ Test(json_read, values_of_any_kind_are_passed)
         }
 }
 
-Test(json_read, what_is_no_value_or_nested_too_deeply_is_not_passed)
+Test(json_read, invalid_and_deeply_nested_values_are_refused)
 {
     char deep[200];
     memset(deep, '[', sizeof deep);

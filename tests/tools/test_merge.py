@@ -114,7 +114,7 @@ class Keys(Case):
             self.assertEqual((reported["conflicts"], reported["keys"]), (2, 4))
             self.assertEqual(keys(self.out)[0, "k"]["value"], value)
 
-    def test_one_name_in_two_databases_is_no_conflict(self):
+    def test_one_name_in_two_databases_is_not_a_conflict(self):
         a = self.write("a.rdb", [Key(b"k", STRING, b"0"), Key(b"k", STRING, b"1", db=1)])
         self.merge(a)
         self.assertEqual(len(keys(self.out)), 2)

@@ -94,7 +94,7 @@ static const char hash_hex[] = "\"REDIS0012\" fe 00\n"
                                "00 01 \"s\" 01 \"v\"\n"
                                "ff 00 00 00 00 00 00 00 00";
 
-Test(ndjson, fields_with_an_expiry_stand_after_the_value)
+Test(ndjson, fields_with_an_expiry_come_after_the_value)
 {
     struct rd_buf bytes = parse(hash_hex);
     expect(

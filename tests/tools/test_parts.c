@@ -138,7 +138,7 @@ Test(parts, a_part_without_output_is_not_begun)
     end(&made);
 }
 
-Test(parts, a_failure_is_told_after_what_stands_before_it)
+Test(parts, a_failure_is_reported_after_the_output_before_it)
 {
     uint64_t at = 0;
     for (unsigned i = 0; i < 80; i++, at += length_of(i - 1)) {

@@ -31,7 +31,7 @@ static bool find(const char *url)
     return peer_target_find(&target, &opts, url, &err);
 }
 
-Test(peer_options, options_stand_for_a_url)
+Test(peer_options, options_replace_a_url)
 {
     opts.host = "somewhere";
     opts.port = 7001;

@@ -98,7 +98,7 @@ class Whole(Real):
         self.assertFalse(reported["verify"]["same"])
         self.assertEqual([d["key"] for d in reported["verify"]["differences"]], ["a"])
 
-    def test_keys_that_are_due_are_no_differences(self):
+    def test_due_keys_are_not_differences(self):
         due = (START - 5) * 1000
         self.capture.begin(snapshot([Key(b"due", STRING, b"1", expire_ms=due),
                                      Key(b"later", STRING, b"1", expire_ms=due + 10 ** 9)]),
@@ -293,7 +293,7 @@ class Errors(Real):
         self.assertIn('  RESTORE "old" of the snapshot: NOPERM', run.stdout.decode())
         self.run_replay(self.server.port, "--speed", "max", "--flush", "--commands", "--verify")
 
-    def test_nobody_listens(self):
+    def test_no_server_listens(self):
         self.usual()
         self.reported(1, status=6)
 
@@ -366,7 +366,7 @@ class Speed(Real):
         self.assertEqual(reported["recorded_ms"], 800000)
         self.assertLess(reported["elapsed_ms"], 400000)
 
-    def test_nobody_waits_before_the_place_where_it_begins(self):
+    def test_there_is_no_wait_before_the_starting_point(self):
         self.capture.begin(snapshot([]), b"".join(command("SET", f"k{i}", i) for i in range(9)),
                            step_us=100000000)
         _, reported = self.timed("--from", str(START + 800), "--verify")

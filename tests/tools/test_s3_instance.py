@@ -137,7 +137,7 @@ class Instance(BackupCase):
             self.assertEqual(status, 2, url)
             self.assertIn("neither https nor of this host", said)
 
-    def test_answers_that_are_no_keys(self):
+    def test_answers_that_are_not_keys(self):
         good = json.loads(self.keys())
         for change in ({"Code": "Failed"}, {"AccessKeyId": ""}, {"AccessKeyId": "a:b"},
                        {"Token": "a\r\nX: y"}, {"SecretAccessKey": "x" * 300},

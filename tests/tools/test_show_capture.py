@@ -188,7 +188,7 @@ class Beside(ShowTest):
         self.assertEqual(self.keys("--until-offset", str(second), "-A", "2"),
                          ["k0", "k1", "k2", "k3"])
 
-    def test_an_entry_says_that_it_stands_beside(self):
+    def test_an_entry_says_that_it_is_kept_separately(self):
         entries = self.entries("--match", "k5", "-B", "1")
         reported = [("context" in e, e["command"][1]) for e in entries]
         self.assertEqual(reported, [(True, "k4"), (False, "k5")])

@@ -90,7 +90,7 @@ class Text(Page):
     def test_nothing_is_fetched_from_elsewhere(self):
         self.assertEqual(ELSEWHERE.findall(self.page), [])
 
-    def test_no_key_can_end_the_element_that_it_stands_in(self):
+    def test_no_key_can_end_the_element_around_it(self):
         self.assertEqual(self.page.count("<script"), 2)
         self.assertEqual(self.page.count("</script>"), 2)
         self.assertIn("\\u003cscript>document", self.page)
@@ -373,7 +373,7 @@ class Phone(InBrowser):
 class SeveralDatabases(InBrowser):
     keys = {0: names(), 3: {b"job:%d" % i: 4000 for i in range(30)}}
 
-    def test_databases_stand_above_prefixes(self):
+    def test_databases_are_the_level_above_prefixes(self):
         self.assertEqual(set(self.tiles()), {"db 0", "db 3"})
         self.browser.click("[data-name='db 3']")
         self.assertEqual(self.crumbs(), ["All keys", "db 3"])

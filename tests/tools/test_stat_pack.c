@@ -38,7 +38,7 @@ Test(stat_pack, lengths_of_a_listpack_are_those_of_its_strings_and_digits)
               h.slots[12] == 1);
 }
 
-Test(stat_pack, scores_are_no_elements)
+Test(stat_pack, scores_are_not_elements)
 {
     struct stat_hist h;
     lengths(BYTES(listpack), RDB_LISTPACK, RDB_TYPE_ZSET_LISTPACK, &h);

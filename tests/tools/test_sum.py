@@ -67,7 +67,7 @@ class Digests(SumTest):
         want = hashlib.sha256(b"abc").hexdigest() + "  f\n"
         self.assertEqual(self.sum("f"), (0, want.encode(), ""))
 
-    def test_several_digests_stand_in_a_fixed_order(self):
+    def test_several_digests_come_in_a_fixed_order(self):
         data = os.urandom(1000)
         self.write("f", data)
         status, out, _ = self.sum("--sha512", "--sha256", "--sha1", "--crc64", "f")
