@@ -6,7 +6,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-enum { WINDOW_LOG_MAX = 27 };
+enum { WINDOW_LOG_MAX = 27, OUT_SIZE = 64 * 1024 };
 
 struct unzstd {
     struct rd_unpack unpack;
@@ -63,4 +63,92 @@ bool rd_zstd_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *
         return rd_err_nomem(err, 0);
     }
     return rd_unpack_open(ret, &z->unpack, &codec, inner, err);
+}
+
+struct enzstd {
+    struct rd_sink *inner;
+    ZSTD_CCtx *ctx;
+    bool own;
+    uint8_t out[OUT_SIZE];
+};
+
+/* Compresses bytes and writes what the encoder returns. A flush and an end are complete when the
+ * encoder has nothing left to write. */
+static bool encode(struct enzstd *e, struct rd_slice bytes, ZSTD_EndDirective how,
+                   struct rd_err *err)
+{
+    ZSTD_inBuffer in = {bytes.ptr, bytes.len, 0};
+    size_t left;
+    do {
+        ZSTD_outBuffer out = {e->out, OUT_SIZE, 0};
+        left = ZSTD_compressStream2(e->ctx, &out, &in, how);
+        if (ZSTD_isError(left))
+            return rd_err_set(err, RD_ERR_MEMORY, RD_NO_OFFSET, "zstd: %s",
+                              ZSTD_getErrorName(left));
+        if (!rd_sink_write(e->inner, e->out, out.pos)) {
+            rd_err_adopt(err, rd_sink_err(e->inner));
+            return false;
+        }
+    } while (how == ZSTD_e_continue ? in.pos < in.size : left > 0);
+    return true;
+}
+
+static bool enzstd_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
+{
+    return len == 0 || encode(impl, rd_slice(ptr, len), ZSTD_e_continue, err);
+}
+
+static bool enzstd_sync(void *impl, struct rd_err *err)
+{
+    struct enzstd *e = impl;
+    if (!encode(e, rd_slice(NULL, 0), ZSTD_e_flush, err))
+        return false;
+    if (rd_sink_sync(e->inner))
+        return true;
+    rd_err_adopt(err, rd_sink_err(e->inner));
+    return false;
+}
+
+static bool enzstd_close(void *impl, bool commit, struct rd_err *err)
+{
+    struct enzstd *e = impl;
+    bool ok = true;
+    if (e->own) {
+        ok = commit && encode(e, rd_slice(NULL, 0), ZSTD_e_end, err);
+        if (ok)
+            ok = rd_sink_close(e->inner, err);
+        else
+            rd_sink_abort(e->inner);
+    }
+    ZSTD_freeCCtx(e->ctx);
+    rd_free(e);
+    return ok || !commit;
+}
+
+static bool set_level(ZSTD_CCtx *ctx, int level)
+{
+    return !ZSTD_isError(ZSTD_CCtx_setParameter(ctx, ZSTD_c_compressionLevel, level)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(ctx, ZSTD_c_checksumFlag, 1));
+}
+
+bool rd_zstd_open_sink(struct rd_sink **ret, struct rd_sink *inner, int level, struct rd_err *err)
+{
+    static const struct rd_sink_ops ops = {enzstd_write, enzstd_sync, enzstd_close};
+    if (level < 0 || level > RD_ZSTD_LEVEL_MAX)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "zstd has no level %d", level);
+    struct enzstd *e = rd_calloc(1, sizeof *e);
+    if (e == NULL)
+        return rd_err_nomem(err, sizeof *e);
+    e->inner = inner;
+    e->ctx = ZSTD_createCCtx();
+    if (e->ctx == NULL || !set_level(e->ctx, level == 0 ? RD_ZSTD_LEVEL : level)) {
+        ZSTD_freeCCtx(e->ctx);
+        rd_free(e);
+        return rd_err_nomem(err, 0);
+    }
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.origin = rd_sink_origin(inner));
+    if (!rd_sink_new(ret, &ops, e, &opts, err))
+        return false;
+    e->own = true;
+    return true;
 }

@@ -1,5 +1,5 @@
-/* The zstd filter. The test has no encoder: frames are built by hand from raw blocks, and one was
- * written by the zstd program.
+/* The zstd filters. Besides what the encoder writes, frames are built by hand from raw blocks, and
+ * one was written by the zstd program.
  *
  *     28 b5 2f fd  descriptor  window  { last:1 type:2 size:21  bytes }*  checksum:4?
  */
@@ -139,4 +139,43 @@ Test(zstd, an_input_is_known_by_how_it_begins)
         rd_buf_done(&got);
     }
     rd_buf_done(&b);
+}
+
+static const struct filter filter = {rd_zstd_open_src, rd_zstd_open_sink};
+
+Test(zstd, what_is_written_reads_back)
+{
+    filter_check_round_trips(&filter, 6);
+}
+
+Test(zstd, size_of_reads_does_not_matter)
+{
+    filter_check_feed_sizes(&filter);
+}
+
+Test(zstd, no_flipped_bit_passes)
+{
+    filter_check_flipped_bits(&filter);
+}
+
+Test(zstd, what_was_synced_can_be_read)
+{
+    filter_check_sync(&filter);
+}
+
+Test(zstd, level_out_of_range_is_refused)
+{
+    filter_check_level_refused(&filter, RD_ZSTD_LEVEL_MAX + 1);
+    filter_check_level_refused(&filter, -1);
+}
+
+Test(zstd, every_failing_allocation_is_survived)
+{
+    filter_check_failing_allocations(&filter);
+}
+
+Test(zstd, failing_sink_fails_with_its_own_error)
+{
+    filter_check_failing_sink(&filter);
+    filter_check_failing_sync(&filter);
 }

@@ -131,6 +131,67 @@ DAMAGED = {
 }
 
 
+class Compressed(Case):
+    """The programs of the formats decompress what the end of a name asks for."""
+
+    PROGRAMS = {".gz": "gzip", ".lz4": "lz4", ".zst": "zstd"}
+
+    def plain(self, program, path):
+        return subprocess.run([program, "-dc", path], stdout=subprocess.PIPE, check=True,
+                              stdin=subprocess.DEVNULL).stdout
+
+    def test_the_end_of_the_name_chooses_the_compression(self):
+        lines = self.run_tool("convert", "--to", "ndjson", self.input).stdout
+        for end, program in self.PROGRAMS.items():
+            with self.subTest(end):
+                path = self.path("out.ndjson" + end)
+                self.run_tool("convert", "--to", "ndjson", self.input, "-o", path)
+                self.assertEqual(self.plain(program, path), lines)
+                self.assertEqual(oct(mode_of(path)), oct(0o644))
+
+    def test_snapshots_and_pages(self):
+        with open(self.input, "rb") as f:
+            data = f.read()
+        for end, program in self.PROGRAMS.items():
+            with self.subTest(end):
+                merged, saved, page = (self.path(name + end) for name in ("m.rdb", "s.rdb", "p"))
+                self.run_tool("merge", self.input, "-o", merged)
+                self.assertTrue(self.plain(program, merged).startswith(b"REDIS"))
+                self.run_tool("check-rdb", "--salvage", saved, self.input)
+                self.assertEqual(self.plain(program, saved), data)
+                self.run_tool("stat", "--html", page, self.input)
+                self.assertTrue(self.plain(program, page).lower().startswith(b"<!doctype html>"))
+
+    def test_a_format_before_the_compression_is_the_output_format(self):
+        for name in ("rdb", "aof", "resp", "ndjson", "csv"):
+            want = self.run_tool("convert", "--to", name, self.input).stdout
+            for end in ("", ".gz"):
+                path = self.path(f"by-name.{name}{end}")
+                self.run_tool("convert", self.input, "-o", path)
+                with self.subTest(path), open(path, "rb") as f:
+                    self.assertEqual(self.plain("gzip", path) if end else f.read(), want)
+        self.run_tool("convert", self.input, "-o", self.path("lines.JSONL"))
+        for name in ("rdb", "out", "out.gz", "out.xrdb"):
+            run = self.run_tool("convert", self.input, "-o", self.path(name), status=2)
+            self.assertIn(b"missing output format", run.stderr)
+
+    def test_an_output_that_is_not_complete_leaves_no_file(self):
+        with open(self.input, "rb") as f:
+            data = f.read()
+        self.write(self.input, data[:-12])
+        for end in self.PROGRAMS:
+            self.run_tool("convert", self.input, "-o", self.path("out.rdb" + end), status=1)
+        self.assertEqual(os.listdir(self.folder), ["in.rdb"])
+
+    def test_sealed_files_are_not_compressed(self):
+        key, sealed, opened = self.path("key"), self.path("in.rdb.gz"), self.path("out.rdb.gz")
+        self.run_tool("seal", "--make-key", key)
+        self.run_tool("seal", "--key-file", key, self.input, "-o", sealed)
+        self.run_tool("unseal", "--key-file", key, sealed, "-o", opened)
+        with open(self.input, "rb") as want, open(opened, "rb") as got:
+            self.assertEqual(got.read(), want.read())
+
+
 class Sealed(Case):
     def outputs(self):
         return (["convert", "--to", "rdb", "-o", self.out], ["merge", "-o", self.out],

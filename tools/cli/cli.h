@@ -244,9 +244,15 @@ bool cli_open_in(struct cli *cli, const char *path, struct rd_src **ret, struct 
 void cli_close_in(struct cli *cli, struct rd_src *src);
 
 /* Opens OUT; NULL or "-" is stdout. Without force, fails with a hint if the file exists. With
- * binary, fails if it is a terminal. End it with rd_sink_close() or rd_sink_abort(). */
+ * binary, fails if it is a terminal. Names that end in .gz, .lz4 or .zst are compressed; _as_is()
+ * compresses nothing. End it with rd_sink_close() or rd_sink_abort(). */
 bool cli_open_out(struct cli *cli, const char *path, bool force, bool binary, struct rd_sink **ret,
                   struct rd_err *err);
+bool cli_open_out_as_is(struct cli *cli, const char *path, bool force, bool binary,
+                        struct rd_sink **ret, struct rd_err *err);
+
+/* Whether cli_open_out() compresses a file of this name. */
+bool cli_is_compressed_out(const char *path);
 
 /* Fills in mode and owner of the output `path`, which contains data of the input files: only users
  * who can read all of them and whom umask allows may read it. If the data is from standard input, a

@@ -1,5 +1,8 @@
 /* report.c - errors, notes, progress and colour of a run; its beginning and its end. */
+#include "base/lz4.h"
 #include "base/pump.h"
+#include "base/zlib.h"
+#include "base/zstd.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/file_hint.h"
 
@@ -9,6 +12,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -386,10 +390,32 @@ static bool open_stdout(struct cli *cli, bool binary, struct rd_sink **ret, stru
     return rd_sink_open_file(ret, "-", NULL, err);
 }
 
-bool cli_open_out(struct cli *cli, const char *path, bool force, bool binary, struct rd_sink **ret,
-                  struct rd_err *err)
+typedef bool compressor(struct rd_sink **ret, struct rd_sink *inner, int level, struct rd_err *err);
+
+/* The compression that the end of a file name asks for, or NULL. */
+static compressor *compressor_of(const char *path)
 {
-    if (path == NULL || strcmp(path, "-") == 0)
+    static const struct {
+        const char *end;
+        compressor *open;
+    } known[] = {
+        {".gz", rd_zlib_open_sink}, {".lz4", rd_lz4_open_sink}, {".zst", rd_zstd_open_sink}};
+    const char *dot = strrchr(path, '.');
+    for (size_t i = 0; dot != NULL && i < sizeof known / sizeof *known; i++)
+        if (strcasecmp(dot, known[i].end) == 0)
+            return known[i].open;
+    return NULL;
+}
+
+static bool is_stdout(const char *path)
+{
+    return path == NULL || strcmp(path, "-") == 0;
+}
+
+bool cli_open_out_as_is(struct cli *cli, const char *path, bool force, bool binary,
+                        struct rd_sink **ret, struct rd_err *err)
+{
+    if (is_stdout(path))
         return open_stdout(cli, binary, ret, err);
     struct rd_sink_opts opts = RD_SINK_OPTS(.replace = force);
     cli_choose_access(cli, path, &opts);
@@ -397,6 +423,23 @@ bool cli_open_out(struct cli *cli, const char *path, bool force, bool binary, st
         return true;
     if (err->code == RD_ERR_USAGE && !force)
         cli_hint(cli, "use --force to replace it");
+    return false;
+}
+
+bool cli_is_compressed_out(const char *path)
+{
+    return !is_stdout(path) && compressor_of(path) != NULL;
+}
+
+bool cli_open_out(struct cli *cli, const char *path, bool force, bool binary, struct rd_sink **ret,
+                  struct rd_err *err)
+{
+    if (!cli_open_out_as_is(cli, path, force, binary, ret, err))
+        return false;
+    compressor *compress = is_stdout(path) ? NULL : compressor_of(path);
+    if (compress == NULL || compress(ret, *ret, 0, err))
+        return true;
+    rd_sink_abort(*ret);
     return false;
 }
 

@@ -4,6 +4,7 @@
 #include "tools/input/server_in.h"
 #include "tools/tools.h"
 
+#include <strings.h>
 #include <unistd.h>
 
 enum { TEXTS = 64, PLAIN = 64 }; /* strings of a value, and keys, per call */
@@ -264,8 +265,9 @@ static bool finish(struct job *job, struct rd_err *err)
         cli_json_put_uint(&job->cli->out, "bytes", bytes);
     } else if (job->out_path != NULL && strcmp(job->out_path, "-") != 0 &&
                isatty(STDERR_FILENO) == 1) {
-        cli_note(job->cli, "%s: %s key%s, %s", cli_plain(rd_slice_str(job->out_path)).s,
-                 cli_count(job->keys).s, cli_plural(job->keys), cli_bytes(bytes).s);
+        cli_note(job->cli, "%s: %s key%s, %s%s", cli_plain(rd_slice_str(job->out_path)).s,
+                 cli_count(job->keys).s, cli_plural(job->keys), cli_bytes(bytes).s,
+                 cli_is_compressed_out(job->out_path) ? " before compression" : "");
     }
     return omitted_report(job->omitted, err);
 }
@@ -364,11 +366,33 @@ static bool fits_target(const struct job *job)
            (commands || !shape) && (job->target == TO_NDJSON || !job->meta);
 }
 
+/* Indexed by enum target. */
+static const char *const target_names[] = {"rdb", "aof", "resp", "ndjson", "csv"};
+
+static bool ends_in(const char *path, size_t len, const char *format)
+{
+    size_t n = strlen(format);
+    return len > n + 1 && path[len - n - 1] == '.' && strncasecmp(path + len - n, format, n) == 0;
+}
+
+/* The format that the name of the output ends in, before the end that asks for compression. */
+static int target_of_name(const char *path)
+{
+    if (path == NULL)
+        return TO_NOTHING;
+    size_t len = cli_is_compressed_out(path) ? (size_t)(strrchr(path, '.') - path) : strlen(path);
+    for (int i = 0; i < TO_NOTHING; i++)
+        if (ends_in(path, len, target_names[i]))
+            return i;
+    return ends_in(path, len, "jsonl") ? TO_NDJSON : TO_NOTHING;
+}
+
 static int check_options(struct job *job)
 {
-    static const char *const words[] = {"rdb", "aof", "resp", "ndjson", "csv"};
     bool to_stdout = job->out_path == NULL || strcmp(job->out_path, "-") == 0;
     struct rd_err err = {0};
+    if (job->target == TO_NOTHING)
+        job->target = target_of_name(job->out_path);
     if (job->target == TO_NOTHING)
         return cli_usage_error(job->cli,
                                "missing output format: use --to rdb, resp, aof, ndjson or csv");
@@ -382,7 +406,7 @@ static int check_options(struct job *job)
         return cli_fail(job->cli, &err);
     if (!fits_target(job))
         return cli_usage_error(job->cli, "an option cannot be used with --to %s",
-                               words[job->target]);
+                               target_names[job->target]);
     return convert_choose_server(job);
 }
 
@@ -474,7 +498,7 @@ int tool_convert(struct cli *cli, int argc, char **argv)
         {0},
     };
     const struct cli_usage usage = {
-        .synopsis = "--to FORMAT [OPTION…] IN [-o OUT]",
+        .synopsis = "[--to FORMAT] [OPTION…] IN [-o OUT]",
         .about = "Converts a snapshot, a log or JSON lines to another format or version.",
         .opts = opts,
         .min_args = 1,

@@ -59,7 +59,7 @@ static bool pass(struct run *run, const char *in, bool seal, struct rd_err *err)
         rd_src_close(src);
         return false;
     }
-    bool ok = cli_open_out(run->cli, run->out, run->force, seal, &sink, err);
+    bool ok = cli_open_out_as_is(run->cli, run->out, run->force, seal, &sink, err);
     if (ok) {
         cli_progress_begin(run->cli, in, rd_src_size(src));
         ok = (!seal || open_sealing(run, &sink, err)) && cli_copy(run->cli, src, sink, err);
