@@ -176,6 +176,15 @@ class Options(OutputCases, unittest.TestCase):
             with open(path, "wb") as file:
                 file.write(data)
 
+    def test_an_existing_page_is_reported_before_the_inputs_are_read(self):
+        with open(self.page, "w", encoding="ascii"):
+            pass
+        missing = os.path.join(self.folder, "missing.rdb")
+        run = subprocess.run([REDOUBT, "diff", "--html", self.page, missing, missing],
+                             capture_output=True, check=False)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn(b"already exists", run.stderr)
+
     def run_tool(self, *args):
         run = subprocess.run([REDOUBT, "diff", *args, *self.sides], capture_output=True,
                              check=False, timeout=600)

@@ -148,6 +148,15 @@ class Options(OutputCases, unittest.TestCase):
         with open(self.log, "wb") as file:
             file.write(log(5))
 
+    def test_an_existing_page_is_reported_before_the_log_is_read(self):
+        with open(self.page, "w", encoding="ascii"):
+            pass
+        run = subprocess.run([REDOUBT, "show", "--html", self.page,
+                              os.path.join(self.folder, "missing.aof")],
+                             capture_output=True, check=False)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn(b"already exists", run.stderr)
+
     def run_tool(self, *args):
         run = subprocess.run([REDOUBT, "show", *args, self.log], capture_output=True, check=False,
                              timeout=600)

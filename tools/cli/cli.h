@@ -251,6 +251,9 @@ bool cli_open_out(struct cli *cli, const char *path, bool force, bool binary, st
 bool cli_open_out_as_is(struct cli *cli, const char *path, bool force, bool binary,
                         struct rd_sink **ret, struct rd_err *err);
 
+/* For an output that is opened late: fails at once, as cli_open_out() would, if it exists. */
+bool cli_check_out(struct cli *cli, const char *path, bool force, struct rd_err *err);
+
 /* Whether cli_open_out() compresses a file of this name. */
 bool cli_is_compressed_out(const char *path);
 

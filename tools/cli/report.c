@@ -412,6 +412,16 @@ static bool is_stdout(const char *path)
     return path == NULL || strcmp(path, "-") == 0;
 }
 
+bool cli_check_out(struct cli *cli, const char *path, bool force, struct rd_err *err)
+{
+    if (is_stdout(path) || force || access(path, F_OK) != 0)
+        return true;
+    cli_hint(cli, "use --force to replace it");
+    rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "already exists");
+    rd_err_origin(err, path);
+    return false;
+}
+
 bool cli_open_out_as_is(struct cli *cli, const char *path, bool force, bool binary,
                         struct rd_sink **ret, struct rd_err *err)
 {

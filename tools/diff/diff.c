@@ -31,7 +31,7 @@ bool diff_work(struct diff *diff, struct rd_err *err)
     struct cli *cli = diff->cli;
     bool silent = cli->quiet && !cli->json && !diff->lines && diff->html_path == NULL &&
                   diff->tolerance_ms == 0;
-    if (!diff_open(diff, err))
+    if (!cli_check_out(cli, diff->html_path, diff->force, err) || !diff_open(diff, err))
         return false;
     diff->due_ms[DIFF_B] = cli_now_ms();
     diff->due_ms[DIFF_A] = diff->due_ms[DIFF_B] - diff->shift_ms;

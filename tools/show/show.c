@@ -19,7 +19,8 @@ static int run(struct show *show)
 {
     struct rd_err err = {0};
     struct cli_json *json = &show->cli->out;
-    if (!show_pick_check(&show->pick, &err) || !show_put_begin(show, &err))
+    if (!cli_check_out(show->cli, show->html_path, show->force, &err) ||
+        !show_pick_check(&show->pick, &err) || !show_put_begin(show, &err))
         return cli_fail(show->cli, &err);
     if (show->cli->json) {
         cli_json_key(json, "entries");
