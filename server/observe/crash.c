@@ -15,6 +15,7 @@
 #include "server/observe/info.h"
 #include "server/core/log.h"
 #include "server/observe/redact.h"
+#include "server/persist/persist.h"
 
 enum { CRASH_FRAMES = 100, CRASH_CLIENTS = 64, CRASH_ARGS = 32, CRASH_ARG = 128 };
 
@@ -176,10 +177,25 @@ static void on_alarm(int signum, siginfo_t *info, void *opaque)
     errno = before;
 }
 
+/* Loading a data set progresses by loading-process-events-interval-bytes. A replica that waits for
+ * the rest of a snapshot serves clients meanwhile, but does not progress. */
+static bool is_stalled(const struct server *srv)
+{
+    static uint64_t seen; /* bytes */
+    uint64_t read = srv->state == SERVER_LOADING ? srv->persist->info.loading_read : 0;
+    uint64_t step = (uint64_t)srv->settings.loading_process_events_interval_bytes;
+    if (srv->state == SERVER_LOADING && read >= seen && read - seen < step)
+        return true;
+    seen = read;
+    return false;
+}
+
 void crash_watchdog(const struct server *srv)
 {
     static bool is_set;
     int64_t ms = srv->settings.watchdog_period;
+    if (is_stalled(srv) && is_set && ms > 0)
+        return;
     if (ms > 0 || is_set)
         set_alarm(ms);
     is_set = ms > 0;

@@ -37,6 +37,19 @@ class Signals(unittest.TestCase):
             c.command("DEBUG", "SLEEP", 0.5)
             self.assertEqual(server.log.count("WATCHDOG"), before)
 
+    def test_the_watchdog_expires_while_a_replica_waits_for_a_snapshot(self):
+        for kind in KINDS:
+            with kind({"repl-diskless-sync-delay": "0", "rdbcompression": "no"}) as master, \
+                    kind({"repl-diskless-load": "on-empty-db"}) as replica:
+                m, r = master.client(), replica.client()
+                m.command("DEBUG", "POPULATE", 100, "key", 100000)
+                m.command("CONFIG", "SET", "rdb-key-save-delay", 20000)
+                r.command("CONFIG", "SET", "watchdog-period", 200)
+                r.command("REPLICAOF", "127.0.0.1", master.port)
+                wait_for(lambda: "Loading DB in memory" in replica.log)
+                before = replica.log.rindex("Loading DB in memory")
+                wait_for(lambda: "WATCHDOG TIMER EXPIRED" in replica.log[before:])
+
     def test_a_stray_alarm_does_no_harm(self):
         for server in both():
             c = server.client()
