@@ -185,6 +185,7 @@ static void on_aux(void *ctx, struct rd_slice name, struct rd_slice value)
 static void load(struct node *n, const struct rd_buf *image, struct place *place)
 {
     struct rd_src *src;
+    struct rd_err err = {0};
     struct engine_env env = env_of(n);
     const struct engine_load_opts opts = {
         .keep_expired = true, .no_aux = true, .on_aux = on_aux, .ctx = place};
@@ -192,7 +193,8 @@ static void load(struct node *n, const struct rd_buf *image, struct place *place
     drop_engine(n);
     new_engine(n);
     rd_src_open_memory(&src, rd_buf_slice(image), NULL, NULL);
-    must(n->world, engine_load(n->engine, src, &opts, &env, NULL, NULL), "loading");
+    if (!engine_load(n->engine, src, &opts, &env, NULL, &err))
+        world_fail(n->world, "loading: %s", err.text);
     rd_src_close(src);
 }
 
@@ -403,8 +405,11 @@ static void make_image(struct node *n)
     struct rd_buf data = {0};
     struct repl_payload payload = {.by_mark = n->snapshot.by_mark};
     uint8_t header[REPL_PAYLOAD_HEADER_MAX];
-    struct repl_replid mark = fresh_id(n->world);
+    struct repl_replid mark;
     save(n, &data);
+    do { /* a fuzzer that plays chance finds marks that the snapshot contains */
+        mark = fresh_id(n->world);
+    } while (memmem(data.ptr, data.len, mark.hex, REPL_MARK_LEN) != NULL);
     memcpy(payload.mark, mark.hex, REPL_MARK_LEN);
     payload.len = data.len;
     rd_buf_reset(&n->image);
