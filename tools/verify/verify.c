@@ -1,5 +1,6 @@
 /* verify.c - `redoubt verify`: whether sets are what they were when they were made. */
 #include "aof/check.h"
+#include "base/pump.h"
 #include "tools/snapshot/sound.h"
 #include "tools/input/segment_in.h"
 #include "tools/input/spool.h"
@@ -63,20 +64,19 @@ static bool check_manifest(struct job *job, struct rd_err *err)
                                            "files of the set are missing or have another size");
 }
 
+static void tick(void *ctx)
+{
+    cli_tick(ctx);
+}
+
 /* Reads to the end; the source itself compares. */
 static bool drain(struct job *job, struct rd_src *src, struct rd_err *err)
 {
-    struct rd_slice s;
-    enum rd_src_status status;
-    job->run->cli->progress.src = src;
-    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK) {
-        rd_src_consume(src, s.len);
-        cli_tick(job->run->cli);
-    }
-    job->run->cli->progress.src = NULL;
-    if (status == RD_SRC_FAIL)
-        rd_err_adopt(err, rd_src_err(src));
-    return status == RD_SRC_END;
+    struct cli *cli = job->run->cli;
+    cli->progress.src = src;
+    bool ok = rd_pump(src, NULL, tick, cli, err);
+    cli->progress.src = NULL;
+    return ok;
 }
 
 static bool check_digests(struct job *job, struct rd_err *err)
