@@ -1,5 +1,6 @@
 #include "archive/store_sftp.h"
 
+#include "archive/host_keys.h"
 #include "archive/lock.h"
 #include "archive/ranges.h"
 #include "archive/remote.h"
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 enum { URL_MAX = ARCHIVE_URL_MAX, LIST_MAX = 64 * 1024 * 1024, DEPTH_MAX = 8 };
 
@@ -18,6 +20,8 @@ struct sftp {
     char host[URL_MAX];   /* the URL up to the path */
     char folder[URL_MAX]; /* the path, with a slash at both ends */
     char *key_file, *known_hosts;
+    char host_keys[ARCHIVE_HOST_KEYS_PATH]; /* known_hosts in another order */
+    int host_keys_fd;                       /* -1: not there */
     size_t chunk;
     bool (*gone)(const char *owner);
     struct archive_lock lock;
@@ -61,7 +65,8 @@ static void set_host(struct sftp *s)
     if (s->key_file != NULL)
         curl_easy_setopt(c, CURLOPT_SSH_PRIVATE_KEYFILE, s->key_file);
     if (s->known_hosts != NULL)
-        curl_easy_setopt(c, CURLOPT_SSH_KNOWNHOSTS, s->known_hosts);
+        curl_easy_setopt(c, CURLOPT_SSH_KNOWNHOSTS,
+                         s->host_keys_fd >= 0 ? s->host_keys : s->known_hosts);
 }
 
 static void set_transfer(struct sftp *s, struct request *r, struct curl_slist *commands)
@@ -113,6 +118,11 @@ static bool once(struct sftp *s, struct request *r, CURLcode *ret_code, struct r
     set_host(s);
     set_transfer(s, r, commands);
     *ret_code = archive_remote_perform(&s->remote, problem, s->store.origin, err);
+    if (strstr(problem, "exchange encryption keys") != NULL) {
+        *ret_code = CURLE_PEER_FAILED_VERIFICATION; /* not for a while only */
+        rd_err_doing(err, "agreeing with the host on a type of host key: known_hosts may lack the "
+                          "host's ed25519 or ECDSA key (ssh-keyscan -t ed25519,ecdsa HOST)");
+    }
     curl_slist_free_all(commands);
     return true;
 }
@@ -454,6 +464,8 @@ static void sftp_unlock(struct archive_store *store)
 static void sftp_free(struct sftp *s)
 {
     archive_remote_close(&s->remote);
+    if (s->host_keys_fd >= 0)
+        close(s->host_keys_fd);
     rd_free(s->key_file);
     rd_free(s->known_hosts);
     rd_free(s);
@@ -488,6 +500,8 @@ static bool set_rest(struct sftp *s, const struct archive_sftp_opts *opts, struc
 {
     s->chunk = opts->chunk != 0 ? opts->chunk : ARCHIVE_SFTP_CHUNK;
     s->gone = opts->gone;
+    if (opts->known_hosts != NULL)
+        s->host_keys_fd = archive_host_keys_open(opts->known_hosts, s->host_keys);
     return archive_remote_copy(&s->key_file, opts->key_file, err) &&
            archive_remote_copy(&s->known_hosts, opts->known_hosts, err) &&
            archive_remote_open(&s->remote, opts->tries, opts->wait_ms, err);
@@ -510,6 +524,7 @@ bool archive_store_open_sftp(struct archive_store **ret, const struct archive_sf
     if (s == NULL)
         return rd_err_nomem(err, sizeof *s);
     s->store.ops = &ops;
+    s->host_keys_fd = -1;
     if (!set_place(s, opts->url, err) || !set_rest(s, opts, err)) {
         sftp_free(s);
         return false;

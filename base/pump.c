@@ -5,7 +5,8 @@ bool rd_pump(struct rd_src *src, struct rd_sink *sink, void (*tick)(void *ctx), 
 {
     struct rd_slice s;
     enum rd_src_status status;
-    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK && rd_sink_write(sink, s.ptr, s.len)) {
+    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK &&
+           (sink == NULL || rd_sink_write(sink, s.ptr, s.len))) {
         rd_src_consume(src, s.len);
         if (tick != NULL)
             tick(ctx);

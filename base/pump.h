@@ -13,7 +13,8 @@
 #include "base/sink.h"
 #include "base/src.h"
 
-/* Copies the rest of a source. tick may be NULL; it is called after each piece. */
+/* Copies the rest of a source; without a sink the bytes are only read, for a source that checks
+ * them. tick may be NULL; it is called after each piece. */
 bool rd_pump(struct rd_src *src, struct rd_sink *sink, void (*tick)(void *ctx), void *ctx,
              struct rd_err *err);
 

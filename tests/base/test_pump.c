@@ -35,6 +35,17 @@ Test(pump, all_bytes_reach_the_sink)
     rd_src_close(src);
 }
 
+Test(pump, without_a_sink_all_bytes_are_read)
+{
+    static uint8_t bytes[SIZE];
+    struct rd_src *src = source(bytes);
+    int ticks = 0;
+    cr_assert(rd_pump(src, NULL, count, &ticks, NULL));
+    cr_expect_gt(ticks, 0);
+    cr_expect_eq(rd_src_offset(src), SIZE);
+    rd_src_close(src);
+}
+
 Test(pump, a_limit_is_the_largest_size_that_is_read)
 {
     static uint8_t bytes[SIZE];

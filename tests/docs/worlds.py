@@ -88,7 +88,7 @@ def restore(machine):
     machine.redis("SET", "old", "data")
 
 
-def offsite_backup(machine):
+def backup(machine):
     machine.configure("save 3600 1")
     machine.start()
     send(machine, shop(100))
@@ -192,6 +192,7 @@ def scripting_with_json(machine):
 
 
 PAGES = {
+    "backup": backup,
     "comparison": comparison,
     "corrupt-rdb": corrupt_rdb,
     "debug-replication": debug_replication,
@@ -199,7 +200,6 @@ PAGES = {
     "memory-analysis": memory_analysis,
     "migrate-versions": migrate_versions,
     "monitoring": monitoring,
-    "offsite-backup": offsite_backup,
     "restore": restore,
     "scripting-with-json": scripting_with_json,
     "torn-aof": torn_aof,

@@ -72,6 +72,25 @@ class InS3(BackupCase):
         self.assertEqual(self.s3.uploads, {})
         self.assertEqual(self.sets(), [])
 
+    def test_each_repository_is_read_once(self):
+        self.good("backup")
+        for command in (["list", "--json"], ["list", "--html", self.path("page.html")],
+                        ["verify", "--level", "list", "--json"]):
+            before = len(self.s3.requests)
+            self.good(*command)
+            read = [r[1] for r in self.s3.requests[before:] if r[0] == "GET"]
+            self.assertEqual(len(read), len(set(read)), read)
+
+    def test_json_is_complete_if_a_segment_cannot_be_read(self):
+        self.good("backup")
+        name = f"20261101T000000Z-00000001/00000001-{40 * 'a'}/00000001-100-200-1000-2000.seg"
+        self.s3.objects[f"some/where/nightly/stream/{name}"] = b"x"
+        self.s3.faults = lambda method, path, n: 403 if method == "GET" and ".seg" in path else None
+        report, status = self.json("verify")
+        self.assertEqual(status, 6)
+        self.assertEqual([s.get("good") for s in report["streams"]], [None])
+        self.assertEqual(len(report["errors"]), 1)
+
     def test_settings_that_make_no_sense_are_refused(self):
         for name, value in (("s3-style", "round"), ("s3-endpoint", "host"),
                             ("s3-endpoint", "http://host/"), ("repository", "s3://"),

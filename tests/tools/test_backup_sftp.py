@@ -183,6 +183,22 @@ class BySFTP(BackupCase):
         self.fails(6, "sftp://", "backup")
         self.assertEqual(self.files(), [])
 
+    def test_an_rsa_key_that_the_host_does_not_use_is_not_in_the_way(self):
+        """ssh-keyscan prints the RSA key of a host first."""
+        subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-b", "1024", "-N", "", "-f",
+                        self.path("rsa")], check=True)
+        with open(self.ssh.known_hosts, encoding="ascii") as file:
+            known = file.read()
+        key = known.split()[0] + " " + " ".join(self.read("rsa.pub").decode().split()[:2])
+        self.use(hosts=self.write("hosts", f"# a comment\n{key}\n{known}"))
+        self.good("check-config")
+        self.use(hosts=self.write("hosts", key))  # without a line feed
+        # libssh2 1.10 itself copies overlapping memory then.
+        options = os.environ.get("ASAN_OPTIONS", "") + ":replace_intrin=0"
+        done = self.tool("list", env={"ASAN_OPTIONS": options})
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn(b"ed25519", done.stderr)
+
     def test_a_key_that_is_not_accepted_is_reported(self):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.path("other")],
                        check=True)

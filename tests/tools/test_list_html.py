@@ -120,6 +120,17 @@ class Desk(Page):
         self.assertIn(f"redis {EVIL}", [row[8] for row in self.rows("#sets")])
         self.no_complaint()
 
+    def test_a_repository_that_cannot_be_read_is_named(self):
+        gone = self.path("gone")
+        self.nightly(source=self.path("dump.rdb"), more=f"repository = {gone}\n")
+        self.fails(3, "gone", "list", "--html", self.page, "--force")
+        self.browser.open("file://" + self.page)
+        self.assertEqual(len(self.points()), 3)
+        unread = self.run_script("const s = document.querySelector('#unread-section');"
+                                 "return s.hidden ? '' : s.textContent")
+        self.assertIn(f"nightly: {gone}", unread)
+        self.no_complaint()
+
     def test_it_works_without_a_mouse(self):
         ids = [s["id"] for s in self.sets()]
         for _ in range(20):

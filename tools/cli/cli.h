@@ -42,6 +42,7 @@
 #ifndef TOOLS_CLI_CLI_H
 #define TOOLS_CLI_CLI_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/sink.h"
 #include "base/slice.h"
@@ -109,6 +110,25 @@ void cli_json_put_uint(struct cli_json *json, const char *key, uint64_t value);
 void cli_json_put_bool(struct cli_json *json, const char *key, bool value);
 /* RD_NO_OFFSET: null. */
 void cli_json_put_offset(struct cli_json *json, const char *key, uint64_t offset);
+
+/* A second array of the same object, filled while the first one is written: it is kept in memory
+ * until it has its turn.
+ *
+ *     if (cli_json_later_init(&later, err))
+ *         ... elements to json, and to &later.json ...
+ *     cli_json_end(json);
+ *     ok = cli_json_later_put(&later, json, "streams", err);
+ */
+struct cli_json_later {
+    struct rd_buf text;
+    struct rd_sink *sink;
+    struct cli_json json;
+};
+
+bool cli_json_later_init(struct cli_json_later *ret, struct rd_err *err);
+/* Puts the key and the array into the open object, and frees the array in any case. */
+bool cli_json_later_put(struct cli_json_later *later, struct cli_json *json, const char *key,
+                        struct rd_err *err);
 
 /* ---- the state of one run ---- */
 

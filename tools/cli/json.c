@@ -218,3 +218,27 @@ void cli_json_err(struct cli_json *json, const struct rd_err *err)
     cli_json_end(json);
     cli_json_end(json);
 }
+
+bool cli_json_later_init(struct cli_json_later *ret, struct rd_err *err)
+{
+    *ret = (struct cli_json_later){.sink = NULL};
+    if (!rd_sink_open_buf(&ret->sink, &ret->text, NULL, err))
+        return false;
+    cli_json_init(&ret->json, ret->sink);
+    cli_json_array(&ret->json);
+    return true;
+}
+
+bool cli_json_later_put(struct cli_json_later *later, struct cli_json *json, const char *key,
+                        struct rd_err *err)
+{
+    cli_json_end(&later->json);
+    bool ok = rd_sink_close(later->sink, err);
+    if (ok) {
+        cli_json_key(json, key);
+        separate(json);
+        rd_sink_write(json->out, later->text.ptr, later->text.len);
+    }
+    rd_buf_done(&later->text);
+    return ok;
+}

@@ -18,7 +18,7 @@ struct run {
     bool force;
     bool details;
     struct cli_json *json; /* where the lists go; NULL: they are printed */
-    bool streams;          /* the second pass of JSON */
+    struct cli_json_later streams;
     int status;
 };
 
@@ -48,7 +48,7 @@ static bool list_stream(struct run *run, struct archive_repo *repo, const struct
         c.end = archive_stream_chain(&stream, c.begin);
         archive_stream_range(&stream, c.begin, c.end, sets, &c.range);
         if (run->json != NULL)
-            list_json_chain(run->json, &c);
+            list_json_chain(&run->streams.json, &c);
         else if (!run->cli->quiet)
             list_text_chain(&c);
     }
@@ -89,30 +89,27 @@ static bool list_repo(void *ctx, struct vault_open *open, size_t at, struct rd_e
     struct archive_sets sets;
     if (!archive_repo_list(repo, &sets, err))
         return false;
-    if (!run->streams) {
-        list_sets(run, repo, &sets);
-        check_age(run, repo, &sets);
-    }
-    bool ok = (run->json != NULL && !run->streams) || list_stream(run, repo, &sets, err);
+    list_sets(run, repo, &sets);
+    check_age(run, repo, &sets);
+    bool ok = list_stream(run, repo, &sets, err);
     archive_sets_done(&sets);
     return ok;
 }
 
 /* Both lists, as members of an open object. */
-static void list_json(struct run *run, struct cli_json *json)
+static bool list_json(struct run *run, struct cli_json *json, struct rd_err *err)
 {
+    if (!cli_json_later_init(&run->streams, err))
+        return false;
     run->json = json;
-    run->streams = false;
     cli_json_key(json, "sets");
     cli_json_array(json);
     vault_each(&run->each, list_repo, run);
     cli_json_end(json);
-    cli_json_key(json, "streams");
-    cli_json_array(json);
-    run->streams = true;
-    vault_each(&run->each, list_repo, run);
-    cli_json_end(json);
+    if (!cli_json_later_put(&run->streams, json, "streams", err))
+        return false;
     vault_each_put_errors(&run->each, json);
+    return true;
 }
 
 static bool write_page(struct run *run, struct rd_slice data, struct rd_err *err)
@@ -126,7 +123,7 @@ static bool write_page(struct run *run, struct rd_slice data, struct rd_err *err
     return false;
 }
 
-/* A page without some of the backups would not show that they are missing: it is not written. */
+/* The page names the repositories that could not be read. */
 static bool list_html(struct run *run, struct rd_err *err)
 {
     struct rd_buf data = {0};
@@ -137,10 +134,9 @@ static bool list_html(struct run *run, struct rd_err *err)
     cli_json_init(&json, sink);
     cli_json_obj(&json);
     cli_json_put_int(&json, "now_ms", cli_now_ms());
-    list_json(run, &json);
+    bool ok = list_json(run, &json, err);
     cli_json_end(&json);
-    bool ok = rd_sink_close(sink, err) &&
-              (run->each.status != CLI_OK || write_page(run, rd_buf_slice(&data), err));
+    ok = rd_sink_close(sink, ok ? err : NULL) && ok && write_page(run, rd_buf_slice(&data), err);
     rd_buf_done(&data);
     return ok;
 }
@@ -168,7 +164,7 @@ static int list_all(struct run *run)
     if (ok && run->html_path != NULL)
         ok = list_html(run, &err);
     else if (ok && cli->json)
-        list_json(run, &cli->out);
+        ok = list_json(run, &cli->out, &err);
     else if (ok)
         vault_each(&run->each, list_repo, run);
     status = run->status != CLI_OK ? run->status : run->each.status;

@@ -31,7 +31,8 @@ void list_json_set(struct cli_json *json, const struct archive_repo *repo,
                    const struct archive_set *set);
 void list_json_chain(struct cli_json *json, const struct list_chain *chain);
 
-/* Writes the page; json is the object with the members "sets", "streams" and "now_ms". */
+/* Writes the page; json is the object with the members "now_ms", "sets",
+ * "streams" and "errors". */
 bool list_html_write(struct rd_sink *out, struct rd_slice json, struct rd_err *err);
 
 #endif

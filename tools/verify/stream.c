@@ -41,10 +41,10 @@ static bool read_segment(struct verify_stream *v, const struct archive_segment *
 
 static void report_damage(struct verify_stream *v, const char *name, const struct rd_err *err)
 {
-    struct cli_json *json = &v->cli->out;
+    struct cli_json *json = v->json;
     char line[1024];
     v->n_damaged++;
-    if (!v->cli->json) {
+    if (json == NULL) {
         printf("%s %s%s%s: DAMAGED: %s\n", v->repo->target, cli_plain(rd_slice_str(name)).s,
                v->several ? " in " : "", v->several ? v->repo->store->origin : "",
                rd_err_render(err, line, sizeof line));
@@ -81,15 +81,12 @@ static bool read_key_id(struct verify_stream *v, const struct archive_segment *s
 static bool is_unknown_key(struct verify_stream *v, const struct archive_segment *segment,
                            const struct rd_err *why)
 {
-    struct archive_sets sets;
     char id[RD_SEAL_ID_HEX];
-    if (why->code != RD_ERR_USAGE || !segment->sealed || !read_key_id(v, segment, id) ||
-        !archive_repo_list(v->repo, &sets, NULL))
+    if (why->code != RD_ERR_USAGE || !segment->sealed || !read_key_id(v, segment, id))
         return false;
-    bool known = sets.n == 0;
-    for (size_t i = 0; i < sets.n; i++)
-        known = known || strcmp(sets.sets[i].m.key_id, id) == 0;
-    archive_sets_done(&sets);
+    bool known = v->sets->n == 0;
+    for (size_t i = 0; i < v->sets->n; i++)
+        known = known || strcmp(v->sets->sets[i].m.key_id, id) == 0;
     return !known;
 }
 
@@ -126,19 +123,22 @@ static void check_others(struct verify_stream *v, const struct archive_stream *s
     report_damage(v, stream->other, &why);
 }
 
-static void report(struct verify_stream *v)
+/* known: all that there is was read. */
+static void report(struct verify_stream *v, bool known)
 {
     /* No server loads a stream: with --level load it is parsed. */
     static const char *const words[] = {"list", "digest", "parse", "parse"};
-    struct cli_json *json = &v->cli->out;
-    if (v->cli->json) {
+    struct cli_json *json = v->json;
+    if (json != NULL) {
         cli_json_end(json);
         cli_json_put_str(json, "target", v->repo->target);
         cli_json_put_str(json, "repository", v->repo->store->origin);
         cli_json_put_str(json, "level", words[v->level]);
         cli_json_put_uint(json, "segments", v->n_segments);
-        cli_json_put_bool(json, "good", v->n_damaged == 0);
-    } else if (v->n_damaged == 0 && v->n_segments > 0 && !v->cli->quiet) {
+        if (known || v->n_damaged > 0)
+            cli_json_put_bool(json, "good", v->n_damaged == 0);
+        cli_json_end(json);
+    } else if (known && v->n_damaged == 0 && v->n_segments > 0 && !v->cli->quiet) {
         printf("%s stream%s%s: ok, %" PRIu64 " segment%s (%s)\n", v->repo->target,
                v->several ? " in " : "", v->several ? v->repo->store->origin : "", v->n_segments,
                cli_plural(v->n_segments), words[v->level]);
@@ -151,20 +151,17 @@ bool verify_stream(struct verify_stream *v, struct rd_err *err)
     if (!archive_stream_list(v->repo, &stream, err))
         return false;
     v->n_segments = stream.n;
-    if (v->cli->json) {
-        cli_json_obj(&v->cli->out);
-        cli_json_key(&v->cli->out, "damaged");
-        cli_json_array(&v->cli->out);
+    if (v->json != NULL) {
+        cli_json_obj(v->json);
+        cli_json_key(v->json, "damaged");
+        cli_json_array(v->json);
     }
     cli_progress_begin(v->cli, "segments of the stream", stream.n);
     bool ok = check_all(v, &stream, err);
     cli_progress_end(v->cli);
     if (ok)
         check_others(v, &stream);
-    if (ok)
-        report(v);
-    if (ok && v->cli->json)
-        cli_json_end(&v->cli->out);
+    report(v, ok);
     archive_stream_done(&stream);
     return ok;
 }

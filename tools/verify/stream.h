@@ -15,14 +15,16 @@ enum verify_level { VERIFY_LIST, VERIFY_DIGEST, VERIFY_PARSE, VERIFY_LOAD };
 
 struct verify_stream {
     struct cli *cli;
+    struct cli_json *json; /* an open array for the results; NULL: they are printed */
     struct archive_repo *repo;
+    const struct archive_sets *sets; /* of repo */
     const struct rd_seal_ring *ring;
     enum verify_level level;
     bool several; /* the target has other repositories: lines of text name this one */
     uint64_t n_segments, n_damaged; /* out */
 };
 
-/* Reports each damaged segment, and the whole. With --json: an object in the open array. */
+/* Reports each damaged segment, and the whole. With json: an object. */
 bool verify_stream(struct verify_stream *v, struct rd_err *err);
 
 /* Whether an error is about what is stored, and not about the way to it. */

@@ -1,5 +1,6 @@
 /* verify.c - `redoubt verify`: whether sets are what they were when they were made. */
 #include "aof/check.h"
+#include "base/pump.h"
 #include "tools/snapshot/sound.h"
 #include "tools/input/segment_in.h"
 #include "tools/input/spool.h"
@@ -20,6 +21,7 @@ struct run {
     const char *server; /* the program of --level load */
     size_t n_good, n_bad;
     uint64_t n_damaged_segments;
+    struct cli_json_later streams; /* with --json */
 };
 
 /* A set under verification. */
@@ -63,20 +65,19 @@ static bool check_manifest(struct job *job, struct rd_err *err)
                                            "files of the set are missing or have another size");
 }
 
+static void tick(void *ctx)
+{
+    cli_tick(ctx);
+}
+
 /* Reads to the end; the source itself compares. */
 static bool drain(struct job *job, struct rd_src *src, struct rd_err *err)
 {
-    struct rd_slice s;
-    enum rd_src_status status;
-    job->run->cli->progress.src = src;
-    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK) {
-        rd_src_consume(src, s.len);
-        cli_tick(job->run->cli);
-    }
-    job->run->cli->progress.src = NULL;
-    if (status == RD_SRC_FAIL)
-        rd_err_adopt(err, rd_src_err(src));
-    return status == RD_SRC_END;
+    struct cli *cli = job->run->cli;
+    cli->progress.src = src;
+    bool ok = rd_pump(src, NULL, tick, cli, err);
+    cli->progress.src = NULL;
+    return ok;
 }
 
 static bool check_digests(struct job *job, struct rd_err *err)
@@ -336,33 +337,30 @@ static bool verify_set(struct job *job, struct rd_err *ret)
 
 /* ---- the tool ---- */
 
-static bool verify_repo(void *ctx, struct vault_open *open, size_t at, struct rd_err *err)
+static bool verify_sets(struct run *run, struct vault_open *open, struct archive_repo *repo,
+                        struct archive_sets *sets, struct rd_err *err)
 {
-    struct run *run = ctx;
-    struct archive_repo *repo = &open->repos[at];
-    struct archive_sets sets;
-    if (!archive_repo_list(repo, &sets, err))
-        return false;
     const struct archive_set *only =
-        run->id != NULL ? archive_sets_find(&sets, run->id, cli_now_ms()) : NULL;
+        run->id != NULL ? archive_sets_find(sets, run->id, cli_now_ms()) : NULL;
     bool ok = true;
     if (run->id != NULL && only == NULL)
         ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s has no set %s", repo->target,
                         cli_quote(rd_slice_str(run->id)).s);
-    for (size_t i = 0; ok && i < sets.n; i++) {
-        struct job job = {.run = run, .open = open, .repo = repo, .set = &sets.sets[i]};
+    for (size_t i = 0; ok && i < sets->n; i++) {
+        struct job job = {.run = run, .open = open, .repo = repo, .set = &sets->sets[i]};
         if (!job.set->incomplete && (only == NULL || only == job.set))
             ok = verify_set(&job, err);
     }
-    archive_sets_done(&sets);
     return ok;
 }
 
-static bool verify_stream_of(void *ctx, struct vault_open *open, size_t at, struct rd_err *err)
+static bool verify_stream_of(struct run *run, struct vault_open *open, struct archive_repo *repo,
+                             const struct archive_sets *sets, struct rd_err *err)
 {
-    struct run *run = ctx;
     struct verify_stream v = {.cli = run->cli,
-                              .repo = &open->repos[at],
+                              .json = run->cli->json ? &run->streams.json : NULL,
+                              .repo = repo,
+                              .sets = sets,
                               .ring = &open->keys.ring,
                               .level = (enum verify_level)run->level,
                               .several = open->n > 1};
@@ -371,12 +369,24 @@ static bool verify_stream_of(void *ctx, struct vault_open *open, size_t at, stru
     return ok;
 }
 
+static bool verify_repo(void *ctx, struct vault_open *open, size_t at, struct rd_err *err)
+{
+    struct run *run = ctx;
+    struct archive_repo *repo = &open->repos[at];
+    struct archive_sets sets;
+    if (!archive_repo_list(repo, &sets, err))
+        return false;
+    bool ok = verify_sets(run, open, repo, &sets, err) &&
+              (run->id != NULL || verify_stream_of(run, open, repo, &sets, err));
+    archive_sets_done(&sets);
+    return ok;
+}
+
 /* Damage takes precedence over what could not be read. */
 static int conclude(struct run *run, const struct vault_each *each)
 {
     struct cli *cli = run->cli;
     if (cli->json) {
-        cli_json_end(&cli->out);
         cli_json_put_uint(&cli->out, "good", run->n_good);
         cli_json_put_uint(&cli->out, "damaged", run->n_bad);
         vault_each_put_errors(each, &cli->out);
@@ -394,22 +404,20 @@ static int verify_all(struct run *run)
     struct cli *cli = run->cli;
     struct vault_each each = {0};
     struct rd_err err = {0};
-    if (!vault_load(&run->vault, cli->args, cli->n_args, &err) ||
-        !vault_each_init(&each, cli, &run->vault, VAULT_READ, &err))
-        return cli_fail(cli, &err);
-    if (cli->json) {
+    bool ok = vault_load(&run->vault, cli->args, cli->n_args, &err) &&
+              vault_each_init(&each, cli, &run->vault, VAULT_READ, &err) &&
+              (!cli->json || cli_json_later_init(&run->streams, &err));
+    if (ok && cli->json) {
         cli_json_key(&cli->out, "sets");
         cli_json_array(&cli->out);
     }
-    vault_each(&each, verify_repo, run);
-    if (cli->json) {
+    if (ok)
+        vault_each(&each, verify_repo, run);
+    if (ok && cli->json) {
         cli_json_end(&cli->out);
-        cli_json_key(&cli->out, "streams");
-        cli_json_array(&cli->out);
+        ok = cli_json_later_put(&run->streams, &cli->out, "streams", &err);
     }
-    if (run->id == NULL)
-        vault_each(&each, verify_stream_of, run);
-    int status = conclude(run, &each);
+    int status = ok ? conclude(run, &each) : cli_fail(cli, &err);
     vault_each_done(&each);
     return status;
 }

@@ -40,6 +40,7 @@ const gaps = places.flatMap(gapsOf);
 
 /* ---- head ---- */
 
+const unread = data.errors.length > 0;
 const good = sets.filter(set => set.good);
 const newest = Math.max(...good.map(set => set.at));
 const stored = [...sets, ...streams].reduce((sum, item) => sum + item.stored_bytes, 0);
@@ -48,9 +49,15 @@ document.title = "Backups" + (targets.length === 1 ? " of " + show(targets[0]) :
 $("title").textContent = document.title;
 $("sub").textContent = "As of " + full(data.now_ms) + " UTC, in " + [...new Set(places.map(place => show(place.split("\n")[1])))].join(", ");
 figure("Good sets", count(good.length), damaged.length ? plural(damaged.length, "damaged set") : "none is damaged");
-figure("Newest good set", good.length ? seconds(Math.max(0, data.now_ms - newest)) : "none", good.length ? "old, of " + full(newest) : "nothing can be restored");
+figure("Newest good set", good.length ? seconds(Math.max(0, data.now_ms - newest)) : "none", good.length ? "old, of " + full(newest) : unread ? "in what could be read" : "nothing can be restored");
 figure("Stored", bytes(stored), plural(sets.length, "set") + ", " + plural(streams.reduce((sum, s) => sum + s.segments, 0), "segment"));
-figure("Gaps", count(gaps.length), streams.length ? "in the archived stream" : "no stream is archived");
+figure("Gaps", count(gaps.length), streams.length ? "in the archived stream" : unread ? "no stream could be read" : "no stream is archived");
+
+/* ---- repositories that could not be read ---- */
+
+const reason = ({target, error}) => [target, error.origin, error.text || error.code, ...error.doing || []].filter(Boolean).map(show).join(": ");
+$("unread").append(...data.errors.map(error => make("li", {}, reason(error))));
+$("unread-section").hidden = !unread;
 
 /* ---- the time line ---- */
 
@@ -128,7 +135,7 @@ const drawLane = (place, from) => {
 const draw = () => {
   const from = Number($("span").value) ? Math.max(oldest, now - Number($("span").value)) : oldest;
   $("lanes").replaceChildren(...places.map(place => drawLane(place, from)));
-  if (!places.length) $("lanes").append(make("p", {class: "empty"}, "There is no set."));
+  if (!places.length && !unread) $("lanes").append(make("p", {class: "empty"}, "There is no set."));
 };
 
 $("span").append(...[["All", 0], ["1 year", 365 * DAY], ["30 days", 30 * DAY], ["7 days", 7 * DAY], ["24 hours", DAY]]
@@ -159,7 +166,7 @@ for (const item of [...streams, ...gaps].sort((a, b) => b.begin - a.begin)) {
     cell(count(item.segments), "segments"), cell(bytes(item.stored_bytes), "stored"), cell(item.sealed ? "sealed" : "not sealed")));
 }
 $("streams").hidden = streams.length === 0;
-$("no-streams").hidden = streams.length > 0;
+$("no-streams").hidden = streams.length > 0 || unread;
 
 /* ---- the sets ---- */
 
