@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -44,6 +46,18 @@ void rd_close_range(unsigned low, unsigned high)
 #endif
     for (unsigned fd = low; fd <= high && fd < FIRST; fd++)
         close((int)fd);
+}
+
+void rd_prefer_huge_pages(void *ptr, size_t len)
+{
+#if defined(MADV_HUGEPAGE) && !defined(RD_OS_PORTABLE)
+    enum { SMALL_PAGE = 1 << 16 }; /* the largest that Linux uses as its ordinary size */
+    size_t skip = -(uintptr_t)ptr & (SMALL_PAGE - 1);
+    if (len > skip)
+        madvise((uint8_t *)ptr + skip, len - skip, MADV_HUGEPAGE);
+#else
+    (void)ptr, (void)len;
+#endif
 }
 
 struct rd_heap rd_heap(void)

@@ -27,6 +27,10 @@ struct rd_heap rd_heap(void);
 /* Returns unused memory at the end of the heap to the system, except for `keep` bytes. */
 void rd_heap_trim(size_t keep);
 
+/* Asks for huge pages for memory that is accessed at random. Only pages that lie in it completely
+ * and were not touched yet are concerned. No effect where the system has no such pages. */
+void rd_prefer_huge_pages(void *ptr, size_t len);
+
 /* Makes the heap grow by this many bytes at a time. False: the C library has no such setting. */
 bool rd_heap_set_growth(size_t bytes);
 

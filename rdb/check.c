@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-enum { DATABASES_DEFAULT = 16, MODULES_KEPT = 32, WAITING = 8 };
+enum { DATABASES_DEFAULT = 16, MODULES_KEPT = 32, WAITING = 1024 };
 
 /* The announced numbers of a range of keys, and the numbers read. */
 struct announced {
@@ -33,7 +33,7 @@ struct check {
     struct rdb_keylog keys;
     struct rd_buf same_hash; /* struct rdb_suspect: keys whose hash an earlier key has */
     struct rdb_suspect waiting[WAITING]; /* to be compared */
-    uint64_t n_waiting, n_compared;
+    size_t n_waiting;
     uint64_t begin; /* where the snapshot begins in its source */
     struct announced db;
     struct announced slot;
@@ -266,36 +266,25 @@ static bool is_zeros(struct check *c, const struct rdb_event *ev)
     return zeros;
 }
 
-/* Compares the key that waited longest. */
-static bool compare_oldest(struct check *c)
+static bool compare_waiting(struct check *c)
 {
-    const struct rdb_suspect *key = &c->waiting[c->n_compared++ % WAITING];
-    bool suspect;
-    if (!rdb_keylog_add(&c->keys, key->hash, &suspect, c->err))
-        return false;
-    return !suspect || rdb_keylog_suspect(&c->keys, key, c->err);
+    size_t n = c->n_waiting;
+    c->n_waiting = 0;
+    return rdb_keylog_add(&c->keys, c->waiting, n, c->err);
 }
 
-/* A key waits for some others before it is compared, while the filter's memory is prefetched. */
+/* Keys are compared many at once: see rdb/keylog.h. */
 static bool wait_to_compare(struct check *c, const struct rdb_event *ev)
 {
     struct rd_slice name = ev->key.name;
-    struct rdb_suspect *key = &c->waiting[c->n_waiting++ % WAITING];
-    key->hash = rdb_keylog_begin(&c->keys, ev->key.db, name);
+    struct rdb_suspect *key = &c->waiting[c->n_waiting++];
+    key->hash = rdb_keylog_hash(&c->keys, ev->key.db, name);
     key->offset = ev->key.record;
     key->db = ev->key.db;
     key->type = ev->key.type;
     key->name_len = name.len;
     rd_copy_short(key->name, name.ptr, name.len < sizeof key->name ? name.len : sizeof key->name);
-    return c->n_waiting - c->n_compared < WAITING || compare_oldest(c);
-}
-
-static bool compare_rest(struct check *c)
-{
-    while (c->n_compared < c->n_waiting)
-        if (!compare_oldest(c))
-            return false;
-    return true;
+    return c->n_waiting < WAITING || compare_waiting(c);
 }
 
 static void count_key(struct check *c, const struct rdb_event *ev)
@@ -593,7 +582,7 @@ static void report_enterprise(struct check *c)
 static bool finish(struct check *c, struct rd_src *src)
 {
     c->res.end = rd_src_offset(src);
-    if (!compare_rest(c) || !rdb_keylog_finish(&c->keys, same_hash, c, c->err) ||
+    if (!compare_waiting(c) || !rdb_keylog_finish(&c->keys, same_hash, c, c->err) ||
         !compare_names(c, src))
         return false;
     if (c->keys.lost > 0) {

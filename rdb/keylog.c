@@ -1,6 +1,7 @@
 #include "rdb/keylog.h"
 
 #include "base/mem.h"
+#include "base/os.h"
 #include "rdb/keyset.h"
 
 enum {
@@ -8,15 +9,24 @@ enum {
     LINE_WORDS = 8,
     LOG_FIRST = 96 << 10,
     LOG_MAX = LOG_FIRST << 7, /* bytes of the log in memory: 12 MiB */
-    BATCH = 4096
+    BATCH = 4096,
+    AHEAD = 16,         /* keys whose lines are prefetched */
+    HUGE_FROM = 512,    /* keys at once: as many touch a good part of the filter's pages */
+    HUGE_PAGE = 2 << 20 /* bytes; a larger page is not used */
 };
+
+#define FILTER_SIZE (FILTER_LINES * LINE_WORDS * sizeof(uint64_t))
 
 bool rdb_keylog_init(struct rdb_keylog *log, const struct rdb_spool *spool, const uint64_t seed[2],
                      struct rd_err *err)
 {
     *log = (struct rdb_keylog){.spool = spool, .key = rdb_hash_key(seed)};
-    log->filter = rd_calloc(FILTER_LINES, LINE_WORDS * sizeof *log->filter);
-    return log->filter != NULL || rd_err_nomem(err, FILTER_LINES * LINE_WORDS * sizeof(uint64_t));
+    log->block = rd_calloc(1, FILTER_SIZE + HUGE_PAGE);
+    if (log->block == NULL)
+        return rd_err_nomem(err, FILTER_SIZE + HUGE_PAGE);
+    uint8_t *block = log->block;
+    log->filter = (uint64_t *)(void *)(block + (-(uintptr_t)block & (HUGE_PAGE - 1)));
+    return true;
 }
 
 static uint64_t *line_of(const struct rdb_keylog *log, uint64_t hash)
@@ -24,11 +34,9 @@ static uint64_t *line_of(const struct rdb_keylog *log, uint64_t hash)
     return log->filter + (hash % FILTER_LINES) * LINE_WORDS;
 }
 
-uint64_t rdb_keylog_begin(const struct rdb_keylog *log, uint64_t db, struct rd_slice name)
+uint64_t rdb_keylog_hash(const struct rdb_keylog *log, uint64_t db, struct rd_slice name)
 {
-    uint64_t hash = rdb_keyset_hash(&log->key, db, name);
-    __builtin_prefetch(line_of(log, hash), 1);
-    return hash;
+    return rdb_keyset_hash(&log->key, db, name);
 }
 
 /* Sets the hash's bits in its line, one in each word, to avoid waiting twice for one word; true:
@@ -68,13 +76,7 @@ static bool log_hash(struct rdb_keylog *log, uint64_t hash, struct rd_err *err)
     return true;
 }
 
-bool rdb_keylog_add(struct rdb_keylog *log, uint64_t hash, bool *ret_suspect, struct rd_err *err)
-{
-    *ret_suspect = filter_add(log, hash);
-    return log_hash(log, hash, err);
-}
-
-bool rdb_keylog_suspect(struct rdb_keylog *log, const struct rdb_suspect *suspect,
+static bool add_suspect(struct rdb_keylog *log, const struct rdb_suspect *suspect,
                         struct rd_err *err)
 {
     if (log->suspects.len / sizeof *suspect >= RDB_KEYLOG_SUSPECTS_MAX) {
@@ -83,6 +85,30 @@ bool rdb_keylog_suspect(struct rdb_keylog *log, const struct rdb_suspect *suspec
     }
     return rd_buf_add(&log->suspects, suspect, sizeof *suspect) ||
            rd_err_nomem(err, sizeof *suspect);
+}
+
+/* The places of the keys in the filter are random: with small pages, each of them also misses the
+ * cache of page addresses. */
+static void prefer_huge_pages(struct rdb_keylog *log)
+{
+    if (!log->huge)
+        rd_prefer_huge_pages(log->filter, FILTER_SIZE);
+    log->huge = true;
+}
+
+bool rdb_keylog_add(struct rdb_keylog *log, const struct rdb_suspect *keys, size_t n,
+                    struct rd_err *err)
+{
+    if (n >= HUGE_FROM)
+        prefer_huge_pages(log);
+    for (size_t i = 0, fetched = 0; i < n; i++) {
+        for (; fetched < n && fetched < i + AHEAD; fetched++)
+            __builtin_prefetch(line_of(log, keys[fetched].hash), 1);
+        bool suspect = filter_add(log, keys[i].hash);
+        if (!log_hash(log, keys[i].hash, err) || (suspect && !add_suspect(log, &keys[i], err)))
+            return false;
+    }
+    return true;
 }
 
 /* -- the end: counts each suspect's hash in the log -- */
@@ -161,7 +187,7 @@ bool rdb_keylog_finish(struct rdb_keylog *log,
 
 void rdb_keylog_done(struct rdb_keylog *log)
 {
-    rd_free(log->filter);
+    rd_free(log->block);
     rd_buf_done(&log->log);
     rd_buf_done(&log->suspects);
     *log = (struct rdb_keylog){0};

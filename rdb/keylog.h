@@ -27,7 +27,9 @@ struct rdb_suspect {
 
 struct rdb_keylog {
     struct rdb_hash_key key;
-    uint64_t *filter;
+    uint64_t *filter; /* in `block`, at the beginning of a huge page */
+    void *block;
+    bool huge;              /* huge pages were asked for */
     struct rd_buf log;      /* hashes in memory */
     struct rd_buf suspects; /* struct rdb_suspect */
     uint64_t spooled;       /* hashes in the spool, before those in memory */
@@ -38,15 +40,12 @@ struct rdb_keylog {
 bool rdb_keylog_init(struct rdb_keylog *log, const struct rdb_spool *spool, const uint64_t seed[2],
                      struct rd_err *err);
 
-/* Returns the hash of a key and prefetches its place in the filter. */
-uint64_t rdb_keylog_begin(const struct rdb_keylog *log, uint64_t db, struct rd_slice name);
+uint64_t rdb_keylog_hash(const struct rdb_keylog *log, uint64_t db, struct rd_slice name);
 
-/* Adds the key. *ret_suspect: it may be a duplicate, and the caller must pass it to
- * rdb_keylog_suspect().
- */
-bool rdb_keylog_add(struct rdb_keylog *log, uint64_t hash, bool *ret_suspect, struct rd_err *err);
-bool rdb_keylog_suspect(struct rdb_keylog *log, const struct rdb_suspect *suspect,
-                        struct rd_err *err);
+/* Adds n keys, whose hashes are set. Many at once are faster: the memory of the filter is then
+ * prefetched, and backed by huge pages where the system has them. */
+bool rdb_keylog_add(struct rdb_keylog *log, const struct rdb_suspect *keys, size_t n,
+                    struct rd_err *err);
 
 /* Calls found() for every confirmed suspect, in the order in which they were added. */
 bool rdb_keylog_finish(struct rdb_keylog *log,

@@ -37,10 +37,8 @@ static uint64_t hash_of(uint64_t n)
 
 static bool add(struct rdb_keylog *log, uint64_t n, struct rd_err *err)
 {
-    bool suspect;
     struct rdb_suspect s = {.hash = hash_of(n), .offset = n};
-    return rdb_keylog_add(log, s.hash, &suspect, err) &&
-           (!suspect || rdb_keylog_suspect(log, &s, err));
+    return rdb_keylog_add(log, &s, 1, err);
 }
 
 static void add_all(struct rdb_keylog *log, uint64_t to, uint64_t step)
@@ -179,4 +177,25 @@ Test(keylog, each_failing_allocation_is_an_error_and_leaks_nothing)
         if (ok)
             break;
     }
+}
+
+Test(keylog, many_keys_at_once_are_compared_like_single_ones)
+{
+    enum { N = 3000, KNOWN = 2000 };
+    struct rdb_suspect *keys = calloc(N, sizeof *keys);
+    struct rdb_keylog log;
+    struct found found = {0};
+    uint64_t sum = 0;
+    cr_assert(rdb_keylog_init(&log, NULL, no_seed, NULL));
+    for (uint64_t i = 0; i < N; i++) {
+        keys[i].hash = hash_of(i < KNOWN ? i : 2 * (i - KNOWN)); /* duplicates within the call */
+        keys[i].offset = i;
+        sum += i < KNOWN ? 0 : i;
+    }
+    cr_assert(rdb_keylog_add(&log, keys, N, NULL));
+    cr_assert(rdb_keylog_finish(&log, count, &found, NULL));
+    cr_assert_eq(found.n, N - KNOWN);
+    cr_assert_eq(found.sum, sum);
+    rdb_keylog_done(&log);
+    free(keys);
 }
