@@ -181,11 +181,13 @@ static void put_object(struct encoder *to, int depth)
 static void put_table(struct encoder *to, int depth)
 {
     lua_State *L = to->lua;
-    if (depth > to->cjson->encode_depth || !lua_checkstack(L, 4))
+    if (depth > to->cjson->encode_depth || !lua_checkstack(L, 3))
         luaL_error(L, "Cannot serialise, excessive nesting (%d)", depth);
     bool locked = script_is_locked(L, lua_gettop(L));
-    if (locked)
+    if (locked) {
+        luaL_checkstack(L, 4, "too many nested tables");
         script_push_real(L, lua_gettop(L));
+    }
     int n = array_len(to);
     if (n > 0)
         put_array(to, depth, n);

@@ -236,7 +236,8 @@ static int lua_pack(lua_State *L)
     struct packer to = {.lua = L, .out = script_out(L)};
     if (argc == 0)
         return luaL_argerror(L, 0, "MessagePack pack needs input.");
-    luaL_checkstack(L, 1, "in function mp_check");
+    if (!lua_checkstack(L, argc))
+        return luaL_argerror(L, 0, "Too many arguments for MessagePack pack.");
     for (int i = 1; i <= argc; i++) {
         lua_pushvalue(L, i);
         put_value(&to, 0);

@@ -410,6 +410,12 @@ local t={} local r=t for i=1,20 do t.a={} t=t.a end return cmsgpack.pack(r)
 ---
 return cmsgpack.pack()
 ---
+local a={} for i=1,3999 do a[i]=i end return #cmsgpack.pack(unpack(a))
+---
+local a={} for i=1,7000 do a[i]=i end return #cmsgpack.pack(unpack(a))
+---
+cjson.encode_max_depth(100000) local t={} t[1]=t local ok,e=pcall(cjson.encode,t) cjson.encode_max_depth(1000) return e
+---
 return cmsgpack.pack(print or type, cjson.null)
 ---
 return {cmsgpack.unpack(cmsgpack.pack(1,2.5,'a',true,false,nil,{1,2,3},-1,-33,-200,-40000,-3e9,-1e15,200,40000,3e9,1e15,2^63))}
