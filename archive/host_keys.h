@@ -1,7 +1,7 @@
 /* host_keys.h - a file of host keys in the order in which libcurl should try them.
  *
  *     char path[ARCHIVE_HOST_KEYS_PATH];
- *     int fd = archive_host_keys_open("/root/.ssh/known_hosts", path);
+ *     int fd = archive_host_keys_open("/etc/redoubt/known_hosts", path);
  *     if (fd >= 0)
  *         ... libcurl reads path, until close(fd) ...
  *
