@@ -23,12 +23,12 @@ struct options {
     size_t n_gets; /* the patterns are argv[…] after the word GET */
 };
 
-/* A copy of one element. Its sort key is in `by` or `score`. */
+/* A copy of one element. Its sort key is in `by` or `score`, or is the element. */
 struct element {
     uint8_t *text;
     size_t len;
-    uint8_t *by; /* ALPHA with BY; NULL: the key does not exist */
-    size_t by_len;
+    uint8_t *by;      /* ALPHA with BY; NULL: the key does not exist */
+    size_t alpha_len; /* ALPHA: how many bytes of the sort key are compared */
     double score;
 };
 
@@ -250,6 +250,13 @@ static bool parse_score(struct rd_slice text, double *ret)
     return ok;
 }
 
+/* ALPHA compares strings of C, which end at a NUL byte, unless the result is stored. */
+static size_t alpha_len(const struct options *opts, struct rd_slice text)
+{
+    const uint8_t *nul = opts->store == NULL && text.len > 0 ? memchr(text.ptr, 0, text.len) : NULL;
+    return nul != NULL ? (size_t)(nul - text.ptr) : text.len;
+}
+
 /* The sort key of an element. False: not a number. */
 static bool weigh(struct sorting *s, struct element *el)
 {
@@ -259,10 +266,9 @@ static bool weigh(struct sorting *s, struct element *el)
         return true;
     if (!s->opts.alpha)
         return parse_score(by, &el->score);
-    if (s->opts.by != NULL) {
+    if (s->opts.by != NULL)
         el->by = copy_text(by);
-        el->by_len = by.len;
-    }
+    el->alpha_len = alpha_len(&s->opts, by);
     return true;
 }
 
@@ -277,12 +283,17 @@ static int compare_texts(const struct element *a, const struct element *b)
     return compare_bytes(a->text, a->len, b->text, b->len);
 }
 
+static int compare_alpha(const struct element *a, const struct element *b)
+{
+    return compare_bytes(a->text, a->alpha_len, b->text, b->alpha_len);
+}
+
 /* Elements without a sort key come first. */
 static int compare_by(const struct element *a, const struct element *b)
 {
     if (a->by == NULL || b->by == NULL)
         return (a->by != NULL) - (b->by != NULL);
-    return compare_bytes(a->by, a->by_len, b->by, b->by_len);
+    return compare_bytes(a->by, a->alpha_len, b->by, b->alpha_len);
 }
 
 static int compare_scores(const struct element *a, const struct element *b)
@@ -299,7 +310,7 @@ static int compare(const void *a, const void *b, void *ctx)
     if (!opts->alpha)
         order = compare_scores(a, b);
     else
-        order = opts->by != NULL ? compare_by(a, b) : compare_texts(a, b);
+        order = opts->by != NULL ? compare_by(a, b) : compare_alpha(a, b);
     return opts->descending ? -order : order;
 }
 

@@ -91,6 +91,39 @@ Test(replies, those_about_streams_are_those_of_a_server)
     cr_assert_gt(compare("stream"), 150);
 }
 
+static void sort_nul(struct ask *ask, size_t argc, const char *const *words, const char *want)
+{
+    struct rd_slice argv[4];
+    for (size_t i = 0; i < argc; i++)
+        argv[i] = rd_slice_str(words[i]);
+    ask_argv(ask, argc, argv);
+    enum { REPLY = 4 + 3 * 9 + 2 * 7 };
+    cr_assert_eq(ask->reply.buf.len, REPLY, "%s", ask->text);
+    cr_expect_eq(memcmp(ask->reply.buf.ptr, want, REPLY), 0, "%s", words[argc - 1]);
+}
+
+/* The order of redis-server 7.0.15: the bytes after a NUL count only if the result is stored. */
+Test(replies, alphabetic_sorting_ends_at_a_nul_byte_unless_it_is_stored)
+{
+    static const char *const ascending[] = {"SORT", "k", "ALPHA"};
+    static const char *const descending[] = {"SORT", "k", "ALPHA", "DESC"};
+    static const char *const stored[] = {"LRANGE", "out", "0", "-1"};
+    const struct rd_slice push[] = {rd_slice_str("RPUSH"), rd_slice_str("k"),   rd_slice("b\0z", 3),
+                                    rd_slice("b\0a", 3),   rd_slice("a\0q", 3), rd_slice("b", 1),
+                                    rd_slice("a", 1)};
+    struct ask ask;
+    ask_init(&ask, ENGINE_CLIENT);
+    ask_argv(&ask, sizeof push / sizeof *push, push);
+    sort_nul(&ask, 3, ascending,
+             "*5\r\n$3\r\na\0q\r\n$1\r\na\r\n$3\r\nb\0z\r\n$3\r\nb\0a\r\n$1\r\nb\r\n");
+    sort_nul(&ask, 4, descending,
+             "*5\r\n$3\r\nb\0z\r\n$3\r\nb\0a\r\n$1\r\nb\r\n$3\r\na\0q\r\n$1\r\na\r\n");
+    ask_line(&ask, "SORT k ALPHA STORE out");
+    sort_nul(&ask, 4, stored,
+             "*5\r\n$1\r\na\r\n$3\r\na\0q\r\n$1\r\nb\r\n$3\r\nb\0a\r\n$3\r\nb\0z\r\n");
+    ask_done(&ask);
+}
+
 /* The words are our own, the form is the server's. */
 Test(replies, the_documentation_of_a_command_has_its_arguments_and_history)
 {
