@@ -123,8 +123,9 @@ class Handshakes(unittest.TestCase):
             one = silent(server)
             one.send_raw(b"PING\r\n")
             self.assertTrue(one.closed())
-            self.assertRegex(server.log,
-                             r"# Error accepting a client connection: .*\(conn: fd=\d+\)")
+            # redis-server names the descriptor only if the bytes came after the connection.
+            self.assertRegex(server.log, "# Error accepting a client connection: "
+                                         ".*wrong version number")
 
     @each
     def test_a_client_in_its_handshake_can_be_listed_and_killed(self, which):
