@@ -100,7 +100,7 @@ class FullSync(unittest.TestCase):
             c.command("SELECT", 5)
             c.command("SET", "k", "v")
             wait_same(master, replica)
-            self.assertEqual(master.info("stats")["sync_full"], "1")
+            self.assertEqual(master.info("stats")["sync_full"], "1", master.log + replica.log)
 
     def test_redoubt_copies_redis_from_disk_and_from_its_socket(self):
         for diskless in ("no", "yes"):
