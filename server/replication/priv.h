@@ -16,6 +16,8 @@ void replication_keep(struct server *srv);
 
 /* ---- replicas.c ---- */
 
+enum { REPLICA_NAME = REPL_ADDRESS_MAX + 32 }; /* bytes of its address and port as text */
+
 /* What the server knows about a replica beyond the protocol; client.replica. */
 struct replica {
     struct repl_peer peer;

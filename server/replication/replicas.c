@@ -77,7 +77,7 @@ void replicas_disconnect(struct server *srv)
 void replica_name(const struct client *c, char *dst, size_t size)
 {
     const struct repl_peer *peer = &c->replica->peer;
-    char address[CONN_NAME];
+    char address[REPLICA_NAME];
     replica_address(c->replica, address, sizeof address);
     if (peer->port != 0)
         snprintf(dst, size, "%s:%u", address, (unsigned)peer->port);
@@ -101,7 +101,7 @@ void replicas_report_lag(const struct server *srv)
     const struct repl_master *m = srv->replication->master;
     unsigned n_lagging = 0;
     for (const struct repl_peer *peer = m->first; peer != NULL; peer = peer->next) {
-        char name[CONN_NAME];
+        char name[REPLICA_NAME];
         if (peer->ack == m->offset)
             continue;
         n_lagging++;
@@ -121,7 +121,7 @@ void replicas_report_lag(const struct server *srv)
 
 static void online(struct client *c)
 {
-    char name[CONN_NAME];
+    char name[REPLICA_NAME];
     replica_name(c, name, sizeof name);
     log_notice("Synchronization with replica %s succeeded", name);
     client_queue_write(c);
@@ -160,7 +160,7 @@ static void log_verdict(const struct client *c, enum repl_verdict verdict, struc
                         long long wanted)
 {
     const struct repl_master *m = c->srv->replication->master;
-    char name[CONN_NAME], asked[REPL_REPLID_LEN + 1];
+    char name[REPLICA_NAME], asked[REPL_REPLID_LEN + 1];
     replica_name(c, name, sizeof name);
     snprintf(asked, sizeof asked, "%.*s", (int)(id.len < sizeof asked ? id.len : 0),
              (const char *)id.ptr);
@@ -228,7 +228,7 @@ static void synchronize(struct dispatch_call *call, bool by_id, int64_t wanted)
     struct rd_buf said = {0};
     struct rd_slice id = by_id ? call->argv[1] : rd_slice_str("?");
     int64_t now_ms = server_mono_ms(srv);
-    char name[CONN_NAME];
+    char name[REPLICA_NAME];
     replica_name(c, name, sizeof name);
     log_notice("Replica %s asks for synchronization", name);
     replica->peer.out = &said;
@@ -279,7 +279,7 @@ void server_cmd_sync(struct dispatch_call *call)
         return;
     }
     if (by_id && !dispatch_arg_i64(call, call->argv[2], INT64_MIN, INT64_MAX, &wanted, NULL)) {
-        char name[CONN_NAME];
+        char name[REPLICA_NAME];
         replica_name(replica_of(c)->client, name, sizeof name);
         log_warning("Replica %s asks for synchronization but with a wrong offset", name);
         return;

@@ -178,7 +178,7 @@ static void drop_late(struct server *srv)
     for (struct repl_peer *peer = srv->replication->master->first, *next; peer != NULL;
          peer = next) {
         struct replica *replica = replica_of_peer(peer);
-        char name[CONN_NAME];
+        char name[REPLICA_NAME];
         next = peer->next;
         if (!is_late(srv, replica))
             continue;

@@ -88,7 +88,7 @@ static void put_replicas(const struct server *srv, struct rd_buf *out)
     const struct repl_master *m = srv->replication->master;
     unsigned i = 0;
     for (const struct repl_peer *peer = m->first; peer != NULL; peer = peer->next) {
-        char address[CONN_NAME];
+        char address[REPLICA_NAME];
         bool online = repl_peer_is_online(peer);
         replica_address(replica_of_peer(peer), address, sizeof address);
         rd_buf_printf(out, "slave%u:ip=%s,port=%u,state=%s,offset=%llu,lag=%lld\r\n", i++, address,
@@ -163,7 +163,7 @@ void server_cmd_role(struct dispatch_call *call)
     engine_reply_int(call->reply, (int64_t)r->master->offset);
     engine_reply_array(call->reply, n);
     for (const struct repl_peer *peer = r->master->first; peer != NULL; peer = peer->next) {
-        char address[CONN_NAME];
+        char address[REPLICA_NAME];
         if (!repl_peer_is_online(peer))
             continue;
         replica_address(replica_of_peer(peer), address, sizeof address);

@@ -71,7 +71,7 @@ static void end_transfer(struct replicas_snapshot *s)
 
 static void log_streamed(const struct replica *replica)
 {
-    char name[CONN_NAME];
+    char name[REPLICA_NAME];
     replica_name(replica->client, name, sizeof name);
     log_notice("Streamed repl transfer with replica %s succeeded (socket). Waiting for REPLCONF "
                "ACK from replica to enable streaming",
@@ -120,7 +120,7 @@ static bool give_all(struct replicas_snapshot *s)
         if (!gets_it(peer) || (replica->client->flags & CLIENT_CLOSE_ASAP))
             continue;
         if (!give(s, replica)) {
-            char name[CONN_NAME];
+            char name[REPLICA_NAME];
             replica_name(replica->client, name, sizeof name);
             log_warning("Diskless rdb transfer, write error sending DB to replica %s: %s", name,
                         strerror(errno));
