@@ -51,7 +51,8 @@ static bool is_word(struct rd_slice arg, const char *word)
 
 enum { OPTION_WORD_MAX = 63 };
 
-/* The next word of a list; quotes enclose a word. False: the list ends, or a quote is not closed. */
+/* The next word of a list; quotes enclose a word. False: the list ends, or a quote is not
+ * closed. */
 static bool next_word(struct rd_slice *list, char word[OPTION_WORD_MAX + 1], bool *ret_wrong)
 {
     size_t at = 0, n = 0;

@@ -1,7 +1,9 @@
 /* INFO replication and ROLE. */
 #include "server/cmd/commands.h"
+#include "server/core/log.h"
 #include "server/observe/info.h"
 #include "server/replication/priv.h"
+#include "server/settings/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -126,6 +128,25 @@ void info_section_replication(struct server *srv, struct rd_buf *out)
     put_replicas(srv, out);
     info_str(out, "master_failover_state", failover_word(srv));
     put_history(srv, out);
+}
+
+void replication_log_latest(const struct server *srv)
+{
+    enum { SHOWN = 256 };
+    const struct repl_master *m = srv->replication->master;
+    uint64_t start = m->backlog != NULL ? repl_backlog_start(m->backlog) : m->offset;
+    uint64_t from = m->offset > start + SHOWN ? m->offset - SHOWN : start;
+    struct repl_reader r = {0};
+    struct rd_buf bytes = {0}, line = {0};
+    if (from == m->offset || !repl_reader_open(&r, m->backlog, from))
+        return;
+    for (struct rd_slice s; (s = repl_reader_bytes(&r)).len > 0; repl_reader_take(&r, s.len))
+        rd_buf_add(&bytes, s.ptr, s.len);
+    repl_reader_close(&r);
+    settings_text_quote_bytes(rd_buf_slice(&bytes), &line);
+    log_warning("Latest backlog is: '%.*s'", (int)line.len, (const char *)line.ptr);
+    rd_buf_done(&bytes);
+    rd_buf_done(&line);
 }
 
 /* ---- ROLE ---- */
