@@ -48,6 +48,7 @@ void replication_start(struct server *srv)
         return;
     srv->replication->link = link_new(srv, s->replicaof_host, (int)s->replicaof_port);
     srv->replication->link->has_place = srv->replication->master->backlog != NULL;
+    srv->replication->link->db = srv->replication->master->db; /* of the snapshot */
     replication_settings_changed(srv);
     link_connect(srv->replication->link);
 }

@@ -80,15 +80,25 @@ static void log_streamed(const struct replica *replica)
         replica_log_success(replica->client);
 }
 
+static void log_result(const struct server *srv, bool ok)
+{
+    for (struct repl_peer *peer = srv->replication->master->first; peer != NULL;
+         peer = peer->next) {
+        if (!gets_it(peer))
+            continue;
+        if (ok)
+            log_streamed(replica_of_peer(peer));
+        else
+            log_warning("SYNC failed. BGSAVE child returned an error");
+    }
+}
+
 /* The child has ended, and everything it wrote has been sent. */
 static void finish(struct replicas_snapshot *s, bool ok)
 {
     struct server *srv = s->srv;
     end_transfer(s);
-    for (struct repl_peer *peer = srv->replication->master->first; peer != NULL && ok;
-         peer = peer->next)
-        if (gets_it(peer))
-            log_streamed(replica_of_peer(peer));
+    log_result(srv, ok);
     repl_master_end_snapshot(srv->replication->master, true, ok, server_mono_ms(srv));
     replicas_advance(srv);
 }
