@@ -51,7 +51,7 @@
 #include "repl/payload.h"
 #include "repl/replid.h"
 
-enum { REPL_ADDRESS_MAX = 46, REPL_VERSION_MAX = 32 };
+enum { REPL_ADDRESS_MAX = 255 /* host names too */, REPL_VERSION_MAX = 32 };
 
 enum repl_peer_state {
     REPL_PEER_TALKS,

@@ -69,7 +69,7 @@ static bool open_input(struct repl_psync *p, struct rd_err *err)
     const struct rd_src_opts src_opts =
         RD_SRC_OPTS(.window = window < REPL_PSYNC_WINDOW_MIN ? REPL_PSYNC_WINDOW_MIN : window);
     const struct rd_resp_opts resp_opts =
-        RD_RESP_OPTS(.client = true, .max_memory = p->opts.max_command);
+        RD_RESP_OPTS(.client = true, .max_args = INT32_MAX, .max_memory = p->opts.max_command);
     return rd_src_open_push(&p->src, &src_opts, err) &&
            rd_resp_reader_new(&p->reader, p->src, &resp_opts, err);
 }
@@ -351,6 +351,7 @@ static enum repl_event_kind header_next(struct repl_psync *p, struct repl_event 
         ret->bytes = rd_slice(line.ptr, whole);
         return REPL_KEEPALIVE;
     }
+    ret->text = line;
     if (line.ptr[0] == '-')
         return repl_refuse(p, repl_refuse_class(line), line);
     if (!repl_payload_parse(&p->payload, line, &err)) {
@@ -359,6 +360,7 @@ static enum repl_event_kind header_next(struct repl_psync *p, struct repl_event 
                                err.text);
     }
     p->step = REPL_STEP_PAYLOAD;
+    ret->text = rd_slice(NULL, 0);
     ret->payload = p->payload;
     return REPL_PAYLOAD_BEGIN;
 }
@@ -499,7 +501,9 @@ enum repl_event_kind repl_psync_next(struct repl_psync *p, struct repl_event *re
     *ret = (struct repl_event){.step = p->step};
     enum repl_event_kind kind = p->failed ? REPL_ERROR : next(p, ret);
     if (kind == REPL_ERROR || p->failed) {
-        *ret = (struct repl_event){.step = ret->step, .error_class = p->class, .err = &p->err};
+        struct rd_slice text = ret->text;
+        *ret = (struct repl_event){
+            .step = ret->step, .text = text, .error_class = p->class, .err = &p->err};
         kind = REPL_ERROR;
     }
     p->heard = p->heard || kind != REPL_MORE;

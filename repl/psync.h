@@ -175,8 +175,8 @@ enum repl_class {
 struct repl_event {
     enum repl_event_kind kind;
     enum repl_step step;
-    struct rd_slice text;      /* REPLY: the line without its end. For a refused AUTH, text that may
-                              repeat the password is removed. */
+    struct rd_slice text;      /* REPLY, and ERROR because of an answer: the line without its end.
+                              For a refused AUTH, text that may repeat the password is removed. */
     struct rd_slice bytes;     /* KEEPALIVE, PAYLOAD, COMMAND */
     uint64_t offset;           /* in the history; PAYLOAD: in the snapshot */
     struct repl_replid replid; /* FULL, CONTINUE */

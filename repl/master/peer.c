@@ -49,24 +49,45 @@ static bool is_word(struct rd_slice arg, const char *word)
     return arg.len == strlen(word) && strncasecmp((const char *)arg.ptr, word, arg.len) == 0;
 }
 
-/* "functions other": words in any order. An unknown word is an error, because its data would be
- * missing. */
-static bool read_filter(struct rd_slice list, enum repl_filter *ret)
+enum { OPTION_WORD_MAX = 63 };
+
+/* The next word of a list; quotes enclose a word. False: the list ends, or a quote is not
+ * closed. */
+static bool next_word(struct rd_slice *list, char word[OPTION_WORD_MAX + 1], bool *ret_wrong)
 {
-    *ret = REPL_FILTER_NOTHING;
-    for (size_t at = 0; at < list.len;) {
-        size_t from = at;
-        while (at < list.len && list.ptr[at] != ' ')
-            at++;
-        struct rd_slice word = rd_slice(list.ptr + from, at - from);
-        while (at < list.len && list.ptr[at] == ' ')
-            at++;
-        if (word.len > 0 && !is_word(word, "functions"))
-            return false;
-        if (word.len > 0)
-            *ret = REPL_FILTER_FUNCTIONS;
+    size_t at = 0, n = 0;
+    char quote = 0;
+    while (at < list->len && isspace(list->ptr[at]))
+        at++;
+    bool found = at < list->len;
+    for (; at < list->len && (quote != 0 || !isspace(list->ptr[at])); at++) {
+        char c = (char)list->ptr[at];
+        if (c == quote)
+            quote = 0;
+        else if (quote == 0 && (c == '"' || c == '\''))
+            quote = c;
+        else if (n < OPTION_WORD_MAX)
+            word[n++] = c;
     }
-    return true;
+    word[n] = '\0';
+    *list = rd_slice(list->ptr + at, list->len - at);
+    *ret_wrong = quote != 0;
+    return found && quote == 0;
+}
+
+/* "functions other": words in any order. An unknown word, which is returned, is an error, because
+ * its data would be missing. */
+static bool read_filter(struct rd_slice list, enum repl_filter *ret, char word[OPTION_WORD_MAX + 1])
+{
+    bool wrong;
+    *ret = REPL_FILTER_NOTHING;
+    while (next_word(&list, word, &wrong)) {
+        if (strcasecmp(word, "functions") != 0)
+            return false;
+        *ret = REPL_FILTER_FUNCTIONS;
+    }
+    word[0] = '\0';
+    return !wrong;
 }
 
 /* Texts from replicas appear in INFO and in logs, so they must be printable. */
@@ -110,10 +131,21 @@ static const char *read_capa(struct repl_peer *peer, struct rd_slice value)
 static const char *read_rdb_only(struct repl_peer *peer, struct rd_slice value)
 {
     int64_t on;
-    if (!rd_num_get_i64(value, &on) || on < 0 || on > 1)
+    if (!rd_num_get_i64(value, &on))
+        return "ERR value is not an integer or out of range";
+    if (on < 0 || on > 1)
         return "ERR value is out of range, value must between 0 and 1";
     peer->rdb_only = on == 1;
     return NULL;
+}
+
+static const char *read_address(struct repl_peer *peer, struct rd_slice value)
+{
+    if (value.len >= sizeof peer->address)
+        return "ERR REPLCONF ip-address provided by replica instance is too long";
+    return copy_name(peer->address, sizeof peer->address, value)
+               ? NULL
+               : "ERR REPLCONF ip-address provided by replica instance is not printable";
 }
 
 /* NULL, or the error. */
@@ -122,15 +154,11 @@ static const char *option(struct repl_peer *peer, struct rd_slice name, struct r
     if (is_word(name, "listening-port"))
         return read_port(peer, value);
     if (is_word(name, "ip-address"))
-        return copy_name(peer->address, sizeof peer->address, value)
-                   ? NULL
-                   : "ERR REPLCONF ip-address provided by replica instance is too long";
+        return read_address(peer, value);
     if (is_word(name, "capa"))
         return read_capa(peer, value);
     if (is_word(name, "rdb-only"))
         return read_rdb_only(peer, value);
-    if (is_word(name, "rdb-filter-only"))
-        return read_filter(value, &peer->filter) ? NULL : "ERR Unsupported rdb-filter-only option";
     if (is_word(name, "version"))
         return copy_name(peer->version, sizeof peer->version, value)
                    ? NULL
@@ -161,12 +189,17 @@ static enum repl_said refuse_option(struct repl_peer *peer, const char *error, s
 {
     if (error[0] == '\0')
         return wrong_word(peer, "ERR Unrecognized REPLCONF option", name);
-    if (is_word(name, "rdb-filter-only"))
-        return wrong_word(peer, error, value);
     if (!is_word(name, "ip-address"))
         return wrong(peer, error);
     repl_peer_say(peer, "-%s: %zu bytes\r\n", error, value.len);
     return REPL_SAID_WRONG;
+}
+
+static enum repl_said refuse_filter(struct repl_peer *peer, const char *word)
+{
+    if (word[0] == '\0')
+        return wrong(peer, "ERR Missing rdb-filter-only values");
+    return wrong_word(peer, "ERR Unsupported rdb-filter-only option", rd_slice_str(word));
 }
 
 static enum repl_said acknowledge(struct repl_peer *peer, size_t argc, const struct rd_slice *argv,
@@ -197,6 +230,12 @@ enum repl_said repl_peer_replconf(struct repl_peer *peer, size_t argc, const str
             return acknowledge(peer, argc, argv, now_ms);
         if (is_word(argv[i], "getack"))
             return REPL_SAID_GETACK;
+        char word[OPTION_WORD_MAX + 1];
+        if (is_word(argv[i], "rdb-filter-only")) {
+            if (!read_filter(argv[i + 1], &peer->filter, word))
+                return refuse_filter(peer, word);
+            continue;
+        }
         const char *error = option(peer, argv[i], argv[i + 1]);
         if (error != NULL)
             return refuse_option(peer, error, argv[i], argv[i + 1]);

@@ -132,9 +132,11 @@ static struct rd_slice tellable(const struct repl_psync *p, struct rd_slice line
                                      : line;
 }
 
-static enum repl_event_kind strange(struct repl_psync *p, struct rd_slice line)
+static enum repl_event_kind strange(struct repl_psync *p, struct rd_slice line,
+                                    struct repl_event *ret)
 {
     char quoted[100];
+    ret->text = tellable(p, line);
     rd_err_quote(quoted, sizeof quoted, tellable(p, line));
     return repl_psync_fail(p, REPL_PROTOCOL, RD_ERR_PROTOCOL, rd_src_offset(p->src),
                            "unexpected answer to %s: %s", repl_step_word(p->step), quoted);
@@ -158,7 +160,7 @@ static enum repl_event_kind full(struct repl_psync *p, struct rd_slice line, siz
     struct rd_slice name = word_at(line, &pos), number = word_at(line, &pos);
     if (pos != line.len || !repl_replid_get(name, &id) || !rd_num_get_i64(number, &offset) ||
         offset < 0)
-        return strange(p, line);
+        return strange(p, line, ret);
     p->replid = id;
     p->has_place = false;
     repl_stream_init(&p->stream, (uint64_t)offset, 0, false);
@@ -174,9 +176,9 @@ static enum repl_event_kind goes_on(struct repl_psync *p, struct rd_slice line, 
     const struct repl_resume *from = &p->opts.resume;
     struct repl_replid id = from->replid;
     if (!repl_replid_is_set(&id))
-        return strange(p, line);
+        return strange(p, line, ret);
     if (pos != line.len && !repl_replid_get(rd_slice(line.ptr + pos, line.len - pos), &id))
-        return strange(p, line);
+        return strange(p, line, ret);
     ret->changed = !repl_replid_eq(&id, &from->replid);
     ret->replid = p->replid = id;
     ret->offset = p->stream.offset;
@@ -195,7 +197,7 @@ static enum repl_event_kind psync_granted(struct repl_psync *p, struct rd_slice 
         return full(p, line, pos, ret);
     if (rd_slice_is(word, "CONTINUE"))
         return goes_on(p, line, pos, ret);
-    return strange(p, line);
+    return strange(p, line, ret);
 }
 
 static bool begins(struct rd_slice line, const char *with)
@@ -222,9 +224,9 @@ static bool is_fatal(const struct repl_psync *p, struct rd_slice line, enum repl
 {
     *ret = repl_refuse_class(line);
     switch (p->step) {
-    case REPL_STEP_PING: /* without AUTH a master may refuse even this, and one that cannot save
-                            refuses it, but not its replicas */
-        if (begins(line, "-MISCONF"))
+    case REPL_STEP_PING: /* without AUTH a master may refuse even this. One that cannot save refuses
+                            it, but not its replicas; a user of replicas needs PSYNC, not PING */
+        if (begins(line, "-MISCONF") || begins(line, "-NOPERM"))
             return false;
         return *ret != REPL_AUTH || !p->with_password;
     case REPL_STEP_AUTH:
@@ -260,7 +262,7 @@ static enum repl_event_kind granted(struct repl_psync *p, struct rd_slice line,
     if (p->step == REPL_STEP_PSYNC)
         return psync_granted(p, line, ret);
     if (p->step == REPL_STEP_SYNC)
-        return strange(p, line);
+        return strange(p, line, ret);
     ret->text = tellable(p, line);
     go_on(p);
     return REPL_REPLY;
@@ -287,7 +289,7 @@ enum repl_event_kind repl_greet_next(struct repl_psync *p, struct repl_event *re
     } else if (line.ptr[0] == '+') {
         kind = granted(p, line, ret);
     } else {
-        kind = strange(p, line);
+        kind = strange(p, line, ret);
     }
     repl_psync_take_line(p, whole);
     return kind;

@@ -96,7 +96,7 @@ static void sub_structsize(struct dispatch_call *call)
 
 static void sub_change_repl_id(struct dispatch_call *call)
 {
-    log_notice("Changing replication IDs after receiving change-repl-id");
+    log_warning("Changing replication IDs after receiving DEBUG change-repl-id");
     replication_change_id(call->srv);
     engine_reply_ok(call->reply);
 }

@@ -58,6 +58,10 @@ static void follow(struct dispatch_call *call, const char *host, int port)
 void server_cmd_replicaof(struct dispatch_call *call)
 {
     int64_t port;
+    if (call->c->flags & CLIENT_MASTER) { /* the link would be freed while it is read */
+        engine_reply_error(call->reply, "ERR REPLICAOF not allowed in the stream of a master.");
+        return;
+    }
     if (call->srv->replication->failover.state != FAILOVER_NONE) {
         engine_reply_error(call->reply, "ERR REPLICAOF not allowed while failing over.");
         return;

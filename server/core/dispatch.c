@@ -369,12 +369,25 @@ static _Noreturn void panic_for(const struct client *c, const struct engine_comm
     server_panic(c->srv, why);
 }
 
+/* As servers log errors: the code ERR is left out, others follow a '-'. */
+static void log_unexpected(struct client *c, const char *from, const char *to,
+                           const struct engine_command *command)
+{
+    const char *text = client_reply(c)->text, *dash = "-";
+    if (strncmp(text, "ERR ", 4) == 0) {
+        text += 4;
+        dash = "";
+    }
+    log_warning("== CRITICAL == This %s is sending an error to its %s: '%s%s' after processing the "
+                "command '%s'",
+                from, to, dash, text, command != NULL ? command->name : "<unknown>");
+}
+
 /* A master sends only commands that it ran itself, so an error means that the copies differ. */
 static void log_divergence(struct client *c, const struct engine_command *command)
 {
-    log_warning("== CRITICAL == This replica is sending an error to its master: '%.256s' after "
-                "processing the command '%s'",
-                client_reply(c)->text, command != NULL ? command->name : "<unknown>");
+    log_unexpected(c, "replica", "master", command);
+    replication_log_latest(c->srv);
     c->srv->stats.unexpected_errors++;
     const struct settings *s = &c->srv->settings;
     if (s->propagation_error_behavior != SETTINGS_PROPAGATION_IGNORE && s->replica_read_only)
@@ -406,9 +419,7 @@ static void withdraw_reply(struct client *c, size_t at, const struct rd_slice *a
     const char *name = command != NULL ? command->name : "<unknown>";
     struct rd_buf *reply = &client_reply(c)->buf, line = {0};
     if (reply->ptr[at] == '-')
-        log_warning("== CRITICAL == This master is sending an error to its replica: '%.256s' after "
-                    "processing the command '%s'",
-                    client_reply(c)->text, name);
+        log_unexpected(c, "master", "replica", command);
     client_describe(c, &line);
     log_warning("Replica generated a reply to command '%s', disconnecting it: %.*s", name,
                 (int)line.len, (const char *)line.ptr);

@@ -66,22 +66,30 @@ static void log_aux_field(const char *name, const char *value)
     }
 }
 
+void persist_report_aux_field(struct server *srv, struct rd_slice name, struct rd_slice value)
+{
+    char name_text[AUX_MAX], text[AUX_MAX];
+    snprintf(name_text, sizeof name_text, "%.*s", (int)(name.len < AUX_MAX ? name.len : 0),
+             (const char *)name.ptr);
+    snprintf(text, sizeof text, "%.*s", (int)(value.len < AUX_MAX ? value.len : 0),
+             (const char *)value.ptr);
+    if (strcmp(name_text, "used-mem") == 0)
+        persist_info(srv)->loading_used_mem = strtoull(text, NULL, 10);
+    log_aux_field(name_text, text);
+}
+
 static void log_aux(struct server *srv, const struct rdb_event *ev)
 {
-    char name[AUX_MAX], value[AUX_MAX];
+    char value[AUX_MAX];
     const struct rdb_string *s = &ev->aux.value;
     if (!s->first || s->more)
         return;
-    snprintf(name, sizeof name, "%.*s", (int)(ev->aux.name.len < AUX_MAX ? ev->aux.name.len : 0),
-             (const char *)ev->aux.name.ptr);
     if (s->is_int)
         snprintf(value, sizeof value, "%" PRId64, s->num);
     else
         snprintf(value, sizeof value, "%.*s", (int)(s->len < AUX_MAX ? s->len : 0),
                  (const char *)s->ptr);
-    if (strcmp(name, "used-mem") == 0)
-        persist_info(srv)->loading_used_mem = strtoull(value, NULL, 10);
-    log_aux_field(name, value);
+    persist_report_aux_field(srv, ev->aux.name, rd_slice_str(value));
 }
 
 void persist_report_aux(struct server *srv, const char *path)
@@ -130,6 +138,8 @@ static void log_error_details(const struct rd_err *err)
                     err->inner);
     for (unsigned i = 0; i < err->n_doing; i++)
         log_warning("[additional info] While reading %s", err->doing[i]);
+    if (err->origin[0] == '\0')
+        return; /* it came from a socket */
     log_warning("'redoubt check-rdb %s' reports all errors in the file; with --salvage FILE it "
                 "saves every intact key.",
                 err->origin);

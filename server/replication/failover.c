@@ -62,7 +62,7 @@ static struct repl_peer *find(const struct server *srv, const char *host, int po
 {
     for (struct repl_peer *peer = srv->replication->master->first; peer != NULL;
          peer = peer->next) {
-        char address[CONN_NAME];
+        char address[REPLICA_NAME];
         replica_address(replica_of_peer(peer), address, sizeof address);
         if (peer->port == port && strcasecmp(address, host) == 0)
             return peer;
@@ -83,7 +83,7 @@ static const struct repl_peer *target(struct server *srv)
         return find(srv, f->host, f->port);
     for (const struct repl_peer *peer = srv->replication->master->first; peer != NULL;
          peer = peer->next) {
-        char address[CONN_NAME];
+        char address[REPLICA_NAME];
         if (!has_all(peer) || peer->state != REPL_PEER_ONLINE)
             continue;
         replica_address(replica_of_peer(peer), address, sizeof address);
@@ -124,7 +124,7 @@ void failover_step(struct server *srv)
 /* ---- the command ---- */
 
 struct request {
-    char host[CONN_NAME];
+    char host[REPLICA_NAME];
     int64_t port, timeout_ms;
     bool force;
 };

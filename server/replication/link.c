@@ -59,8 +59,11 @@ static void close_link(struct repl_link *link)
     rd_buf_reset(&link->held);
     rd_buf_reset(&link->unread);
     link->state = REPL_LINK_CONNECT;
+    link->late = false;
     link->since_ms = server_mono_ms(link->srv);
 }
+
+static void begin_connection(struct repl_link *link);
 
 void link_free(struct repl_link *link)
 {
@@ -79,19 +82,33 @@ bool link_is_up(const struct server *srv)
     return link != NULL && link->state == REPL_LINK_CONNECTED;
 }
 
+void link_log_lost(const struct repl_link *link)
+{
+    if (link->state != REPL_LINK_CONNECTED)
+        return;
+    log_warning("Connection with master lost.");
+    if (link->has_place)
+        log_notice("Caching the disconnected master state.");
+}
+
+void link_forget_place(struct repl_link *link)
+{
+    if (link->has_place)
+        log_notice("Discarding previously cached master state.");
+    link->has_place = false;
+}
+
 void link_drop(struct repl_link *link)
 {
     if (link->in_event) {
         link->cut = true;
         return;
     }
-    if (link->state == REPL_LINK_CONNECTED) {
-        log_warning("Connection with master lost.");
-        log_notice("Caching the disconnected master state.");
+    link_log_lost(link);
+    if (link->state == REPL_LINK_CONNECTED)
         link->down_since_s = link->srv->mono_us / 1000000;
-    }
-    bool at_once = link->state == REPL_LINK_CONNECTED || link->state == REPL_LINK_TRANSFER;
-    const char *after = link->state == REPL_LINK_TRANSFER ? " after failure" : "";
+    bool failed = link->state == REPL_LINK_TRANSFER || link->late;
+    bool at_once = link->state == REPL_LINK_CONNECTED || failed;
     bool rejected = link->rejected;
     close_link(link);
     if (rejected) {
@@ -99,8 +116,9 @@ void link_drop(struct repl_link *link)
         return;
     }
     if (at_once) {
-        log_notice("Reconnecting to MASTER %s:%d%s", link->host, link->port, after);
-        link_connect(link);
+        log_notice("Reconnecting to MASTER %s:%d%s", link->host, link->port,
+                   failed ? " after failure" : "");
+        begin_connection(link);
     }
 }
 
@@ -162,9 +180,8 @@ static bool begin_tls(struct repl_link *link)
     return ok;
 }
 
-void link_connect(struct repl_link *link)
+static void begin_connection(struct repl_link *link)
 {
-    log_notice("Connecting to MASTER %s:%d", link->host, link->port);
     int fd = open_socket(link);
     if (fd < 0) {
         log_warning("Unable to connect to MASTER: %s", strerror(errno));
@@ -182,6 +199,12 @@ void link_connect(struct repl_link *link)
     link->since_ms = link->heard_ms = server_mono_ms(link->srv);
     conn_watch(link->conn, false, true);
     log_notice("MASTER <-> REPLICA sync started");
+}
+
+void link_connect(struct repl_link *link)
+{
+    log_notice("Connecting to MASTER %s:%d", link->host, link->port);
+    begin_connection(link);
 }
 
 static bool make_psync(struct repl_link *link)
@@ -283,7 +306,7 @@ static void on_reply(struct repl_link *link, const struct repl_event *ev)
     else if (ev->step == REPL_STEP_CAPA && refused)
         log_notice("(Non critical) Master does not understand REPLCONF capa: %s", text);
     else if (ev->step == REPL_STEP_PSYNC && refused)
-        log_warning("Master does not support PSYNC or is in error state (reply: %s)", text);
+        log_notice("Master does not support PSYNC or is in error state (reply: %s)", text);
     enum repl_step next = repl_psync_step(link->psync);
     if (next == REPL_STEP_PSYNC)
         log_request(link);
@@ -331,31 +354,105 @@ static void on_continue(struct repl_link *link, const struct repl_event *ev)
     up(link);
 }
 
-static void on_error(struct repl_link *link, const struct repl_event *ev)
+static void log_closed(enum repl_step step)
 {
-    const char *text = ev->err->text;
-    link->rejected =
-        ev->step == REPL_STEP_PSYNC && link->srv->replication->failover.state == FAILOVER_RUNS;
-    if (ev->error_class == REPL_TIMEOUT && link->state == REPL_LINK_CONNECTED)
+    if (step == REPL_STEP_STREAM)
+        return;
+    if (step == REPL_STEP_PAYLOAD || step == REPL_STEP_LOADED) {
+        log_warning("I/O error trying to sync with MASTER: connection lost");
+        return;
+    }
+    if (step == REPL_STEP_HEADER || step == REPL_STEP_SYNC) {
+        log_warning("I/O error reading bulk count from MASTER: connection lost");
+        return;
+    }
+    log_warning("Failed to read response from the server: connection lost");
+    if (step == REPL_STEP_PSYNC)
+        log_warning("Master did not reply to PSYNC, will try later");
+    else
+        log_warning("Master did not respond to command during SYNC handshake");
+}
+
+static void log_late(enum repl_step step)
+{
+    if (step == REPL_STEP_STREAM)
         log_warning("MASTER timeout: no data nor PING received...");
-    else if (ev->error_class == REPL_TIMEOUT && link->state == REPL_LINK_TRANSFER)
+    else if (step >= REPL_STEP_HEADER)
         log_warning("Timeout receiving bulk data from MASTER... If the problem persists try to set "
                     "the 'repl-timeout' parameter in redis.conf to a larger value.");
-    else if (ev->error_class == REPL_TIMEOUT)
+    else
         log_warning("Timeout connecting to the MASTER...");
-    else if (ev->error_class == REPL_CLOSED && link->state == REPL_LINK_TRANSFER)
-        log_warning("I/O error trying to sync with MASTER: connection lost");
-    else if (ev->error_class == REPL_RETRY && ev->step == REPL_STEP_PSYNC)
+}
+
+/* An answer of the master that ends the connection. */
+static void log_answer(const struct repl_event *ev)
+{
+    char text[256];
+    text_of(ev->text, text, sizeof text);
+    bool psync = ev->step == REPL_STEP_PSYNC, retry = ev->error_class == REPL_RETRY;
+    bool error = text[0] == '-', bulk = ev->step == REPL_STEP_HEADER || ev->step == REPL_STEP_SYNC;
+    if (psync && retry)
         log_notice("Master is currently unable to PSYNC but should be in the future: %s", text);
-    else if (ev->error_class == REPL_RETRY && ev->step == REPL_STEP_HEADER)
-        log_warning("MASTER aborted replication with an error: %s", text);
+    else if (psync && strncmp(text, "+FULLRESYNC", strlen("+FULLRESYNC")) == 0)
+        log_warning("Master replied with wrong +FULLRESYNC syntax.");
+    else if (psync)
+        log_warning("Unexpected reply to PSYNC from master: %s", text);
+    else if (bulk && error)
+        log_warning("MASTER aborted replication with an error: %s", text + 1);
+    else if (bulk && text[0] != '$')
+        log_warning("Bad protocol from MASTER, the first byte is not '$' (we received '%s'), are "
+                    "you sure the host and port are right?",
+                    text);
     else if (ev->error_class == REPL_AUTH)
         log_warning("Unable to AUTH to MASTER: %s", text);
-    else if (ev->error_class != REPL_CLOSED)
-        log_warning("Error from the MASTER: %s", text);
+    else if (ev->step == REPL_STEP_PING)
+        log_warning("Error reply to PING from master: '%s'", text);
     else
-        log_notice("The MASTER closed the connection: %s", text);
+        log_warning("Error from the MASTER: %s", ev->err->text);
+}
+
+/* The same bytes would come again after a partial sync. */
+static void stream_is_wrong(struct repl_link *link, const char *why)
+{
+    struct rd_buf line = {0};
+    client_describe(link->client, &line);
+    rd_buf_add_byte(&line, 0);
+    log_warning("Protocol error (%s) from client: %s", why, (const char *)line.ptr);
+    rd_buf_done(&line);
+    link->has_place = false;
     link->cut = true;
+}
+
+static void on_error(struct repl_link *link, const struct repl_event *ev)
+{
+    link->rejected =
+        ev->step == REPL_STEP_PSYNC && link->srv->replication->failover.state == FAILOVER_RUNS;
+    link->cut = true;
+    if (ev->error_class == REPL_NOMEM)
+        replication_no_memory(link->srv);
+    else if (ev->error_class == REPL_TIMEOUT)
+        log_late(ev->step);
+    else if (ev->error_class == REPL_CLOSED)
+        log_closed(ev->step);
+    else if (ev->text.len > 0)
+        log_answer(ev);
+    else if (link->client != NULL)
+        stream_is_wrong(link, ev->err->text);
+    else
+        log_warning("Error from the MASTER: %s", ev->err->text);
+    link->late = ev->error_class == REPL_TIMEOUT && ev->step != REPL_STEP_STREAM;
+}
+
+/* A master never sends inline commands: parts of the stream are missing, or of another stream. */
+static void on_command(struct repl_link *link, const struct repl_event *ev)
+{
+    if (RD_LIKELY(ev->bytes.ptr[0] == '*')) {
+        apply_command(link, ev);
+        return;
+    }
+    log_warning("WARNING: Receiving inline protocol from master, master stream corruption? Closing "
+                "the master connection and discarding the cached master.");
+    stream_is_wrong(link, "Master using the inline protocol. Desync?");
 }
 
 static void on_event(struct repl_link *link, const struct repl_event *ev)
@@ -381,7 +478,7 @@ static void on_event(struct repl_link *link, const struct repl_event *ev)
         link->cut |= !receive_end(link);
         break;
     case REPL_COMMAND:
-        apply_command(link, ev);
+        on_command(link, ev);
         break;
     case REPL_KEEPALIVE:
         if (ev->step == REPL_STEP_STREAM)
@@ -441,6 +538,9 @@ static bool write_out(struct repl_link *link)
         if (n == CONN_AGAIN)
             break;
         if (n < 0) {
+            if (link->state != REPL_LINK_CONNECTED)
+                log_warning("Sending command to master in replication handshake: %s",
+                            strerror(errno));
             link_drop(link);
             return false;
         }
@@ -494,7 +594,8 @@ static void note_read(struct repl_link *link, size_t n)
     struct server *srv = link->srv;
     srv->stats.net_in += n;
     srv->stats.reads++;
-    srv->replication->bytes_in += n;
+    if (link->state >= REPL_LINK_TRANSFER)
+        srv->replication->bytes_in += n;
     link->heard_ms = server_mono_ms(srv);
     if (link->client != NULL)
         link->client->active_ms = link->heard_ms;
@@ -564,7 +665,8 @@ void link_cron(struct repl_link *link)
     if (link->state == REPL_LINK_CONNECTING) {
         if (now_ms - link->since_ms <= link->srv->settings.repl_timeout * 1000)
             return;
-        log_warning("Timeout connecting to the MASTER...");
+        log_late(REPL_STEP_PING);
+        link->late = true;
         link_drop(link);
         return;
     }

@@ -16,6 +16,8 @@ void replication_keep(struct server *srv);
 
 /* ---- replicas.c ---- */
 
+enum { REPLICA_NAME = REPL_ADDRESS_MAX + 32 }; /* bytes of its address and port as text */
+
 /* What the server knows about a replica beyond the protocol; client.replica. */
 struct replica {
     struct repl_peer peer;
@@ -34,6 +36,8 @@ static inline struct replica *replica_of_peer(const struct repl_peer *peer)
 
 /* The states of peers have changed: sends headers, closes those that failed. */
 void replicas_advance(struct server *srv);
+
+void replica_log_success(const struct client *c);
 
 /* Its address without the port: announced or seen. */
 void replica_address(const struct replica *replica, char *dst, size_t size);
@@ -60,6 +64,8 @@ void replication_log_role(const struct client *c, const char *what, const char *
 void replicas_snapshot_try(struct server *srv);
 /* A replica has just asked for a full sync. */
 void replicas_snapshot_wanted(struct server *srv, struct replica *replica);
+/* Now and then: removes the file that replicas were sent, if it is not to be kept. */
+void replicas_remove_file(struct server *srv);
 /* A replica that waited for a snapshot on disk is gone. If it was the last one, the snapshot is
  * cancelled. */
 void replicas_snapshot_unwanted(struct server *srv);
@@ -97,6 +103,7 @@ struct repl_link {
     int64_t since_ms;     /* of the state */
     int64_t heard_ms;     /* by server_mono_ms() */
     int64_t down_since_s; /* by persist_mono_s(); 0: never up */
+    bool late;            /* the master did not answer in time: connect again at once */
     bool rejected;        /* a failover: the target refused PSYNC */
     bool in_event;        /* events are being taken: do not free psync */
     bool cut;             /* … and the connection will be closed after this event */
@@ -106,6 +113,10 @@ struct repl_link *link_new(struct server *srv, const char *host, int port);
 void link_free(struct repl_link *link);
 void link_connect(struct repl_link *link);
 void link_cron(struct repl_link *link);
+/* Logs that the connection is about to be closed, if it is up. */
+void link_log_lost(const struct repl_link *link);
+/* From here on the data is not that of the history of the master. */
+void link_forget_place(struct repl_link *link);
 /* Closes the connection; the timer connects again. */
 void link_drop(struct repl_link *link);
 /* Handles the pending events, then reads and writes more. */

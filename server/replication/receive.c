@@ -180,7 +180,7 @@ static bool install(struct receive *r)
     r->file = -1;
     if (rd_src_open_file(&r->src, final, &RD_SRC_OPTS(.window = RECEIVE_WINDOW), &err))
         return true;
-    log_warning("Failed trying to load the MASTER synchronization DB: %s", err.text);
+    log_warning("Failed trying to load the MASTER synchronization DB from disk: %s", err.text);
     return false;
 }
 

@@ -81,6 +81,7 @@ void receive_load_stop(struct receive *r)
 static void on_aux(void *ctx, struct rd_slice name, struct rd_slice value)
 {
     struct receive *r = ctx;
+    persist_report_aux_field(r->srv, name, value);
     replication_place_read(&r->place, name, value);
 }
 
@@ -100,7 +101,7 @@ void receive_kill_child(const struct receive *r)
 static void leave_history(struct receive *r)
 {
     struct server *srv = r->srv;
-    r->link->has_place = false;
+    link_forget_place(r->link);
     replicas_disconnect(srv);
     receive_kill_child(r);
     r->log_was_on = persist_info(srv)->aof != PERSIST_AOF_OFF;
@@ -129,7 +130,8 @@ static bool make_loader(struct receive *r)
     if (engine_loader_new(&r->loader, r->beside != NULL ? r->beside : srv->engine, r->src, &opts,
                           &env, &err))
         return true;
-    log_warning("Failed trying to load the MASTER synchronization DB: %s", err.text);
+    log_warning("Failed trying to load the MASTER synchronization DB from %s: %s",
+                r->target == RECEIVE_FILE ? "disk" : "socket", err.text);
     return false;
 }
 
@@ -244,8 +246,8 @@ static enum rdb_status steps(struct receive *r, struct rd_err *err)
 static void load_failed(const struct receive *r, const struct rd_err *err)
 {
     persist_report_rdb_error(err);
-    log_warning("Failed trying to load the MASTER synchronization DB%s, check server logs.",
-                r->target == RECEIVE_FILE ? "" : " from socket");
+    log_warning("Failed trying to load the MASTER synchronization DB from %s: %s",
+                r->target == RECEIVE_FILE ? "disk" : "socket", err->text);
 }
 
 static void on_idle(uv_idle_t *idle);

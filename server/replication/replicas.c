@@ -34,6 +34,13 @@ static struct replica *replica_of(struct client *c)
     return replica;
 }
 
+static void log_lost(const struct client *c)
+{
+    char name[REPLICA_NAME];
+    replica_name(c, name, sizeof name);
+    log_warning("Connection with replica %s lost.", name);
+}
+
 void replication_forget(struct client *c)
 {
     struct replication *r = c->srv->replication;
@@ -45,8 +52,10 @@ void replication_forget(struct client *c)
     struct replica *replica = c->replica;
     if (replica == NULL)
         return;
-    c->replica = NULL;
     bool enlisted = replica->peer.state != REPL_PEER_TALKS;
+    if (enlisted)
+        log_lost(c);
+    c->replica = NULL;
     bool waited = replica->peer.state == REPL_PEER_SAVES && !replica->peer.by_mark;
     repl_peer_done(&replica->peer);
     if (replica->file >= 0)
@@ -77,7 +86,7 @@ void replicas_disconnect(struct server *srv)
 void replica_name(const struct client *c, char *dst, size_t size)
 {
     const struct repl_peer *peer = &c->replica->peer;
-    char address[CONN_NAME];
+    char address[REPLICA_NAME];
     replica_address(c->replica, address, sizeof address);
     if (peer->port != 0)
         snprintf(dst, size, "%s:%u", address, (unsigned)peer->port);
@@ -101,7 +110,7 @@ void replicas_report_lag(const struct server *srv)
     const struct repl_master *m = srv->replication->master;
     unsigned n_lagging = 0;
     for (const struct repl_peer *peer = m->first; peer != NULL; peer = peer->next) {
-        char name[CONN_NAME];
+        char name[REPLICA_NAME];
         if (peer->ack == m->offset)
             continue;
         n_lagging++;
@@ -119,12 +128,11 @@ void replicas_report_lag(const struct server *srv)
 
 /* ---- REPLCONF ---- */
 
-static void online(struct client *c)
+void replica_log_success(const struct client *c)
 {
-    char name[CONN_NAME];
+    char name[REPLICA_NAME];
     replica_name(c, name, sizeof name);
     log_notice("Synchronization with replica %s succeeded", name);
-    client_queue_write(c);
 }
 
 /* A command's error gets the prefix of errors; the other replies are sent unchanged. */
@@ -151,7 +159,7 @@ void server_cmd_replconf(struct dispatch_call *call)
     give_reply(call, &said);
     call->srv->replication->acked |= what == REPL_SAID_ACK || what == REPL_SAID_ONLINE;
     if (what == REPL_SAID_ONLINE)
-        online(c);
+        client_queue_write(c);
 }
 
 /* ---- PSYNC and SYNC ---- */
@@ -160,7 +168,7 @@ static void log_verdict(const struct client *c, enum repl_verdict verdict, struc
                         long long wanted)
 {
     const struct repl_master *m = c->srv->replication->master;
-    char name[CONN_NAME], asked[REPL_REPLID_LEN + 1];
+    char name[REPLICA_NAME], asked[REPL_REPLID_LEN + 1];
     replica_name(c, name, sizeof name);
     snprintf(asked, sizeof asked, "%.*s", (int)(id.len < sizeof asked ? id.len : 0),
              (const char *)id.ptr);
@@ -220,6 +228,22 @@ static void log_new_history(struct server *srv)
                srv->replication->master->id.hex, "0000000000000000000000000000000000000000");
 }
 
+static void log_asks(const struct client *c)
+{
+    char name[REPLICA_NAME];
+    replica_name(c, name, sizeof name);
+    log_notice("Replica %s asks for synchronization", name);
+}
+
+static void log_wrong_offset(struct client *c)
+{
+    char name[REPLICA_NAME];
+    replica_of(c);
+    log_asks(c);
+    replica_name(c, name, sizeof name);
+    log_warning("Replica %s asks for synchronization but with a wrong offset", name);
+}
+
 static void synchronize(struct dispatch_call *call, bool by_id, int64_t wanted)
 {
     struct server *srv = call->srv;
@@ -228,9 +252,6 @@ static void synchronize(struct dispatch_call *call, bool by_id, int64_t wanted)
     struct rd_buf said = {0};
     struct rd_slice id = by_id ? call->argv[1] : rd_slice_str("?");
     int64_t now_ms = server_mono_ms(srv);
-    char name[CONN_NAME];
-    replica_name(c, name, sizeof name);
-    log_notice("Replica %s asks for synchronization", name);
     replica->peer.out = &said;
     enum repl_verdict verdict = by_id ? repl_peer_psync(&replica->peer, id, wanted, now_ms)
                                       : repl_peer_sync(&replica->peer, now_ms);
@@ -240,6 +261,7 @@ static void synchronize(struct dispatch_call *call, bool by_id, int64_t wanted)
         replication_no_memory(srv);
     if (verdict == REPL_SYNC_REFUSED)
         return;
+    log_asks(c);
     become_replica(c);
     if (by_id)
         log_verdict(c, verdict, id, (long long)wanted);
@@ -261,7 +283,7 @@ void server_cmd_sync(struct dispatch_call *call)
     struct client *c = call->c;
     bool by_id = call->argc >= 3;
     int64_t wanted = -1;
-    if ((c->flags & CLIENT_REPLICA) || c->conn == NULL)
+    if ((c->flags & (CLIENT_REPLICA | CLIENT_MASTER | CLIENT_MONITOR)) || c->conn == NULL)
         return;
     if (call->argc > 3 && dispatch_arg_is(call->argv[3], "failover") && !failover_accept(call))
         return;
@@ -279,9 +301,7 @@ void server_cmd_sync(struct dispatch_call *call)
         return;
     }
     if (by_id && !dispatch_arg_i64(call, call->argv[2], INT64_MIN, INT64_MAX, &wanted, NULL)) {
-        char name[CONN_NAME];
-        replica_name(replica_of(c)->client, name, sizeof name);
-        log_warning("Replica %s asks for synchronization but with a wrong offset", name);
+        log_wrong_offset(c);
         return;
     }
     synchronize(call, by_id, wanted);
@@ -334,10 +354,12 @@ static bool send_file(struct client *c)
     close(replica->file);
     replica->file = -1;
     repl_peer_payload_sent(&replica->peer, server_mono_ms(c->srv));
-    if (replica->peer.state == REPL_PEER_ONLINE)
-        online(c);
-    else
+    if (replica->peer.state == REPL_PEER_ONLINE) {
+        replica_log_success(c);
+        client_queue_write(c);
+    } else {
         replicas_advance(c->srv);
+    }
     return true;
 }
 
@@ -391,6 +413,15 @@ uint64_t replica_backlog(const struct client *c)
 
 /* ---- after a snapshot ---- */
 
+static void log_complete(const struct client *c)
+{
+    char name[REPLICA_NAME];
+    if (c->flags & CLIENT_CLOSE_SOON)
+        return;
+    replica_name(c, name, sizeof name);
+    log_notice("RDB transfer completed, rdb only replica (%s) should be disconnected asap", name);
+}
+
 void replicas_advance(struct server *srv)
 {
     for (struct repl_peer *peer = srv->replication->master->first, *next; peer != NULL;
@@ -404,6 +435,9 @@ void replicas_advance(struct server *srv)
             client_queue_write(replica->client);
             break;
         case REPL_PEER_ENDS:
+            log_complete(replica->client);
+            client_close_soon(replica->client);
+            break;
         case REPL_PEER_FAILS:
             client_close_soon(replica->client);
             break;

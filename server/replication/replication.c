@@ -48,6 +48,7 @@ void replication_start(struct server *srv)
         return;
     srv->replication->link = link_new(srv, s->replicaof_host, (int)s->replicaof_port);
     srv->replication->link->has_place = srv->replication->master->backlog != NULL;
+    srv->replication->link->db = srv->replication->master->db; /* of the snapshot */
     replication_settings_changed(srv);
     link_connect(srv->replication->link);
 }
@@ -178,7 +179,7 @@ static void drop_late(struct server *srv)
     for (struct repl_peer *peer = srv->replication->master->first, *next; peer != NULL;
          peer = next) {
         struct replica *replica = replica_of_peer(peer);
-        char name[CONN_NAME];
+        char name[REPLICA_NAME];
         next = peer->next;
         if (!is_late(srv, replica))
             continue;
@@ -222,6 +223,7 @@ static void tick(struct server *srv)
     drop_late(srv);
     drop_backlog(srv);
     replicas_snapshot_try(srv);
+    replicas_remove_file(srv);
     r->ticks++;
 }
 
@@ -255,6 +257,8 @@ void replication_follow(struct server *srv, const char *host, int port)
     bool had_place = was_master || r->link->has_place;
     unsigned db = !was_master ? r->link->db : r->master->db_known ? r->master->db : 0;
     end_waits(srv);
+    if (!was_master)
+        link_log_lost(r->link);
     link_free(r->link);
     r->link = link_new(srv, host, port);
     r->link->has_place = had_place;
@@ -266,8 +270,6 @@ void replication_follow(struct server *srv, const char *host, int port)
         log_notice("Before turning into a replica, using my own master parameters to synthesize a "
                    "cached master: I may be able to synchronize with the new master with just a "
                    "partial transfer.");
-        if (!repl_master_keep(r->master))
-            replication_no_memory(srv);
         srv->fx.off = !persist_wants_effects(srv);
     }
     link_connect(r->link);
@@ -278,6 +280,8 @@ void replication_lead(struct server *srv)
     struct replication *r = srv->replication;
     struct repl_replid fresh = replication_fresh_id(srv);
     bool has_place = r->link->has_place;
+    link_log_lost(r->link);
+    link_forget_place(r->link);
     link_free(r->link);
     r->link = NULL;
     settings_follow(&srv->settings, NULL, 0);
@@ -285,9 +289,9 @@ void replication_lead(struct server *srv)
     replication_settings_changed(srv);
     if (has_place) {
         repl_master_promote(r->master, &fresh);
-        log_notice("Setting secondary replication ID to %s, valid up to offset: %llu. New "
-                   "replication ID is %s",
-                   r->master->id2.hex, (unsigned long long)r->master->second + 1, fresh.hex);
+        log_warning("Setting secondary replication ID to %s, valid up to offset: %llu. New "
+                    "replication ID is %s",
+                    r->master->id2.hex, (unsigned long long)r->master->second + 1, fresh.hex);
     } else {
         repl_master_drop(r->master, &fresh);
     }
@@ -322,7 +326,7 @@ size_t replication_aux(const struct server *srv, struct engine_aux aux[REPLICATI
     static const char *const names[REPLICATION_AUX] = {"repl-stream-db", "repl-id", "repl-offset"};
     const struct replication *r = srv->replication;
     const struct repl_master *m = r->master;
-    if (m->backlog == NULL || (r->link != NULL && !r->link->has_place))
+    if (r->link != NULL ? !r->link->has_place : m->backlog == NULL)
         return 0;
     unsigned db = r->link != NULL ? r->link->db : m->db_known ? m->db : 0;
     snprintf(text[0], REPLICATION_AUX_TEXT, "%u", db);

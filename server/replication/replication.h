@@ -51,6 +51,7 @@ struct replication {
     int64_t next_tick_ms;  /* by server_mono_ms() */
     int64_t disk_logged_s; /* when a failing disk of a replica was logged */
     struct failover failover;
+    bool file_for_replicas;             /* the snapshot on disk was made for replicas only */
     struct replicas_snapshot *snapshot; /* the diskless one in progress; NULL: none */
 };
 
@@ -72,6 +73,9 @@ void replication_append(struct server *srv, const struct engine_effects *fx);
 
 /* A command that replicas run, but that changes no data: PUBLISH. */
 void replication_append_command(struct server *srv, size_t argc, const struct rd_slice *argv);
+
+/* Logs the last bytes of the stream: they may show the cause of an error in it. */
+void replication_log_latest(const struct server *srv);
 
 /* Before replies are sent: asks for acknowledgements, serves WAIT, lets replicas write. */
 void replication_before_sleep(struct server *srv);

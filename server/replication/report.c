@@ -1,7 +1,9 @@
 /* INFO replication and ROLE. */
 #include "server/cmd/commands.h"
+#include "server/core/log.h"
 #include "server/observe/info.h"
 #include "server/replication/priv.h"
+#include "server/settings/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +90,7 @@ static void put_replicas(const struct server *srv, struct rd_buf *out)
     const struct repl_master *m = srv->replication->master;
     unsigned i = 0;
     for (const struct repl_peer *peer = m->first; peer != NULL; peer = peer->next) {
-        char address[CONN_NAME];
+        char address[REPLICA_NAME];
         bool online = repl_peer_is_online(peer);
         replica_address(replica_of_peer(peer), address, sizeof address);
         rd_buf_printf(out, "slave%u:ip=%s,port=%u,state=%s,offset=%llu,lag=%lld\r\n", i++, address,
@@ -128,6 +130,25 @@ void info_section_replication(struct server *srv, struct rd_buf *out)
     put_history(srv, out);
 }
 
+void replication_log_latest(const struct server *srv)
+{
+    enum { SHOWN = 256 };
+    const struct repl_master *m = srv->replication->master;
+    uint64_t start = m->backlog != NULL ? repl_backlog_start(m->backlog) : m->offset;
+    uint64_t from = m->offset > start + SHOWN ? m->offset - SHOWN : start;
+    struct repl_reader r = {0};
+    struct rd_buf bytes = {0}, line = {0};
+    if (from == m->offset || !repl_reader_open(&r, m->backlog, from))
+        return;
+    for (struct rd_slice s; (s = repl_reader_bytes(&r)).len > 0; repl_reader_take(&r, s.len))
+        rd_buf_add(&bytes, s.ptr, s.len);
+    repl_reader_close(&r);
+    settings_text_quote_bytes(rd_buf_slice(&bytes), &line);
+    log_warning("Latest backlog is: '%.*s'", (int)line.len, (const char *)line.ptr);
+    rd_buf_done(&bytes);
+    rd_buf_done(&line);
+}
+
 /* ---- ROLE ---- */
 
 static void reply_number(struct engine_reply *reply, long long n)
@@ -163,7 +184,7 @@ void server_cmd_role(struct dispatch_call *call)
     engine_reply_int(call->reply, (int64_t)r->master->offset);
     engine_reply_array(call->reply, n);
     for (const struct repl_peer *peer = r->master->first; peer != NULL; peer = peer->next) {
-        char address[CONN_NAME];
+        char address[REPLICA_NAME];
         if (!repl_peer_is_online(peer))
             continue;
         replica_address(replica_of_peer(peer), address, sizeof address);

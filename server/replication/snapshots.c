@@ -71,11 +71,26 @@ static void end_transfer(struct replicas_snapshot *s)
 
 static void log_streamed(const struct replica *replica)
 {
-    char name[CONN_NAME];
+    char name[REPLICA_NAME];
     replica_name(replica->client, name, sizeof name);
-    log_notice("Streamed repl transfer with replica %s succeeded (socket). Waiting for REPLCONF "
-               "ACK from replica to enable streaming",
+    log_notice("Streamed RDB transfer with replica %s succeeded (socket). Waiting for REPLCONF ACK "
+               "from slave to enable streaming",
                name);
+    if (!replica->peer.rdb_only)
+        replica_log_success(replica->client);
+}
+
+static void log_result(const struct server *srv, bool ok)
+{
+    for (struct repl_peer *peer = srv->replication->master->first; peer != NULL;
+         peer = peer->next) {
+        if (!gets_it(peer))
+            continue;
+        if (ok)
+            log_streamed(replica_of_peer(peer));
+        else
+            log_warning("SYNC failed. BGSAVE child returned an error");
+    }
 }
 
 /* The child has ended, and everything it wrote has been sent. */
@@ -83,10 +98,7 @@ static void finish(struct replicas_snapshot *s, bool ok)
 {
     struct server *srv = s->srv;
     end_transfer(s);
-    for (struct repl_peer *peer = srv->replication->master->first; peer != NULL && ok;
-         peer = peer->next)
-        if (gets_it(peer))
-            log_streamed(replica_of_peer(peer));
+    log_result(srv, ok);
     repl_master_end_snapshot(srv->replication->master, true, ok, server_mono_ms(srv));
     replicas_advance(srv);
 }
@@ -120,9 +132,7 @@ static bool give_all(struct replicas_snapshot *s)
         if (!gets_it(peer) || (replica->client->flags & CLIENT_CLOSE_ASAP))
             continue;
         if (!give(s, replica)) {
-            char name[CONN_NAME];
-            replica_name(replica->client, name, sizeof name);
-            log_warning("Diskless rdb transfer, write error sending DB to replica %s: %s", name,
+            log_warning("Diskless rdb transfer, write error sending DB to replica: %s",
                         strerror(errno));
             replica->piped_left = false;
             client_close_asap(replica->client);
@@ -141,8 +151,8 @@ static void watch_pipe(struct replicas_snapshot *s, bool yes);
 /* The child waits for this before it ends. */
 static void end_pipe(const struct replicas_snapshot *s)
 {
-    log_notice("Diskless rdb transfer, done reading from pipe, %u replicas still up.",
-               count_replicas(s->srv));
+    log_warning("Diskless rdb transfer, done reading from pipe, %u replicas still up.",
+                count_replicas(s->srv));
     shutdown(s->pipe, SHUT_WR);
 }
 
@@ -255,6 +265,32 @@ static bool start_diskless(struct server *srv, const struct repl_snapshot *how)
     return true;
 }
 
+/* ---- after a snapshot on disk ---- */
+
+static bool needs_file(const struct repl_peer *peer)
+{
+    return peer->state == REPL_PEER_WAITS || peer->state == REPL_PEER_SAVES ||
+           peer->state == REPL_PEER_PAYLOAD;
+}
+
+/* With rdb-del-sync-files, a server without persistence keeps no file of its data. */
+void replicas_remove_file(struct server *srv)
+{
+    const struct settings *s = &srv->settings;
+    struct replication *r = srv->replication;
+    r->file_for_replicas &= s->rdb_del_sync_files;
+    if (!r->file_for_replicas || s->appendonly || s->n_save > 0)
+        return;
+    for (const struct repl_peer *peer = r->master->first; peer != NULL; peer = peer->next)
+        if (needs_file(peer))
+            return;
+    r->file_for_replicas = false;
+    if (access(s->dbfilename, F_OK) != 0)
+        return;
+    log_notice("Removing the RDB file used to feed replicas in a persistence-less instance");
+    unlink(s->dbfilename);
+}
+
 /* ---- starting a snapshot ---- */
 
 static void start(struct server *srv, const struct repl_snapshot *how)
@@ -272,8 +308,10 @@ static void start(struct server *srv, const struct repl_snapshot *how)
         replica->piped = 0;
         client_queue_write(replica->client);
     }
-    if (how->by_mark ? start_diskless(srv, how) : persist_bgsave(srv))
+    if (how->by_mark ? start_diskless(srv, how) : persist_bgsave(srv)) {
+        srv->replication->file_for_replicas |= !how->by_mark && srv->settings.rdb_del_sync_files;
         return;
+    }
     log_warning("BGSAVE for replication failed");
     repl_master_end_snapshot(m, how->by_mark, false, server_mono_ms(srv));
     replicas_advance(srv);

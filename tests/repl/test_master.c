@@ -125,9 +125,31 @@ Test(master, replconf_takes_the_options_that_servers_know)
     cr_expect_eq(l.peer.capa, REPL_CAPA_EOF | REPL_CAPA_PSYNC2);
     cr_expect(l.peer.rdb_only && l.peer.filter == REPL_FILTER_FUNCTIONS);
     cr_expect_str_eq(l.peer.version, "8.0.1");
+    replconf(&l, "rdb-filter-only \"FUNCTIONS\"", 0);
+    cr_expect_eq(l.peer.filter, REPL_FILTER_FUNCTIONS);
     replconf(&l, "rdb-filter-only ''", 0);
     replconf(&l, "rdb-only 0", 0);
     cr_expect(!l.peer.rdb_only && l.peer.filter == REPL_FILTER_NOTHING);
+    end(&l);
+    repl_master_free(m);
+}
+
+Test(master, a_replica_announces_a_host_name_of_up_to_255_bytes)
+{
+    struct repl_master *m = new_master(true);
+    char name[REPL_ADDRESS_MAX + 2];
+    struct rd_slice argv[] = {rd_slice_str("REPLCONF"), rd_slice_str("ip-address"),
+                              rd_slice(name, REPL_ADDRESS_MAX)};
+    struct link l;
+    memset(name, 'a', sizeof name);
+    begin(&l, m);
+    cr_expect_eq(repl_peer_replconf(&l.peer, 3, argv, 0), REPL_SAID_OPTION);
+    cr_expect_str_eq(said(&l), "+OK\r\n");
+    cr_expect_eq(strlen(l.peer.address), REPL_ADDRESS_MAX);
+    argv[2].len++;
+    cr_expect_eq(repl_peer_replconf(&l.peer, 3, argv, 0), REPL_SAID_WRONG);
+    cr_expect_str_eq(said(&l), "-ERR REPLCONF ip-address provided by replica instance is too "
+                               "long: 256 bytes\r\n");
     end(&l);
     repl_master_free(m);
 }
@@ -141,11 +163,12 @@ Test(master, replconf_refuses_what_it_does_not_know)
         {"no-such-option\x01 1", "-ERR Unrecognized REPLCONF option: no-such-option \r\n"},
         {"listening-port x", "-ERR value is not an integer or out of range\r\n"},
         {"rdb-only 2", "-ERR value is out of range, value must between 0 and 1\r\n"},
-        {"rdb-filter-only functions_keys",
-         "-ERR Unsupported rdb-filter-only option: functions keys\r\n"},
+        {"rdb-only x", "-ERR value is not an integer or out of range\r\n"},
+        {"rdb-filter-only functions_keys", "-ERR Unsupported rdb-filter-only option: keys\r\n"},
+        {"rdb-filter-only functions_'", "-ERR Missing rdb-filter-only values\r\n"},
         {"version 1_2", "-ERR Unrecognized version format\r\n"},
-        {"ip-address 0123456789012345678901234567890123456789012345678",
-         "-ERR REPLCONF ip-address provided by replica instance is too long: 49 bytes\r\n"},
+        {"ip-address \x01",
+         "-ERR REPLCONF ip-address provided by replica instance is not printable: 1 bytes\r\n"},
     };
     struct repl_master *m = new_master(true);
     struct link l;

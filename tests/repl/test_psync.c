@@ -292,13 +292,18 @@ Test(psync, what_a_master_refuses_is_classified_by_what_can_be_done)
     expect_refusals(&REPL_PSYNC_OPTS(), cases, sizeof cases / sizeof *cases);
 }
 
-Test(psync, a_master_that_cannot_save_is_asked_all_the_same)
+Test(psync, a_master_that_cannot_save_or_permits_no_ping_is_asked_all_the_same)
 {
-    struct replica r;
-    begin(&r, &REPL_PSYNC_OPTS());
-    replica_feed_text(&r, "-MISCONF Redis is configured to save RDB snapshots\r\n+OK\r\n");
-    expect_sent(&r, "PING|REPLCONF capa eof capa psync2|PSYNC ? -1|");
-    replica_done(&r);
+    static const char *const answers[] = {
+        "-MISCONF Redis is configured to save RDB snapshots\r\n+OK\r\n",
+        "-NOPERM this user has no permissions to run the 'ping' command\r\n+OK\r\n"};
+    for (size_t i = 0; i < 2; i++) {
+        struct replica r;
+        begin(&r, &REPL_PSYNC_OPTS());
+        replica_feed_text(&r, answers[i]);
+        expect_sent(&r, "PING|REPLCONF capa eof capa psync2|PSYNC ? -1|");
+        replica_done(&r);
+    }
 }
 
 Test(psync, with_a_password_only_the_answer_to_auth_decides)

@@ -73,8 +73,24 @@ Test(psync_stream, what_no_master_sends_is_refused_at_its_byte)
     expect_wrong("*2\r\n$6\r\nSELECT\r\n$1\r\nx\r\n", RD_ERR_CORRUPT, 0);
     expect_wrong("*0\r\n" PING, RD_ERR_CORRUPT, 0);
     expect_wrong(PING "  \r\n" PING, RD_ERR_CORRUPT, 14);
-    expect_wrong("*9999999\r\n", RD_ERR_LIMIT, 1);
+    expect_wrong("*2147483648\r\n", RD_ERR_LIMIT, 1);
     expect_wrong("a 'b\r\n", RD_ERR_CORRUPT, 2);
+}
+
+/* Servers since 7.0 take commands with up to INT32_MAX arguments. */
+Test(psync_stream, a_command_may_have_more_than_a_million_arguments)
+{
+    enum { N = 1100000 };
+    struct replica r;
+    struct rd_buf bytes = {0};
+    plain(&r, FULL);
+    rd_buf_printf(&bytes, "*%d\r\n", N);
+    for (int i = 0; i < N; i++)
+        rd_buf_add(&bytes, "$0\r\n\r\n", 6);
+    replica_feed(&r, rd_buf_slice(&bytes), 1 << 20);
+    cr_expect_eq(r.n_commands, 1, "%s", r.err.text);
+    rd_buf_done(&bytes);
+    replica_done(&r);
 }
 
 Test(psync_stream, a_carriage_return_may_begin_a_line_with_words)

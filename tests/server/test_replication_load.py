@@ -211,8 +211,8 @@ class Errors(unittest.TestCase):
             wait_for(lambda: c.command("EXISTS", "end"))
             self.assertEqual(c.command("EXISTS", "a"), 0)
             errors = replica.info("errorstats")
-            said = [line.split(" after ")[1] for line in replica.log.splitlines()
-                    if "== CRITICAL ==" in line]
+            said = [line.split(" # ")[1] for line in replica.log.splitlines()
+                    if "== CRITICAL ==" in line or "Latest backlog is" in line]
             total = replica.info("stats")["unexpected_error_replies"]
         master.close()
         return errors, said, total

@@ -400,6 +400,16 @@ static void send_up(struct node *n)
 
 /* ---- the master ---- */
 
+/* Whether the mark would be found before the end: in the data, or across its end. */
+static bool comes_early(struct rd_buf *data, const struct repl_replid *mark)
+{
+    size_t len = data->len;
+    rd_buf_add(data, mark->hex, REPL_MARK_LEN - 1);
+    bool early = memmem(data->ptr, data->len, mark->hex, REPL_MARK_LEN) != NULL;
+    data->len = len;
+    return early;
+}
+
 static void make_image(struct node *n)
 {
     struct rd_buf data = {0};
@@ -409,7 +419,7 @@ static void make_image(struct node *n)
     save(n, &data);
     do { /* a fuzzer that plays chance finds marks that the snapshot contains */
         mark = fresh_id(n->world);
-    } while (memmem(data.ptr, data.len, mark.hex, REPL_MARK_LEN) != NULL);
+    } while (comes_early(&data, &mark));
     memcpy(payload.mark, mark.hex, REPL_MARK_LEN);
     payload.len = data.len;
     rd_buf_reset(&n->image);
