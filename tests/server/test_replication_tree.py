@@ -32,11 +32,17 @@ class Proxy(threading.Thread):
         self.pairs = {}
         self.calm = False
         self.done = False
+        self.cut_due = False
         self.cuts = 0
         self.start()
 
     def cut(self):
-        for s in list(self.pairs):
+        """Soon: only its own thread changes the connections."""
+        self.cut_due = True
+
+    def cut_now(self):
+        self.cut_due = False
+        for s in self.pairs:
             s.close()
         self.cuts += bool(self.pairs)
         self.pairs = {}
@@ -72,6 +78,8 @@ class Proxy(threading.Thread):
 
     def run(self):
         while not self.done:
+            if self.cut_due:
+                self.cut_now()
             try:
                 ready, _, _ = select.select([self.listener, *self.pairs], [], [], 0.1)
             except (OSError, ValueError):
@@ -81,7 +89,7 @@ class Proxy(threading.Thread):
                     self.accept()
                 else:
                     self.forward(s)
-        self.cut()
+        self.cut_now()
         self.listener.close()
 
 
