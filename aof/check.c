@@ -4,10 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "aof/check/tail.h"
 #include "aof/check/kind.h"
-#include "aof/check/names.h"
-#include "aof/log.h"
+#include "aof/check/priv.h"
+#include "aof/check/tail.h"
 #include "aof/manifest_names.h"
 #include "aof/text_mode.h"
 #include "base/mem.h"
@@ -17,31 +16,6 @@
 enum {
     TICK = 4096,    /* commands */
     CLOCK_SLACK = 2 /* seconds by which the clocks of a server and its child may differ */
-};
-
-struct check {
-    struct aof_check_opts opts;
-    struct aof_check_result res;
-    struct aof_check_file *files; /* to which res.files points */
-    struct rd_err *err;
-    struct aof_check_file *file;    /* that is read */
-    struct aof_check_detail detail; /* of it */
-    size_t n_details;               /* kept */
-    struct aof_log *log;
-    bool in_multi, expect_after;
-    uint64_t multi, multi_line, multi_number; /* the last MULTI that begins a transaction */
-    /* A MULTI in it, up to its own EXEC and after it: the EXEC of the transaction is to come. */
-    bool in_inner, has_inner;
-    uint64_t inner, inner_line, inner_number; /* the first one */
-    uint64_t n_inner;                         /* of the file, each with its EXEC */
-    uint64_t failed_line;                     /* of file->err */
-    uint64_t known;                           /* commands of the file with a known name */
-    const struct aof_kind *kind;              /* of the file, by its first bytes; or NULL */
-    uint8_t first;                            /* its first byte */
-    int64_t base_time;                        /* time of the base, or AOF_NO_TIME */
-    const char *base_clock;                   /* the source of that time */
-    struct aof_names names;
-    char text[RD_ERR_TEXT_MAX];
 };
 
 struct finding_kind {
@@ -87,8 +61,8 @@ static void report_finding(struct check *c, const struct aof_finding *f)
         c->opts.finding(c->opts.ctx, f);
 }
 
-static void report(struct check *c, enum aof_finding_id id, uint64_t offset, uint64_t line,
-                   uint64_t command, const char *text)
+void aof_check_report(struct check *c, enum aof_finding_id id, uint64_t offset, uint64_t line,
+                      uint64_t command, const char *text)
 {
     const struct aof_finding f = {
         .id = id,
@@ -103,7 +77,8 @@ static void report(struct check *c, enum aof_finding_id id, uint64_t offset, uin
     report_finding(c, &f);
 }
 
-static void report_file(struct check *c, enum aof_finding_id id, const char *name, const char *text)
+void aof_check_report_file(struct check *c, enum aof_finding_id id, const char *name,
+                           const char *text)
 {
     const struct aof_finding f = {
         .id = id,
@@ -122,9 +97,8 @@ static void worse(enum aof_verdict *verdict, enum aof_verdict than)
         *verdict = than;
 }
 
-/* The framing fails here: only the bytes before `ok` are certain. */
-static void broke(struct check *c, enum rd_err_code code, uint64_t offset, uint64_t ok,
-                  uint64_t ok_line, const char *text)
+void aof_check_broke(struct check *c, enum rd_err_code code, uint64_t offset, uint64_t ok,
+                     uint64_t ok_line, const char *text)
 {
     struct aof_check_file *f = c->file;
     if (f->damaged)
@@ -136,147 +110,6 @@ static void broke(struct check *c, enum rd_err_code code, uint64_t offset, uint6
     f->broken_at = offset;
     rd_err_set(&c->detail.err, code, offset, "%s", text);
     rd_err_origin(&c->detail.err, f->name);
-}
-
-/* ---- names ---- */
-
-static void report_unknown_names(struct check *c)
-{
-    char quoted[AOF_UNKNOWN_NAME_MAX * 2];
-    for (size_t i = 0; i < c->names.n_unknown; i++) {
-        const struct aof_unknown_name *s = &c->names.unknown[i];
-        rd_err_quote(quoted, sizeof quoted, rd_slice(s->name, s->len));
-        snprintf(c->text, sizeof c->text, "%s is not a known command; %" PRIu64 " time%s", quoted,
-                 s->n, s->n == 1 ? "" : "s");
-        c->file = s->of;
-        report(c, AOF_FINDING_UNKNOWN_COMMAND, s->offset, s->line, s->command, c->text);
-        c->file = NULL;
-    }
-    if (c->names.n_more > 0) {
-        snprintf(c->text, sizeof c->text, "%" PRIu64 " command%s with other unknown names",
-                 c->names.n_more, c->names.n_more == 1 ? "" : "s");
-        report_file(c, AOF_FINDING_UNKNOWN_COMMAND, NULL, c->text);
-    }
-}
-
-/* ---- transactions and time ---- */
-
-/* An EXEC is missing: of the transaction, or of the first MULTI in it. */
-static void exec_is_missing(struct check *c)
-{
-    struct aof_check_file *f = c->file;
-    snprintf(c->text, sizeof c->text,
-             "MULTI in the transaction that began at byte %" PRIu64 ": an EXEC is missing",
-             c->multi);
-    report(c, AOF_FINDING_MULTI_NESTED, c->inner, c->inner_line, c->inner_number, c->text);
-    if (!f->damaged)
-        c->failed_line = c->inner_line;
-    broke(c, RD_ERR_CORRUPT, c->inner, c->multi, c->multi_line, "MULTI in a transaction");
-    if (f->after == RD_NO_OFFSET)
-        f->after = c->inner;
-}
-
-/* One MULTI in a transaction may be that of a script, with an EXEC of its own. */
-static void multi_begins(struct check *c, uint64_t offset)
-{
-    uint64_t line = aof_log_entry_line(c->log);
-    if (c->in_multi && !c->in_inner) {
-        c->in_inner = true;
-        if (!c->has_inner) {
-            c->inner = offset;
-            c->inner_line = line;
-            c->inner_number = c->file->commands;
-        }
-        c->has_inner = true;
-        return;
-    }
-    if (c->in_inner)
-        exec_is_missing(c);
-    c->in_multi = true;
-    c->in_inner = c->has_inner = false;
-    c->multi = offset;
-    c->multi_line = line;
-    c->multi_number = c->file->commands;
-}
-
-static void multi_ends(struct check *c, const struct aof_log_entry *e)
-{
-    struct aof_check_file *f = c->file;
-    if (c->in_inner) {
-        c->in_inner = false;
-        c->n_inner++;
-        return;
-    }
-    if (!c->in_multi) {
-        uint64_t line = aof_log_entry_line(c->log);
-        report(c, AOF_FINDING_EXEC_ALONE, e->offset, line, f->commands,
-               "the end of a transaction without its start");
-        if (!f->damaged)
-            c->failed_line = line;
-        broke(c, RD_ERR_CORRUPT, e->offset, e->offset, line, "EXEC outside a transaction");
-        c->expect_after = f->after == RD_NO_OFFSET;
-        return;
-    }
-    c->in_multi = c->has_inner = false;
-    f->transactions++;
-}
-
-static void report_inner(struct check *c)
-{
-    if (c->n_inner == 0 || c->file->damaged)
-        return;
-    snprintf(c->text, sizeof c->text,
-             "%" PRIu64 " transaction%s inside transactions, as Redis 3.2 writes scripts that call "
-             "redis.replicate_commands(): redis-check-aof refuses the file, servers load it",
-             c->n_inner, c->n_inner == 1 ? "" : "s");
-    report_file(c, AOF_FINDING_INNER, c->file->name, c->text);
-}
-
-static void command(struct check *c, const struct aof_log_entry *e)
-{
-    struct rd_slice name = e->command.argv != NULL ? e->command.argv[0] : rd_slice(NULL, 0);
-    struct aof_unknown_name *unknown = NULL;
-    c->file->commands++;
-    enum aof_name_kind kind = aof_names_look_up(&c->names, name, &unknown);
-    c->known += kind != AOF_NAME_UNKNOWN;
-    if (RD_UNLIKELY(unknown != NULL)) {
-        unknown->of = c->file;
-        unknown->offset = e->offset;
-        unknown->line = aof_log_entry_line(c->log);
-        unknown->command = c->file->commands;
-    }
-    if (RD_UNLIKELY(c->expect_after)) {
-        c->file->after = e->offset;
-        c->expect_after = false;
-    }
-    if (RD_UNLIKELY(c->opts.command != NULL))
-        c->opts.command(c->opts.ctx, name);
-    if (RD_UNLIKELY(kind == AOF_NAME_MULTI))
-        multi_begins(c, e->offset);
-    else if (RD_UNLIKELY(kind == AOF_NAME_END))
-        multi_ends(c, e);
-}
-
-static void annotation(struct check *c, const struct aof_log_entry *e)
-{
-    struct aof_check_file *f = c->file;
-    int64_t s, before = f->last_time != AOF_NO_TIME ? f->last_time : c->res.last_time;
-    f->annotations++;
-    if (!aof_annotation_time(e->bytes, &s))
-        return;
-    if (f->first_time == AOF_NO_TIME)
-        f->first_time = s;
-    if (before != AOF_NO_TIME && s < before) {
-        snprintf(c->text, sizeof c->text, "%" PRId64 " after %" PRId64 ": the clock was set back",
-                 s, before);
-        report(c, AOF_FINDING_TIME_BACK, e->offset, aof_log_entry_line(c->log), 0, c->text);
-    }
-    f->last_time = s;
-    if (f->commands == 0 && c->base_time == AOF_NO_TIME && f->file != NULL &&
-        f->file->type == AOF_BASE && !f->has_snapshot) {
-        c->base_time = s;
-        c->base_clock = "its first annotation";
-    }
 }
 
 /* ---- one file ---- */
@@ -343,7 +176,7 @@ static void report_break(struct check *c, const struct rd_err *err, uint64_t lin
                  f->zeros, f->zeros == 1 ? "" : "s");
     }
     bool about_file = id == AOF_FINDING_NOT_LOG || id == AOF_FINDING_TEXT_MODE;
-    report(c, id, err->offset, line, about_file ? 0 : f->commands + 1, c->text);
+    aof_check_report(c, id, err->offset, line, about_file ? 0 : f->commands + 1, c->text);
 }
 
 /* The framing failed; the log is at the last whole entry. */
@@ -352,9 +185,9 @@ static bool framing_broke(struct check *c, struct rd_src *src, const struct rd_e
     struct aof_check_file *f = c->file;
     uint64_t line = aof_log_line(c->log);
     if (c->has_inner)
-        exec_is_missing(c);
-    broke(c, err->code, err->offset, c->in_multi ? c->multi : f->whole,
-          c->in_multi ? c->multi_line : line, err->text);
+        aof_check_exec_missing(c);
+    aof_check_broke(c, err->code, err->offset, c->in_multi ? c->multi : f->whole,
+                    c->in_multi ? c->multi_line : line, err->text);
     if (!aof_tail_zeros(src, f->whole, f->size, &f->zeros, c->err))
         return false;
     f->searched = f->after != RD_NO_OFFSET;
@@ -368,18 +201,19 @@ static void ended_in_multi(struct check *c)
 {
     struct aof_check_file *f = c->file;
     if (c->has_inner) {
-        exec_is_missing(c);
+        aof_check_exec_missing(c);
         return;
     }
-    broke(c, RD_ERR_TRUNCATED, f->whole, c->multi, c->multi_line, "the file ends in a transaction");
+    aof_check_broke(c, RD_ERR_TRUNCATED, f->whole, c->multi, c->multi_line,
+                    "the file ends in a transaction");
     bool written = is_written(c);
     if (written)
         f->verdict = AOF_VERDICT_WRITTEN;
     snprintf(c->text, sizeof c->text, "%s",
              written ? written_text
                      : "the file ends before the EXEC of this MULTI: a server refuses to start");
-    report(c, written ? AOF_FINDING_WRITTEN : AOF_FINDING_MULTI_OPEN, c->multi, c->multi_line,
-           c->multi_number, c->text);
+    aof_check_report(c, written ? AOF_FINDING_WRITTEN : AOF_FINDING_MULTI_OPEN, c->multi,
+                     c->multi_line, c->multi_number, c->text);
 }
 
 static bool commands(struct check *c, struct rd_src *src)
@@ -390,9 +224,9 @@ static bool commands(struct check *c, struct rd_src *src)
     uint64_t tick = TICK;
     while ((st = aof_log_next(c->log, &e)) == AOF_LOG_ENTRY) {
         if (RD_LIKELY(e.kind == AOF_LOG_COMMAND || e.kind == AOF_LOG_LONG_END))
-            command(c, &e);
+            aof_check_command(c, &e);
         else if (e.kind == AOF_LOG_ANNOTATION)
-            annotation(c, &e);
+            aof_check_annotation(c, &e);
         if (RD_UNLIKELY(--tick == 0 || e.kind == AOF_LOG_PIECE)) {
             tick = TICK;
             if (c->opts.tick != NULL)
@@ -416,7 +250,7 @@ static bool commands(struct check *c, struct rd_src *src)
     f->searched = true;
     if (c->in_multi)
         ended_in_multi(c);
-    report_inner(c);
+    aof_check_report_inner(c);
     return true;
 }
 
@@ -523,7 +357,7 @@ static bool check_content(struct check *c, struct rd_src *src)
     c->known = 0;
     if (f->content == AOF_EMPTY) {
         f->size = 0;
-        report(c, AOF_FINDING_EMPTY_FILE, RD_NO_OFFSET, 0, 0, "it is empty");
+        aof_check_report(c, AOF_FINDING_EMPTY_FILE, RD_NO_OFFSET, 0, 0, "it is empty");
         return true;
     }
     if (f->content == AOF_SNAPSHOT && !snapshot(c, src))
@@ -550,7 +384,7 @@ static void compare_with_base(struct check *c)
              "the base is of %" PRId64 " (%s), but this file begins at %" PRId64
              " (its first annotation): commands may be in the base already",
              c->base_time, c->base_clock, f->first_time);
-    report(c, AOF_FINDING_BASE_NEWER, RD_NO_OFFSET, 0, 0, c->text);
+    aof_check_report(c, AOF_FINDING_BASE_NEWER, RD_NO_OFFSET, 0, 0, c->text);
 }
 
 /* The state to be used when the next file is read. */
@@ -619,8 +453,8 @@ static bool open_and_check(struct check *c)
         }
         c->file->verdict = AOF_VERDICT_MISSING;
         c->file->size = 0;
-        report(c, AOF_FINDING_MISSING, RD_NO_OFFSET, 0, 0,
-               "the file is in the manifest, but is missing");
+        aof_check_report(c, AOF_FINDING_MISSING, RD_NO_OFFSET, 0, 0,
+                         "the file is in the manifest, but is missing");
         return true;
     }
     bool ok = check_file(c, src);
@@ -674,7 +508,7 @@ static bool check_one(struct check *c, struct rd_src *src, const char *name)
     init_file(c->file, name, true);
     bool ok = check_file(c, src);
     c->file = NULL;
-    report_unknown_names(c);
+    aof_check_report_names(c);
     verdict_of_log(&c->res, false);
     return ok;
 }
@@ -729,13 +563,14 @@ static bool look_around(struct check *c)
         const char *name = opts->names[i];
         const struct aof_file *file = aof_manifest_names_find(&named, name);
         if (file != NULL && file->type == AOF_HISTORY)
-            report_file(c, AOF_FINDING_HISTORY, name, "the server deletes it when it starts");
+            aof_check_report_file(c, AOF_FINDING_HISTORY, name,
+                                  "the server deletes it when it starts");
         else if (file == NULL && strncmp(name, "temp-", 5) == 0)
-            report_file(c, AOF_FINDING_LEFTOVER, name, "an unfinished rewrite left it");
+            aof_check_report_file(c, AOF_FINDING_LEFTOVER, name, "an unfinished rewrite left it");
         else if (file == NULL && (aof_file_name_parse(name, opts->prefix, &seq, &type, &rdb) ||
                                   strcmp(name, opts->prefix) == 0))
-            report_file(c, AOF_FINDING_ORPHAN, name,
-                        "its name belongs to this log, but no server reads it");
+            aof_check_report_file(c, AOF_FINDING_ORPHAN, name,
+                                  "its name belongs to this log, but no server reads it");
     }
     aof_manifest_names_done(&named);
     return true;
@@ -768,7 +603,7 @@ static bool check_folder(struct check *c, struct rd_src *manifest)
     if (!aof_manifest_read(&c->res.manifest, manifest, on_problem, &m, c->err) ||
         !alloc_files(c, aof_manifest_count(&c->res.manifest)) || !check_files(c))
         return false;
-    report_unknown_names(c);
+    aof_check_report_names(c);
     if (!look_around(c))
         return false;
     verdict_of_log(&c->res, m.bad);

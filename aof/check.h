@@ -63,7 +63,8 @@ extern "C" {
     X(LEFTOVER, 216, "leftover-file", INFO)      /* the temporary file of a rewrite */             \
     X(HISTORY, 217, "history-file", INFO)        /* no longer needed */                            \
     X(EMPTY_FILE, 218, "empty-file", INFO)                                                         \
-    X(INNER, 219, "script-in-transaction", INFO) /* with a MULTI and an EXEC of its own */
+    X(INNER, 219, "script-in-transaction", INFO) /* with a MULTI and an EXEC of its own */         \
+    X(SHORT_COMMAND, 220, "too-few-arguments", ERROR)
 
 enum aof_finding_id {
 #define X(name, number, word, severity) AOF_FINDING_##name = number,

@@ -44,16 +44,18 @@ static void count(struct aof_names *names, struct rd_slice name, struct aof_unkn
 }
 
 enum aof_name_kind aof_names_look_up_slow(struct aof_names *names, struct aof_name_slot *slot,
-                                          const uint64_t *words, struct rd_slice name,
+                                          const uint64_t *words, struct rd_slice name, size_t argc,
                                           struct aof_unknown_name **ret_new)
 {
     enum aof_name_kind kind = kind_of(name);
+    unsigned min_args = aof_command_min_args(name);
     if (slot != NULL) {
         memcpy(slot->words, words, sizeof slot->words);
         slot->len = name.len;
         slot->kind = kind;
+        slot->min_args = min_args;
     }
     if (kind == AOF_NAME_UNKNOWN)
         count(names, name, ret_new);
-    return kind;
+    return argc >= min_args ? kind : AOF_NAME_SHORT;
 }

@@ -20,7 +20,8 @@ enum {
 enum aof_name_kind {
     AOF_NAME_PLAIN,
     AOF_NAME_MULTI,
-    AOF_NAME_END, /* EXEC, DISCARD */
+    AOF_NAME_END,   /* EXEC, DISCARD */
+    AOF_NAME_SHORT, /* with too few arguments */
     AOF_NAME_UNKNOWN
 };
 
@@ -38,7 +39,7 @@ struct aof_name_slot {
     uint64_t words[AOF_NAME_WORDS];
     size_t len; /* 0: free */
     enum aof_name_kind kind;
-    size_t unknown;
+    unsigned min_args; /* 0: unknown */
 };
 
 /* A zeroed struct is ready. */
@@ -51,7 +52,7 @@ struct aof_names {
 
 /* Fills in a slot, or (NULL) looks up a name that does not fit one. */
 enum aof_name_kind aof_names_look_up_slow(struct aof_names *names, struct aof_name_slot *slot,
-                                          const uint64_t *words, struct rd_slice name,
+                                          const uint64_t *words, struct rd_slice name, size_t argc,
                                           struct aof_unknown_name **ret_new);
 
 /* A name of 1 to 24 bytes as words; together with its length they identify it. Uses overlapping
@@ -73,21 +74,21 @@ static inline void aof_name_words(struct rd_slice name, uint64_t words[AOF_NAME_
     }
 }
 
-/* *ret_new is set if the name is unknown and seen for the first time. */
+/* argc counts the name too. *ret_new is set if the name is unknown and seen for the first time. */
 static inline enum aof_name_kind aof_names_look_up(struct aof_names *names, struct rd_slice name,
-                                                   struct aof_unknown_name **ret_new)
+                                                   size_t argc, struct aof_unknown_name **ret_new)
 {
     uint64_t words[AOF_NAME_WORDS] = {0};
     if (RD_UNLIKELY(name.len == 0 || name.len > sizeof words))
-        return aof_names_look_up_slow(names, NULL, words, name, ret_new);
+        return aof_names_look_up_slow(names, NULL, words, name, argc, ret_new);
     aof_name_words(name, words);
     const uint64_t mixed = words[0] ^ words[1] << 1 ^ words[2] << 2;
     struct aof_name_slot *slot = &names->slots[mixed * UINT64_C(0x9e3779b97f4a7c15) >> 58];
     const uint64_t differ = (slot->words[0] ^ words[0]) | (slot->words[1] ^ words[1]) |
                             (slot->words[2] ^ words[2]) | (slot->len ^ name.len);
     if (RD_UNLIKELY(differ != 0 || slot->kind == AOF_NAME_UNKNOWN))
-        return aof_names_look_up_slow(names, slot, words, name, ret_new);
-    return slot->kind;
+        return aof_names_look_up_slow(names, slot, words, name, argc, ret_new);
+    return RD_LIKELY(argc >= slot->min_args) ? slot->kind : AOF_NAME_SHORT;
 }
 
 #endif

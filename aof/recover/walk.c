@@ -270,6 +270,17 @@ static bool lose_outer(struct walk *w)
     return true;
 }
 
+static void extend_to_transaction(const struct walk *w, struct gap *g)
+{
+    if (!w->in_multi || w->multi.at >= g->from.at)
+        return;
+    g->kind = AOF_LOSS_TRANSACTION;
+    g->commands += g->from.commands - w->multi.commands;
+    g->from = w->multi;
+    g->counted = false;
+    g->multi_lost = true; /* everything up to EXEC belongs to it */
+}
+
 static bool broke(struct walk *w, const struct frame *f)
 {
     struct aof_recover_way way;
@@ -301,13 +312,30 @@ static bool broke(struct walk *w, const struct frame *f)
         g.from = w->keep;
         g.why = "commands inside an argument";
         g.counted = false;
-    } else if (w->in_multi && w->multi.at < g.from.at) {
-        g.kind = AOF_LOSS_TRANSACTION;
-        g.commands += g.from.commands - w->multi.commands;
-        g.from = w->multi;
-        g.counted = false;
-        g.multi_lost = true; /* everything up to EXEC belongs to it */
+    } else {
+        extend_to_transaction(w, &g);
     }
+    return leave_out(w, &g);
+}
+
+/* Servers crash or stop when they load it. */
+static bool lose_short(struct walk *w, const struct frame *f)
+{
+    if (!lose_outer(w))
+        return false;
+    struct gap g = {
+        .kind = AOF_LOSS_RANGE,
+        .from = w->now,
+        .to = f->end,
+        .at = f->start,
+        .why = "a command with too few arguments",
+        .how = "the command after it",
+        .counted = true,
+        .commands = 1,
+        .unread = f->end,
+        .db = w->now.db,
+    };
+    extend_to_transaction(w, &g);
     return leave_out(w, &g);
 }
 
@@ -431,6 +459,12 @@ static bool finish(struct walk *w)
     return true;
 }
 
+static bool is_short(const struct frame *f)
+{
+    return f->kind == FRAME_COMMAND &&
+           f->argc < aof_command_min_args(rd_slice(f->name, f->name_len));
+}
+
 bool aof_recover_walk(struct walk *w, uint64_t at)
 {
     w->now = w->keep = (struct walk_mark){.at = at};
@@ -442,7 +476,9 @@ bool aof_recover_walk(struct walk *w, uint64_t at)
             return false;
         if (status == FRAME_END)
             return finish(w);
-        if (!(status == FRAME_OK ? take_frame(w, &f) : broke(w, &f)))
+        if (status == FRAME_OK && is_short(&f) ? !lose_short(w, &f)
+            : status == FRAME_OK               ? !take_frame(w, &f)
+                                               : !broke(w, &f))
             return false;
     }
 }

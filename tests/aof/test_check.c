@@ -83,6 +83,10 @@ static const struct row rows[] = {
     {MULTI SET "*0\r\n", "corrupt@43", AOF_VERDICT_TORN},
     {"#TS:2\r\n#TS:1\r\n", "time-goes-back@7", AOF_VERDICT_WARNED},
     {"*1\r\n$3\r\nFOO\r\n*1\r\n$3\r\nFOO\r\n", "unknown-command@0", AOF_VERDICT_WARNED},
+    {SET "*2\r\n$3\r\nSET\r\n$1\r\na\r\n", "too-few-arguments@27", AOF_VERDICT_TORN},
+    {"*1\r\n$4\r\ninCR\r\n" SET, "too-few-arguments@0", AOF_VERDICT_DAMAGED},
+    {MULTI SET "*2\r\n$3\r\nSET\r\n$1\r\na\r\n" EXEC SET, "too-few-arguments@42",
+     AOF_VERDICT_DAMAGED},
     {"#TS:1", "not-a-log@5", AOF_VERDICT_NOT_LOG},
     {"*3\n$3\nSET\n$1\nk\n$1\nv\n", "text-mode@2", AOF_VERDICT_DAMAGED},
     {"*3\r\r\n$3\r\r\nSET\r\r\n", "text-mode@3", AOF_VERDICT_DAMAGED},
@@ -446,12 +450,12 @@ Test(check, names_are_compared_by_every_byte)
             size_t len = strlen(name);
             char other[64];
             memcpy(other, name, len + 1);
-            enum aof_name_kind kind = aof_names_look_up(&names, rd_slice(name, len), &unknown);
+            enum aof_name_kind kind = aof_names_look_up(&names, rd_slice(name, len), 9, &unknown);
             cr_assert_neq(kind, AOF_NAME_UNKNOWN, "%s", name);
             cr_assert_eq(kind == AOF_NAME_MULTI, strcmp(name, "multi") == 0);
             for (size_t k = 0; k < len; k++) {
                 other[k] = '~';
-                cr_assert_eq(aof_names_look_up(&names, rd_slice(other, len), &unknown),
+                cr_assert_eq(aof_names_look_up(&names, rd_slice(other, len), 9, &unknown),
                              AOF_NAME_UNKNOWN, "%s", other);
                 other[k] = name[k];
             }

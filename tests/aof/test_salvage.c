@@ -581,6 +581,23 @@ Test(salvage, an_unknown_command_is_kept_and_reported)
     cr_expect_eq(reported.doubts, 1);
 }
 
+Test(salvage, a_command_with_too_few_arguments_is_left_out_and_so_is_its_transaction)
+{
+    static const char bad[] = "*2\r\n$3\r\nSET\r\n$1\r\nk\r\n";
+    struct reported reported;
+    struct rd_buf log = {0};
+    rd_buf_printf(&log, SELECT(3) GOOD "%s" GOOD, bad);
+    rd_buf_add_byte(&log, 0);
+    expect((const char *)log.ptr, SELECT(3) GOOD GOOD, &reported);
+    cr_expect_eq(reported.n, 1);
+    rd_buf_reset(&log);
+    rd_buf_printf(&log, GOOD MULTI GET "%s" GET EXEC GOOD, bad);
+    rd_buf_add_byte(&log, 0);
+    expect((const char *)log.ptr, GOOD GOOD, &reported);
+    cr_expect_eq(reported.at[0].kind, AOF_LOSS_TRANSACTION);
+    rd_buf_done(&log);
+}
+
 Test(salvage, nothing_but_damage_gives_nothing)
 {
     struct reported reported;
