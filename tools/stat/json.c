@@ -186,13 +186,12 @@ static void put_prefixes(struct cli_json *json, const struct stat_prefixes *tabl
     cli_json_put_uint(json, "unlisted_prefix_at_most", table->floor);
 }
 
-static void put_pattern(struct cli_json *json, const struct stat_patterns *tree, uint32_t at)
+static void put_pattern(void *ctx, const struct stat_pattern *row, struct rd_slice name)
 {
-    const struct stat_pattern *row = &tree->rows[at];
-    uint8_t buf[STAT_PATTERN_NAME_MAX];
+    struct cli_json *json = ctx;
     cli_json_obj(json);
     cli_json_key(json, "pattern");
-    cli_json_bytes(json, stat_pattern_name(tree, at, buf));
+    cli_json_bytes(json, name);
     cli_json_put_uint(json, "keys", row->keys);
     cli_json_put_uint(json, "expires", row->expires);
     cli_json_put_uint(json, "elements", row->elements);
@@ -203,20 +202,16 @@ static void put_pattern(struct cli_json *json, const struct stat_patterns *tree,
 static bool put_patterns(struct cli_json *json, const struct stat_patterns *tree, size_t max,
                          struct rd_err *err)
 {
-    struct stat_pattern_leaf *list;
-    size_t n;
+    size_t more = 0;
     if (tree->rows == NULL)
         return true;
-    if (!stat_patterns_leaves(tree, &list, &n, err))
-        return false;
     cli_json_key(json, "patterns");
     cli_json_array(json);
-    for (size_t i = 0; i < n && i < max; i++)
-        put_pattern(json, tree, list[i].at);
+    bool ok = stat_patterns_largest(tree, max, put_pattern, json, &more, err);
     cli_json_end(json);
-    cli_json_put_uint(json, "patterns_left_out", n > max ? n - max : 0);
-    rd_free(list);
-    return true;
+    if (ok)
+        cli_json_put_uint(json, "patterns_left_out", more);
+    return ok;
 }
 
 static void put_findings(struct cli_json *json, const struct stat_read *read)

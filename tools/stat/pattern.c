@@ -434,3 +434,20 @@ struct rd_slice stat_pattern_name(const struct stat_patterns *tree, uint32_t at,
     }
     return rd_slice(p, (size_t)(dst + STAT_PATTERN_NAME_MAX - p));
 }
+
+bool stat_patterns_largest(const struct stat_patterns *tree, size_t max,
+                           void (*each)(void *ctx, const struct stat_pattern *row,
+                                        struct rd_slice name),
+                           void *ctx, size_t *ret_more, struct rd_err *err)
+{
+    struct stat_pattern_leaf *list;
+    size_t n;
+    uint8_t buf[STAT_PATTERN_NAME_MAX];
+    if (!stat_patterns_leaves(tree, &list, &n, err))
+        return false;
+    for (size_t i = 0; i < n && i < max; i++)
+        each(ctx, &tree->rows[list[i].at], stat_pattern_name(tree, list[i].at, buf));
+    rd_free(list);
+    *ret_more = n > max ? n - max : 0;
+    return true;
+}

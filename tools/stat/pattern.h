@@ -89,6 +89,12 @@ struct stat_pattern_leaf {
 bool stat_patterns_leaves(const struct stat_patterns *tree, struct stat_pattern_leaf **ret,
                           size_t *ret_n, struct rd_err *err);
 
+/* Calls each for the `max` largest leaves; *ret_more is the number of the others. */
+bool stat_patterns_largest(const struct stat_patterns *tree, size_t max,
+                           void (*each)(void *ctx, const struct stat_pattern *row,
+                                        struct rd_slice name),
+                           void *ctx, size_t *ret_more, struct rd_err *err);
+
 /* The text of a node without and with its parents. */
 struct rd_slice stat_pattern_part(const struct stat_pattern *row);
 struct rd_slice stat_pattern_name(const struct stat_patterns *tree, uint32_t at,

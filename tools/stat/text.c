@@ -203,26 +203,31 @@ static void print_prefixes(const struct screen *s)
                 cli_bytes(table->floor).s);
 }
 
+struct patterns {
+    const struct screen *s;
+    bool begun; /* the heading is printed */
+};
+
+static void print_pattern(void *ctx, const struct stat_pattern *row, struct rd_slice name)
+{
+    struct patterns *p = ctx;
+    const struct screen *s = p->s;
+    if (!p->begun)
+        heading(s, "Patterns", "                                    keys     memory");
+    p->begun = true;
+    fprintf(s->out, "  %-*s %12s %10s", NAME, stat_fit(name, NAME).s, cli_count(row->keys).s,
+            cli_bytes(row->memory).s);
+    put_bar(s, row->memory, s->read->sum.all.memory);
+}
+
 static bool print_patterns(const struct screen *s, struct rd_err *err)
 {
-    const struct stat_patterns *tree = &s->read->sum.patterns;
-    struct stat_pattern_leaf *list;
-    size_t n;
-    uint8_t buf[STAT_PATTERN_NAME_MAX];
-    if (!stat_patterns_leaves(tree, &list, &n, err))
+    struct patterns p = {.s = s};
+    size_t more = 0;
+    if (!stat_patterns_largest(&s->read->sum.patterns, s->n, print_pattern, &p, &more, err))
         return false;
-    if (n > 0)
-        heading(s, "Patterns", "                                    keys     memory");
-    for (size_t i = 0; i < n && i < s->n; i++) {
-        const struct stat_pattern *row = &tree->rows[list[i].at];
-        fprintf(s->out, "  %-*s %12s %10s", NAME,
-                stat_fit(stat_pattern_name(tree, list[i].at, buf), NAME).s, cli_count(row->keys).s,
-                cli_bytes(row->memory).s);
-        put_bar(s, row->memory, s->read->sum.all.memory);
-    }
-    if (n > s->n)
-        fprintf(s->out, "  and %s smaller\n", cli_count(n - s->n).s);
-    rd_free(list);
+    if (more > 0)
+        fprintf(s->out, "  and %s smaller\n", cli_count(more).s);
     return true;
 }
 
