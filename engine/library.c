@@ -11,6 +11,8 @@ enum { FOOTER = 10 /* version and checksum of a payload */, FILE_VERSION = 10 };
 
 static const char wrong_payload[] = "DUMP payload version or checksum are wrong";
 static const char no_header[] = "Missing library metadata";
+static const char not_a_function[] = "given type is not a function";
+static const char no_code[] = "Failed loading library payload";
 
 /* ---- the first line ---- */
 
@@ -86,6 +88,7 @@ struct walk {
     struct rd_buf code; /* of the current record */
     void *ctx;
     bool (*fn)(void *ctx, const struct engine_library *lib, struct rd_slice raw);
+    bool unnamed; /* fn also gets code whose first line is wrong */
     const char *why;
 };
 
@@ -98,26 +101,45 @@ static bool add_piece(struct walk *w, const struct rdb_string *s, struct rd_err 
     return rd_buf_add(&w->code, bytes.ptr, bytes.len) || rd_err_nomem(err, bytes.len);
 }
 
-static bool read_records(struct walk *w, struct rdb_reader *reader, struct rd_err *err)
+/* A whole library is in w->code. */
+static bool take_library(struct walk *w, const struct rdb_event *ev, bool *ret_more,
+                         struct rd_err *err)
+{
+    struct rd_slice code = rd_buf_slice(&w->code);
+    struct engine_library lib;
+    if (!engine_library_parse(code, &lib, &w->why)) {
+        if (!w->unnamed)
+            return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "library without a name");
+        lib = (struct engine_library){.code = code};
+    }
+    *ret_more = w->fn(w->ctx, &lib, ev->raw);
+    return true;
+}
+
+static bool read_records(struct walk *w, struct rdb_reader *reader, struct rd_slice records,
+                         struct rd_err *err)
 {
     struct rdb_event ev;
     enum rdb_status status;
-    struct engine_library lib;
+    bool more = true;
     while ((status = rdb_reader_next(reader, &ev)) == RDB_EVENT) {
-        if (ev.kind != RDB_FUNCTION)
+        if (ev.kind == RDB_NOTE || (ev.kind == RDB_TRAILER && ev.offset > records.len))
             continue;
+        if (ev.kind != RDB_FUNCTION || ev.function.pre_ga) {
+            w->why = not_a_function;
+            return rd_err_set(err, RD_ERR_CORRUPT, ev.offset, "not a library");
+        }
         if (!add_piece(w, &ev.function.code, err))
             return false;
-        if (ev.function.code.more)
-            continue;
-        if (ev.function.pre_ga ||
-            !engine_library_parse(rd_slice(w->code.ptr, w->code.len), &lib, &w->why))
-            return rd_err_set(err, RD_ERR_CORRUPT, ev.offset, "library without a name");
-        if (!w->fn(w->ctx, &lib, ev.raw))
+        if (!ev.function.code.more && !take_library(w, &ev, &more, err))
+            return false;
+        if (!more)
             return true;
     }
     if (status == RDB_END)
         return true;
+    uint64_t at = rdb_reader_record(reader);
+    w->why = at < records.len && records.ptr[at] != RDB_OP_FUNCTION2 ? not_a_function : no_code;
     rd_err_adopt(err, rdb_reader_err(reader));
     return false;
 }
@@ -136,7 +158,7 @@ static bool walk_records(struct walk *w, struct rd_slice records, enum rdb_diale
         rd_err_nomem(err, records.len);
     ok = ok && rd_src_open_memory(&src, rd_slice(bytes.ptr, bytes.len), NULL, err);
     if (ok && rdb_reader_new_records(&reader, src, dialect, version, &how, err)) {
-        ok = read_records(w, reader, err);
+        ok = read_records(w, reader, records, err);
         rdb_reader_free(reader);
     } else {
         ok = false;
@@ -317,7 +339,11 @@ static bool payload_holds(struct rd_slice payload, int *ret_version)
         return false;
     size_t body = payload.len - FOOTER;
     *ret_version = payload.ptr[body] | payload.ptr[body + 1] << 8;
-    return rd_get_le64(payload.ptr + body + 2) == rd_crc64(0, payload.ptr, body + 2);
+    if (rd_get_le64(payload.ptr + body + 2) != rd_crc64(0, payload.ptr, body + 2))
+        return false;
+    if (*ret_version < FILE_VERSION) /* libraries are written in one way only */
+        *ret_version = FILE_VERSION;
+    return true;
 }
 
 bool engine_library_read(struct rd_slice payload, void *ctx,
@@ -327,14 +353,15 @@ bool engine_library_read(struct rd_slice payload, void *ctx,
     int version;
     struct rd_err err = {0};
     struct each each = {ctx, fn};
-    struct walk walk = {.ctx = &each, .fn = on_each};
+    struct walk walk = {.ctx = &each, .fn = on_each, .unnamed = true};
     if (!payload_holds(payload, &version)) {
         *ret_why = wrong_payload;
         return false;
     }
-    *ret_why = "failed loading the given functions payload";
-    return walk_records(&walk, rd_slice(payload.ptr, payload.len - FOOTER),
-                        version >= 80 ? RDB_VALKEY : RDB_REDIS, version, &err);
+    bool ok = walk_records(&walk, rd_slice(payload.ptr, payload.len - FOOTER),
+                           version >= 80 ? RDB_VALKEY : RDB_REDIS, version, &err);
+    *ret_why = walk.why != NULL ? walk.why : "failed loading the given functions payload";
+    return ok;
 }
 
 struct restore {

@@ -5,6 +5,9 @@
 #include "engine/script/functions.h"
 #include "engine/snapshot.h"
 
+#include <stdlib.h>
+#include <strings.h>
+
 static void reply_text(struct engine_call *call, char *text)
 {
     engine_reply_error(call->reply, text);
@@ -64,6 +67,12 @@ static void note_change(struct engine_call *call)
     call->dirty++;
 }
 
+static void unlink_and_free(struct engine_scripts *s, struct script_library *lib)
+{
+    script_library_unlink(s, lib);
+    script_library_free(s, lib);
+}
+
 void engine_cmd_function_load(struct engine_call *call)
 {
     struct engine_scripts *s = script_state(call->engine);
@@ -88,8 +97,7 @@ void engine_cmd_function_load(struct engine_call *call)
         return;
     }
     if (!engine_library_load(call->engine, code, true, &why)) {
-        script_library_unlink(s, lib);
-        script_library_free(s, lib);
+        unlink_and_free(s, lib);
         engine_reply_errorf(call->reply, "ERR %s", why);
         return;
     }
@@ -110,8 +118,7 @@ void engine_cmd_function_delete(struct engine_call *call)
         return;
     }
     s->stale = false;
-    script_library_unlink(s, lib);
-    script_library_free(s, lib);
+    unlink_and_free(s, lib);
     engine_reply_ok(call->reply);
     note_change(call);
 }
@@ -161,14 +168,14 @@ struct restored {
 static bool compile_one(void *ctx, const struct engine_library *kept)
 {
     struct restored *r = ctx;
-    struct script_library *lib = script_library_compile(r->s, kept->code, false, &r->error);
-    if (lib == NULL)
-        return false;
     struct script_library **end = &r->first;
-    while (*end != NULL)
-        end = &(*end)->next;
-    *end = lib;
-    return true;
+    for (; *end != NULL; end = &(*end)->next)
+        if (rd_slice_eq(rd_slice_str((*end)->name), kept->name)) {
+            r->error = script_text("ERR Library '%s' already exists", (*end)->name);
+            return false;
+        }
+    *end = script_library_compile(r->s, kept->code, false, &r->error);
+    return *end != NULL;
 }
 
 static void free_restored(struct restored *r)
@@ -185,6 +192,30 @@ static bool in_list(const struct script_library *list, const char *name)
     while (list != NULL && strcmp(list->name, name) != 0)
         list = list->next;
     return list != NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcasecmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Whether no two functions of the payload have the same name; otherwise sets the error. */
+static bool names_differ(struct restored *r)
+{
+    size_t n = 0, i = 0;
+    for (const struct script_library *lib = r->first; lib != NULL; lib = lib->next)
+        for (const struct script_function *fn = lib->functions; fn != NULL; fn = fn->next)
+            n++;
+    const char **names = engine_scratch_alloc((n + 1) * sizeof *names);
+    for (const struct script_library *lib = r->first; lib != NULL; lib = lib->next)
+        for (const struct script_function *fn = lib->functions; fn != NULL; fn = fn->next)
+            names[i++] = fn->name;
+    qsort(names, n, sizeof *names, by_name);
+    for (i = 1; i < n && r->error == NULL; i++)
+        if (strcasecmp(names[i - 1], names[i]) == 0)
+            r->error = script_text("ERR Function %s already exists", names[i]);
+    engine_scratch_free(names);
+    return r->error == NULL;
 }
 
 /* Whether the names of libraries and functions are free; otherwise sets the error. */
@@ -227,6 +258,30 @@ static bool read_policy(struct engine_call *call, enum engine_library_policy *re
     return true;
 }
 
+/* The libraries of the payload join the others, which keep their variables. */
+static void link_restored(struct restored *r, enum engine_library_policy policy)
+{
+    struct engine_scripts *s = r->s;
+    s->stale = false;
+    while (policy == ENGINE_LIBRARY_FLUSH && s->libraries != NULL)
+        unlink_and_free(s, s->libraries);
+    for (const struct script_library *lib = r->first; lib != NULL; lib = lib->next) {
+        struct script_library *old = script_library_find(s, rd_slice_str(lib->name));
+        if (old != NULL)
+            unlink_and_free(s, old);
+    }
+    while (r->first != NULL) {
+        struct script_library *lib = r->first;
+        r->first = lib->next;
+        lib->next = NULL;
+        if (!script_library_link(s, lib, false, &r->error)) {
+            script_library_free(s, lib);
+            s->stale = true;
+            return;
+        }
+    }
+}
+
 void engine_cmd_function_restore(struct engine_call *call)
 {
     struct engine_scripts *s = script_state(call->engine);
@@ -242,17 +297,17 @@ void engine_cmd_function_restore(struct engine_call *call)
     bool ok = engine_library_read(call->argv[2], &r, compile_one, &why);
     if (r.error == NULL && !ok)
         r.error = script_text("ERR %s", why);
-    if (r.error == NULL && names_are_free(&r, policy) &&
-        !engine_library_restore(call->engine, call->argv[2], policy, &why))
-        r.error = script_text("ERR %s", why);
+    if (r.error == NULL && names_differ(&r) && names_are_free(&r, policy)) {
+        if (engine_library_restore(call->engine, call->argv[2], policy, &why))
+            link_restored(&r, policy);
+        else
+            r.error = script_text("ERR %s", why);
+    }
     free_restored(&r);
     if (r.error != NULL) {
         reply_text(call, r.error);
         return;
     }
-    s->stale = true;
-    if (!ready(call))
-        return;
     engine_reply_ok(call->reply);
     note_change(call);
 }

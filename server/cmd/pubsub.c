@@ -87,7 +87,10 @@ void server_cmd_punsubscribe(struct dispatch_call *call)
 
 void server_cmd_ssubscribe(struct dispatch_call *call)
 {
-    subscribe(call, PUBSUB_SHARD, "ssubscribe");
+    if (call->in_exec) /* SUBSCRIBE and PSUBSCRIBE are allowed there, as in redis-server */
+        engine_reply_error(call->reply, "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
+    else
+        subscribe(call, PUBSUB_SHARD, "ssubscribe");
 }
 
 void server_cmd_sunsubscribe(struct dispatch_call *call)

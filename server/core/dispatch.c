@@ -227,7 +227,7 @@ static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine
     server_clock(srv);
     srv->stats.commands++;
     tracking_read(c, command, argc, argv);
-    account_ran(c, command, argc, argv, began_us, reply);
+    account_ran(s, command, argc, argv, began_us, reply);
     monitor_command(srv, s, command, argc, argv);
 }
 
@@ -280,7 +280,7 @@ static inline enum dispatch_status execute(struct client *c, const struct engine
     if (c->flags & CLIENT_BLOCKED)
         account_waits(c, command, argc, argv, began_us);
     else if (!queued)
-        account_ran(c, command, argc, argv, began_us, client_reply(c));
+        account_ran(&c->session, command, argc, argv, began_us, client_reply(c));
     if (!queued)
         monitor_command(srv, &c->session, command, argc, argv);
     if (srv->fx.n > 0) {

@@ -26,16 +26,17 @@ static bool may_be_slow(const struct server *srv, const struct engine_command *c
            (command->flags & ENGINE_CMD_SKIP_SLOWLOG) == 0;
 }
 
-void account_ran(struct client *c, const struct engine_command *command, size_t argc,
+void account_ran(const struct engine_session *s, const struct engine_command *command, size_t argc,
                  const struct rd_slice *argv, int64_t began_us, struct engine_reply *reply)
 {
+    const struct client *c = s->ctx;
     struct server *srv = c->srv;
     int64_t us = srv->mono_us - began_us;
     stats_ran(&srv->stats, command, (uint64_t)us, reply->error, srv->settings.latency_tracking);
     note_error(srv, reply);
     note_latency(srv, command, us);
     if (may_be_slow(srv, command) && us >= srv->settings.slowlog_log_slower_than)
-        slowlog_add(srv, slowlog_entry(c, argc, argv), (uint64_t)us);
+        slowlog_add(srv, slowlog_entry(s, argc, argv), (uint64_t)us);
 }
 
 void account_waits(struct client *c, const struct engine_command *command, size_t argc,
@@ -46,7 +47,7 @@ void account_waits(struct client *c, const struct engine_command *command, size_
     stats_ran(&srv->stats, command, c->worked_us, false, srv->settings.latency_tracking);
     note_latency(srv, command, srv->mono_us - began_us);
     if (may_be_slow(srv, command))
-        c->slow = slowlog_entry(c, argc, argv);
+        c->slow = slowlog_entry(&c->session, argc, argv);
 }
 
 static void note_end(struct client *c, struct engine_reply *reply, uint64_t us)

@@ -3,7 +3,7 @@
  *     if (c->flags & CLIENT_BLOCKED)
  *         account_waits(c, command, argc, argv, began_us);     // it is answered later
  *     else
- *         account_ran(c, command, argc, argv, began_us, reply);
+ *         account_ran(&c->session, command, argc, argv, began_us, reply);
  *     ...
  *     account_served(c, reply, us);                            // now it was answered
  *
@@ -15,9 +15,9 @@
 
 #include "server/client/client.h"
 
-/* `began_us` is monotonic, like srv->mono_us, which must be up to
- * date. */
-void account_ran(struct client *c, const struct engine_command *command, size_t argc,
+/* The session is that of a client, or of its script. `began_us` is monotonic, like srv->mono_us,
+ * which must be up to date. */
+void account_ran(const struct engine_session *s, const struct engine_command *command, size_t argc,
                  const struct rd_slice *argv, int64_t began_us, struct engine_reply *reply);
 
 /* The command blocks, and becomes c->last_command. */

@@ -101,12 +101,17 @@ static void trim(struct slowlog *log, int64_t max)
         drop_oldest(log);
 }
 
-struct slowlog_entry *slowlog_entry(const struct client *c, size_t argc,
+struct slowlog_entry *slowlog_entry(const struct engine_session *s, size_t argc,
                                     const struct rd_slice *argv)
 {
+    const struct client *c = s->ctx;
     struct slowlog_entry *entry = engine_scratch_alloc(sizeof *entry);
     *entry = (struct slowlog_entry){0};
     keep_args(entry, dispatch_find(argv, argc), argc, argv);
+    if (s->in_script) { /* its commands come from a client without address and name */
+        entry->peer = keep_bytes(entry, rd_slice_str("?:0"));
+        return entry;
+    }
     entry->peer = keep_bytes(entry, rd_slice_str(c->peer));
     entry->name = keep_bytes(entry, rd_buf_slice(&c->name));
     return entry;

@@ -1,6 +1,6 @@
 /* slowlog.h - the log of slow commands.
  *
- *     slowlog_add(srv, slowlog_entry(c, argc, argv), us);
+ *     slowlog_add(srv, slowlog_entry(&c->session, argc, argv), us);
  *
  * Entries hold truncated copies of the arguments: 32 arguments of 128 bytes each. The newest
  * slowlog-max-len entries are kept.
@@ -13,8 +13,9 @@
 struct slowlog *slowlog_new(void);
 void slowlog_free(struct slowlog *log);
 
-/* Makes the entry of a command. The caller owns it until it is added. */
-struct slowlog_entry *slowlog_entry(const struct client *c, size_t argc,
+/* Makes the entry of a command of a client, or of its script. The caller owns it until it is
+ * added. */
+struct slowlog_entry *slowlog_entry(const struct engine_session *s, size_t argc,
                                     const struct rd_slice *argv);
 
 /* NULL is allowed. */

@@ -12,6 +12,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "server"))
+from fake_server import dump  # noqa: E402
 from server_under_test import pair  # noqa: E402
 
 CASES = os.path.join(HERE, "script_cases")
@@ -34,6 +35,17 @@ end
 walk(_G, '')
 return out
 """
+
+
+
+def library(name, function):
+    return (f"#!lua name={name}\nredis.register_function('{function}', "
+            f"function() return '{name}' end)").encode()
+
+
+def record(code):
+    """A library as it is in a payload."""
+    return b"\xf5" + (0x4000 | len(code)).to_bytes(2, "big") + code
 
 
 class Scripts(unittest.TestCase):
@@ -88,6 +100,42 @@ class Scripts(unittest.TestCase):
                     kinds = [c.ask("FUNCTION", "RESTORE", dump, policy)[0] for c in clients]
                     self.assertEqual(kinds, ["-" if policy == "APPEND" else "+"] * 2)
                 self.assertEqual(self.ask_both(clients, "FCALL", "f3", "0"), (":", 3))
+
+    def test_what_is_wrong_in_a_payload_of_functions(self):
+        good = record(library("a", "a"))
+        bodies = [b"", good, good + good, b"\xf5", b"\xf5\x80\xff\xff\xff\xff", b"\xff", b"\x00",
+                  b"\xf7", good + b"\x00", good + b"\xff", good + b"\xfe\x00",
+                  b"\xfa\x01a\x01b" + good, good + b"\xf5\xc3\x05\x05aaaaa",
+                  record(library("b", "A")) + good,
+                  *map(record, (b"", b"x", b"#!lua name=b\n", b"#!lua name=b\nsyntax",
+                                b"#!js name=b\n", b"#!lua\nx", b"#!lua name=b x\n"))]
+        payloads = [dump(body, 10) for body in bodies] + [dump(good, 0), dump(good, 9)]
+        with pair() as servers:
+            clients = [server.client() for server in servers]
+            for each in payloads:
+                with self.subTest(payload=each):
+                    self.ask_both(clients, "FUNCTION", "RESTORE", each)
+                    self.ask_both(clients, "FUNCTION", "LIST")
+                    self.ask_both(clients, "FUNCTION", "FLUSH")
+
+    def test_a_restore_leaves_the_variables_of_other_libraries(self):
+        counter = (b"#!lua name=c\nlocal n = 0 "
+                   b"redis.register_function('c', function() n = n + 1 return n end)")
+        swapped = dump(record(library("a", "b")) + record(library("b", "a")), 10)
+        with pair() as servers:
+            clients = [server.client() for server in servers]
+            for command in (
+                    ("FUNCTION", "LOAD", counter), ("FCALL", "c", 0),
+                    ("FUNCTION", "RESTORE", dump(record(library("a", "a")), 10)), ("FCALL", "c", 0),
+                    ("FUNCTION", "RESTORE", dump(record(library("b", "b")), 10)),
+                    ("FUNCTION", "RESTORE", dump(b"\xff", 10)), ("FCALL", "c", 0),
+                    ("FUNCTION", "RESTORE", swapped, "REPLACE"), ("FCALL", "c", 0),
+                    ("FCALL", "a", 0), ("FCALL", "b", 0),
+                    ("FUNCTION", "RESTORE", dump(record(library("d", "C")), 10), "REPLACE"),
+                    ("FUNCTION", "RESTORE", dump(record(counter), 10), "FLUSH"),
+                    ("FCALL", "c", 0), ("FCALL", "a", 0)):
+                with self.subTest(command=command):
+                    self.ask_both(clients, *command)
 
 
 if __name__ == "__main__":

@@ -433,6 +433,15 @@ class Beside(unittest.TestCase):
 
         self.compare(play)
 
+    def test_subscriptions_in_a_transaction(self):
+        def play(server):
+            c = server.client()
+            return [c.ask(*argv) for argv in (
+                ["MULTI"], ["SSUBSCRIBE", "a"], ["SUNSUBSCRIBE"], ["EXEC"], ["SPUBLISH", "a", "m"],
+                ["MULTI"], ["SUBSCRIBE", "a"], ["UNSUBSCRIBE"], ["EXEC"], ["PING"])]
+
+        self.compare(play)
+
     def test_messages_to_oneself_and_with_replies_off_come(self):
         def play(server):
             c, p = server.client(3), server.client()

@@ -511,6 +511,18 @@ class Figures(unittest.TestCase):
                              if "lua" not in line else line.split(" ", 1)[1] for line in lines])
             self.assertEqual(seen[0], seen[1])
 
+    def test_the_slow_log_shows_commands_of_scripts_without_address_and_name(self):
+        with pair({"slowlog-log-slower-than": "0"}) as servers:
+            seen = []
+            for server in servers:
+                c = server.client()
+                c.command("CLIENT", "SETNAME", "me")
+                c.command("EVAL", "redis.call('set', 'k', 'v')", "0")
+                seen.append([(entry[3], entry[5], entry[4] == b"?:0")
+                             for entry in c.command("SLOWLOG", "GET", "3")])
+            self.assertEqual(seen[0], seen[1])
+            self.assertEqual(seen[0][1], ([b"set", b"k", b"v"], b"", True))
+
     def test_memory_limits_hold_for_scripts(self):
         with pair({"maxmemory": "1"}) as servers:
             seen = []
