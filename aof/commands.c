@@ -491,43 +491,39 @@ static const struct {
     {"zunionstore", 4},
 };
 
-/* Its index, or the number of names. */
-static size_t find(struct rd_slice name)
+bool aof_command_look_up(struct rd_slice name, unsigned *ret_min_args)
 {
-    const size_t n = aof_command_count();
     char lower[NAME_MAX_LEN + 1];
+    *ret_min_args = 0;
     if (name.len == 0 || name.len > NAME_MAX_LEN)
-        return n;
+        return false;
     for (size_t i = 0; i < name.len; i++) {
         uint8_t c = name.ptr[i];
         lower[i] = (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
         if (c == '\0')
-            return n;
+            return false;
     }
     lower[name.len] = '\0';
-    size_t from = 0, to = n;
+    size_t from = 0, to = aof_command_count();
     while (from < to) {
         size_t middle = from + (to - from) / 2;
         int order = strcmp(lower, commands[middle].name);
-        if (order == 0)
-            return middle;
+        if (order == 0) {
+            *ret_min_args = commands[middle].min_args;
+            return true;
+        }
         if (order < 0)
             to = middle;
         else
             from = middle + 1;
     }
-    return n;
+    return false;
 }
 
 bool aof_command_known(struct rd_slice name)
 {
-    return find(name) < aof_command_count();
-}
-
-unsigned aof_command_min_args(struct rd_slice name)
-{
-    size_t i = find(name);
-    return i < aof_command_count() ? commands[i].min_args : 0;
+    unsigned min_args;
+    return aof_command_look_up(name, &min_args);
 }
 
 size_t aof_command_count(void)

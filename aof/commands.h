@@ -13,9 +13,10 @@
 /* Case is ignored. Logarithmic in the number of names, about 500. */
 bool aof_command_known(struct rd_slice name);
 
-/* The fewest arguments, with the name, that the command takes in any server. Servers do not count
- * the arguments of commands in a log: with fewer, most of them crash. 0: unknown. */
-unsigned aof_command_min_args(struct rd_slice name);
+/* The same; *ret_min_args is the fewest arguments, with the name, that the command takes in any
+ * server, or 0 if it is not known. Servers do not count the arguments of commands in a log: with
+ * fewer, most of them crash. */
+bool aof_command_look_up(struct rd_slice name, unsigned *ret_min_args);
 
 /* The names in byte order, in lower case; for tests. */
 size_t aof_command_count(void);

@@ -351,16 +351,17 @@ static enum repl_event_kind header_next(struct repl_psync *p, struct repl_event 
         ret->bytes = rd_slice(line.ptr, whole);
         return REPL_KEEPALIVE;
     }
-    ret->text = line;
-    if (line.ptr[0] == '-')
+    if (line.ptr[0] == '-') {
+        ret->text = line;
         return repl_refuse(p, repl_refuse_class(line), line);
+    }
     if (!repl_payload_parse(&p->payload, line, &err)) {
+        ret->text = line;
         bool known = err.code == RD_ERR_UNSUPPORTED;
         return repl_psync_fail(p, known ? REPL_UNSUPPORTED : REPL_PROTOCOL, err.code, offset, "%s",
                                err.text);
     }
     p->step = REPL_STEP_PAYLOAD;
-    ret->text = rd_slice(NULL, 0);
     ret->payload = p->payload;
     return REPL_PAYLOAD_BEGIN;
 }

@@ -111,11 +111,12 @@ void aof_check_report_inner(struct check *c)
 static void short_command(struct check *c, const struct aof_log_entry *e)
 {
     char quoted[AOF_UNKNOWN_NAME_MAX];
+    unsigned min_args;
+    aof_command_look_up(e->command.argv[0], &min_args);
     rd_err_quote(quoted, sizeof quoted, e->command.argv[0]);
     snprintf(c->text, sizeof c->text,
              "%s with %zu argument%s: at least %u are required, and servers may crash", quoted,
-             e->command.argc - 1, e->command.argc == 2 ? "" : "s",
-             aof_command_min_args(e->command.argv[0]) - 1);
+             e->command.argc - 1, e->command.argc == 2 ? "" : "s", min_args - 1);
     wrong_command(c, e, AOF_FINDING_SHORT_COMMAND, c->text, "too few arguments");
 }
 

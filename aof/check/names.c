@@ -13,13 +13,14 @@ static bool is_name(struct rd_slice name, const char *lower)
     return true;
 }
 
-static enum aof_name_kind kind_of(struct rd_slice name)
+static enum aof_name_kind kind_of(struct rd_slice name, unsigned *ret_min_args)
 {
+    bool known = aof_command_look_up(name, ret_min_args);
     if (is_name(name, "multi"))
         return AOF_NAME_MULTI;
     if (is_name(name, "exec") || is_name(name, "discard"))
         return AOF_NAME_END;
-    return aof_command_known(name) ? AOF_NAME_PLAIN : AOF_NAME_UNKNOWN;
+    return known ? AOF_NAME_PLAIN : AOF_NAME_UNKNOWN;
 }
 
 static void count(struct aof_names *names, struct rd_slice name, struct aof_unknown_name **ret_new)
@@ -47,8 +48,8 @@ enum aof_name_kind aof_names_look_up_slow(struct aof_names *names, struct aof_na
                                           const uint64_t *words, struct rd_slice name, size_t argc,
                                           struct aof_unknown_name **ret_new)
 {
-    enum aof_name_kind kind = kind_of(name);
-    unsigned min_args = aof_command_min_args(name);
+    unsigned min_args;
+    enum aof_name_kind kind = kind_of(name, &min_args);
     if (slot != NULL) {
         memcpy(slot->words, words, sizeof slot->words);
         slot->len = name.len;

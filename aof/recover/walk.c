@@ -318,7 +318,7 @@ static bool broke(struct walk *w, const struct frame *f)
     return leave_out(w, &g);
 }
 
-/* Servers crash or stop when they load it. */
+/* A command with too few arguments: servers crash or stop when they load it. */
 static bool lose_short(struct walk *w, const struct frame *f)
 {
     if (!lose_outer(w))
@@ -391,10 +391,10 @@ static bool take_exec(struct walk *w, const struct walk_mark *start)
     return lose_transaction(w, start, &end, "EXEC without MULTI");
 }
 
-static void doubt(struct walk *w, const struct frame *f)
+static void doubt(struct walk *w, const struct frame *f, bool known)
 {
     struct rd_slice name = rd_slice(f->name, f->name_len);
-    if (w->opts->known != NULL ? w->opts->known(w->opts->ctx, name) : aof_command_known(name))
+    if (w->opts->known != NULL ? w->opts->known(w->opts->ctx, name) : known)
         return;
     w->res->doubts++;
     const struct aof_doubt d = {.file = w->name, .offset = f->start, .name = name};
@@ -402,13 +402,14 @@ static void doubt(struct walk *w, const struct frame *f)
         w->opts->doubt(w->opts->ctx, &d);
 }
 
-static bool take_command(struct walk *w, const struct frame *f, const struct walk_mark *start)
+static bool take_command(struct walk *w, const struct frame *f, const struct walk_mark *start,
+                         bool known)
 {
     if (f->argc == 2 && f->has_db && aof_recover_is(f, "SELECT"))
         w->now.db = f->db;
     if (w->opts->tick != NULL && f->start / TICK_BYTES != f->end / TICK_BYTES)
         w->opts->tick(w->opts->ctx, f->end);
-    doubt(w, f);
+    doubt(w, f, known);
     if (f->argc > 1)
         return true;
     if (aof_recover_is(f, "MULTI"))
@@ -428,13 +429,18 @@ static bool take_command(struct walk *w, const struct frame *f, const struct wal
 static bool take_frame(struct walk *w, const struct frame *f)
 {
     const struct walk_mark start = w->now;
+    unsigned min_args = 0;
+    bool known =
+        f->kind == FRAME_COMMAND && aof_command_look_up(rd_slice(f->name, f->name_len), &min_args);
+    if (f->kind == FRAME_COMMAND && f->argc < min_args)
+        return lose_short(w, f);
     w->now.at = f->end;
     w->prev = *f;
     w->before_prev = start;
     w->has_prev = true;
     if (f->kind == FRAME_COMMAND) {
         w->now.commands++;
-        return take_command(w, f, &start);
+        return take_command(w, f, &start, known);
     }
     w->now.annotations++;
     if (f->time_s != AOF_NO_TIME) {
@@ -459,12 +465,6 @@ static bool finish(struct walk *w)
     return true;
 }
 
-static bool is_short(const struct frame *f)
-{
-    return f->kind == FRAME_COMMAND &&
-           f->argc < aof_command_min_args(rd_slice(f->name, f->name_len));
-}
-
 bool aof_recover_walk(struct walk *w, uint64_t at)
 {
     w->now = w->keep = (struct walk_mark){.at = at};
@@ -476,9 +476,7 @@ bool aof_recover_walk(struct walk *w, uint64_t at)
             return false;
         if (status == FRAME_END)
             return finish(w);
-        if (status == FRAME_OK && is_short(&f) ? !lose_short(w, &f)
-            : status == FRAME_OK               ? !take_frame(w, &f)
-                                               : !broke(w, &f))
+        if (!(status == FRAME_OK ? take_frame(w, &f) : broke(w, &f)))
             return false;
     }
 }

@@ -151,6 +151,7 @@ void persist_loading_at(struct server *srv, uint64_t read);
 
 /* Logs the AUX fields of a snapshot; opens and closes path. */
 void persist_report_aux(struct server *srv, const char *path);
+/* Logs one AUX field. */
 void persist_report_aux_field(struct server *srv, struct rd_slice name, struct rd_slice value);
 /* Runs a loader to the end of its input. */
 bool persist_load_steps(struct server *srv, struct engine_loader *loader, uint64_t before,

@@ -64,7 +64,7 @@ void replication_log_role(const struct client *c, const char *what, const char *
 void replicas_snapshot_try(struct server *srv);
 /* A replica has just asked for a full sync. */
 void replicas_snapshot_wanted(struct server *srv, struct replica *replica);
-/* Now and then: removes the file that replicas were sent, if it is not to be kept. */
+/* For the timer: removes the file that was made for replicas, if the settings say so. */
 void replicas_remove_file(struct server *srv);
 /* A replica that waited for a snapshot on disk is gone. If it was the last one, the snapshot is
  * cancelled. */

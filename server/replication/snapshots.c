@@ -285,10 +285,8 @@ void replicas_remove_file(struct server *srv)
         if (needs_file(peer))
             return;
     r->file_for_replicas = false;
-    if (access(s->dbfilename, F_OK) != 0)
-        return;
-    log_notice("Removing the RDB file used to feed replicas in a persistence-less instance");
-    unlink(s->dbfilename);
+    if (unlink(s->dbfilename) == 0)
+        log_notice("Removing the RDB file used to feed replicas in a persistence-less instance");
 }
 
 /* ---- starting a snapshot ---- */

@@ -37,7 +37,6 @@ return out
 """
 
 
-
 def library(name, function):
     return (f"#!lua name={name}\nredis.register_function('{function}', "
             f"function() return '{name}' end)").encode()

@@ -5,10 +5,10 @@ import os
 import re
 import socket
 import sys
-import threading
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from fake_server import FakeServer  # noqa: E402
 from server_under_test import Redis, Redoubt, encode, wait_for  # noqa: E402
 from test_replication import FAST, follow, linked, servers, wait_same  # noqa: E402
 
@@ -18,47 +18,16 @@ FULL = b"+FULLRESYNC %b 0\r\n" % ID
 SNAPSHOT = FULL + b"$%d\r\n%b" % (len(EMPTY_RDB), EMPTY_RDB)
 
 
-class Master:
+class Master(FakeServer):
     """Answers each command of a replica with what is given for it, else with OK; None closes the
-    connection. Remembers the requests for a sync."""
+    connection."""
 
     def __init__(self, **answers):
-        self.answers = answers
-        self.requests = []
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.port = self.socket.getsockname()[1]
-        threading.Thread(target=self.run, daemon=True).start()
+        super().__init__(lambda args: answers.get(args[0].decode(),
+                                                  b"" if b"ACK" in args else b"+OK\r\n"))
 
-    def run(self):
-        while True:
-            try:
-                replica, _ = self.socket.accept()
-            except OSError:
-                return
-            with replica, replica.makefile("rb") as lines:
-                try:
-                    while self.answer(replica, lines):
-                        pass
-                except OSError:
-                    pass
-
-    def answer(self, replica, lines):
-        line = lines.readline()
-        if not line.startswith(b"*"):
-            return line != b""
-        words = []
-        for _ in range(int(line[1:])):
-            lines.readline()
-            words.append(lines.readline().strip().decode())
-        if words[0] in ("PSYNC", "SYNC"):
-            self.requests.append(words)
-        said = self.answers.get(words[0], b"" if "ACK" in words else b"+OK\r\n")
-        if said is not None:
-            replica.sendall(said)
-        return said is not None
-
-    def close(self):
-        self.socket.close()
+    def requests(self):
+        return [args for args in self.seen if args[0] in (b"PSYNC", b"SYNC")]
 
 
 ANSWERS = [
@@ -83,39 +52,36 @@ class Masters(unittest.TestCase):
         for kind in (Redoubt, Redis):
             with kind() as replica:
                 for answers, line in ANSWERS:
-                    with self.subTest(kind=kind.name, line=line):
-                        master = Master(**answers)
+                    with self.subTest(kind=kind.name, line=line), Master(**answers) as master:
                         replica.client().command("REPLICAOF", "127.0.0.1", master.port)
                         wait_for(lambda: line in replica.log)
-                        master.close()
 
     def test_after_a_wrong_stream_everything_is_copied_again(self):
         for kind in (Redoubt, Redis):
             for stream, line in ((b"SET a 1\r\n", "Receiving inline protocol from master"),
                                  (b"*3\r\n$x\r\n", "Protocol error (")):
-                with self.subTest(kind=kind.name, line=line), kind() as replica:
-                    master = Master(PSYNC=SNAPSHOT + encode("SELECT", 0) + stream)
+                stream = SNAPSHOT + encode("SELECT", 0) + stream
+                with self.subTest(kind=kind.name, line=line), kind() as replica, \
+                        Master(PSYNC=stream) as master:
                     c = replica.client()
                     c.command("REPLICAOF", "127.0.0.1", master.port)
-                    wait_for(lambda: len(master.requests) > 1)
-                    self.assertEqual(master.requests[1], ["PSYNC", "?", "-1"])
+                    wait_for(lambda: len(master.requests()) > 1)
+                    self.assertEqual(master.requests()[1], [b"PSYNC", b"?", b"-1"])
                     self.assertIn(line, replica.log)
                     self.assertEqual(c.command("EXISTS", "a"), 0)
-                    master.close()
 
     def test_the_stream_changes_no_roles(self):
         stream = [("SELECT", 0), ("REPLICAOF", "NO", "ONE"), ("REPLICAOF", "127.0.0.1", 1),
                   ("FAILOVER",), ("PSYNC", "?", -1), ("MULTI",), ("REPLICAOF", "NO", "ONE"),
                   ("EXEC",), ("SET", "end", 1)]
-        master = Master(PSYNC=SNAPSHOT + b"".join(encode(*words) for words in stream))
-        with Redoubt() as replica:
+        stream = SNAPSHOT + b"".join(encode(*words) for words in stream)
+        with Master(PSYNC=stream) as master, Redoubt() as replica:
             c = replica.client()
             c.command("REPLICAOF", "127.0.0.1", master.port)
             wait_for(lambda: c.command("EXISTS", "end"))
             self.assertEqual(c.command("ROLE")[:4], [b"slave", b"127.0.0.1", master.port,
                                                      b"connected"])
             self.assertEqual(replica.info("replication")["connected_slaves"], "0")
-        master.close()
 
 
 class Replicas(unittest.TestCase):
@@ -163,9 +129,9 @@ class Replicas(unittest.TestCase):
                 master, replica = nodes
                 follow(replica, master)
                 wait_same(master, replica)
+                wait_for(lambda: "Removing the RDB file used to feed replicas in a "
+                         "persistence-less instance" in master.log)
                 wait_for(lambda: not os.path.exists(master.path("dump.rdb")))
-                self.assertIn("Removing the RDB file used to feed replicas in a persistence-less "
-                              "instance", master.log)
 
     def test_a_replica_may_announce_a_long_host_name(self):
         name = "replica." * 30

@@ -75,20 +75,28 @@ class FakeServer:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection):
-        with connection, connection.makefile("rb") as stream:
-            while line := stream.readline():
-                args = []
-                for _ in range(int(line[1:])):
-                    args.append(stream.read(int(stream.readline()[1:]) + 2)[:-2])
-                self.seen.append(args)
-                reply = self.answer(args)
-                if isinstance(reply, tuple):
-                    reply = [reply[0], None]
-                try:
-                    if not self._say(connection, reply):
-                        return
-                except OSError:
-                    return
+        try:
+            with connection, connection.makefile("rb") as stream:
+                while self._answer(connection, stream):
+                    pass
+        except OSError:
+            pass
+
+    def _answer(self, connection, stream):
+        """False: the connection ends."""
+        line = stream.readline()
+        if line == b"\n":  # of a replica that loads
+            return True
+        if not line:
+            return False
+        args = []
+        for _ in range(int(line[1:])):
+            args.append(stream.read(int(stream.readline()[1:]) + 2)[:-2])
+        self.seen.append(args)
+        reply = self.answer(args)
+        if isinstance(reply, tuple):
+            reply = [reply[0], None]
+        return self._say(connection, reply)
 
     @staticmethod
     def _say(connection, reply):

@@ -203,28 +203,22 @@ static void print_prefixes(const struct screen *s)
                 cli_bytes(table->floor).s);
 }
 
-struct patterns {
-    const struct screen *s;
-    bool begun; /* the heading is printed */
-};
-
 static void print_pattern(void *ctx, const struct stat_pattern *row, struct rd_slice name)
 {
-    struct patterns *p = ctx;
-    const struct screen *s = p->s;
-    if (!p->begun)
-        heading(s, "Patterns", "                                    keys     memory");
-    p->begun = true;
+    const struct screen *s = ctx;
     fprintf(s->out, "  %-*s %12s %10s", NAME, stat_fit(name, NAME).s, cli_count(row->keys).s,
             cli_bytes(row->memory).s);
     put_bar(s, row->memory, s->read->sum.all.memory);
 }
 
-static bool print_patterns(const struct screen *s, struct rd_err *err)
+static bool print_patterns(struct screen *s, struct rd_err *err)
 {
-    struct patterns p = {.s = s};
+    const struct stat_patterns *tree = &s->read->sum.patterns;
     size_t more = 0;
-    if (!stat_patterns_largest(&s->read->sum.patterns, s->n, print_pattern, &p, &more, err))
+    if (tree->rows[0].child == 0)
+        return true;
+    heading(s, "Patterns", "                                    keys     memory");
+    if (!stat_patterns_largest(tree, s->n, print_pattern, s, &more, err))
         return false;
     if (more > 0)
         fprintf(s->out, "  and %s smaller\n", cli_count(more).s);
@@ -316,7 +310,7 @@ static void print_sizes(const struct screen *s)
 bool stat_text_print(const struct cli *cli, FILE *out, const struct stat_read *read,
                      const char *path, size_t n, struct rd_err *err)
 {
-    const struct screen s = {cli, out, read, n};
+    struct screen s = {cli, out, read, n};
     print_head(&s, path);
     if (read->sum.all.keys == 0)
         return true;
