@@ -311,7 +311,7 @@ class Keys(BackupCase):
         self.nightly(sealed=False, more=f"key-file = {self.path('none')}\n")
         self.fails(3, "none", "backup")
         self.nightly(sealed=False, more="key-command = exit 3\n")
-        self.fails(3, "exit status 3", "backup")
+        self.fails(3, "backup: key-command: exit status 3", "backup")
         self.nightly(sealed=False, more="passphrase-command = true\n")
         self.fails(2, "empty", "backup")
         self.assertFalse(os.path.exists(self.repository))

@@ -30,7 +30,7 @@ bool backup_hook(const struct vault_target *target, enum backup_hook hook,
                                "REDOUBT_ERROR",
                                text,
                                NULL};
-    return vault_run(command, env, 0, NULL, err);
+    return vault_run(vault_key_name(keys[hook]), command, env, 0, NULL, err);
 }
 
 bool backup_everywhere(const struct vault_open *open)
