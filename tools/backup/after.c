@@ -69,7 +69,8 @@ struct summary {
     uint64_t n, bytes;
 };
 
-static void add_sets(struct summary *sum, const struct archive_sets *sets)
+/* The newest one is not that of a clock that was ahead: its age would hide that none follows. */
+static void add_sets(struct summary *sum, struct archive_sets *sets)
 {
     for (size_t i = 0; i < sets->n; i++) {
         const struct archive_set *set = &sets->sets[i];
@@ -79,8 +80,8 @@ static void add_sets(struct summary *sum, const struct archive_sets *sets)
         sum->bytes += set->bytes;
         if (sum->oldest == NULL)
             sum->oldest = set;
-        sum->newest = set;
     }
+    sum->newest = archive_sets_find(sets, NULL, cli_now_ms());
 }
 
 static bool put_figures(struct rd_sink *out, const char *target, const struct figure *figures,
