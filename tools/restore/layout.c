@@ -85,7 +85,7 @@ static bool convert_file(struct restore *run, const struct archive_file *file, c
     if (ok && !convert_spool(run, &spool, path, err)) {
         ok = false;
         if (err != NULL && strncmp(err->origin, SPOOLS, strlen(SPOOLS)) == 0)
-            snprintf(err->origin, sizeof err->origin, "%s of the set %s", file->name,
+            snprintf(err->origin, sizeof err->origin, "%.100s of the set %s", file->name,
                      run->set->m.id);
         if (err != NULL && err->code == RD_ERR_UNSUPPORTED && run->cli->hint[0] == '\0')
             cli_hint(run->cli, "restore it without --rdb-version and --dialect, and use redoubt "
