@@ -326,6 +326,8 @@ class Keys(BackupCase):
         self.assertFalse(os.path.exists(self.path("out")))
         self.fails(2, "no key is given", "seal", stdin=b"x")
         key_id = self.good("seal", "--key-id", "--key-file", self.key).strip()
+        self.assertEqual(self.json("seal", "--key-id", "--key-file", self.key)[0]["key_ids"],
+                         [key_id.decode()])
         self.assertEqual(len(key_id), 32)
         self.assertEqual(stat.S_IMODE(os.stat(self.key).st_mode), 0o600)
 
