@@ -459,7 +459,7 @@ class Contents(ArchiveCase):
             url = f"redis://127.0.0.1:{other.port}"
             self.good("restore", "--to", url, "--target-offset", self.at)
             self.assertEqual(other.command("DEBUG", "DIGEST"), digest)
-            self.fails(2, "not empty", "restore", "--to", url)
+            self.fails(2, "not empty\n  hint: --force replaces", "restore", "--to", url)
             other.command("SET", "mine", "1")
             other.command("SET", "page:1", "changed")
             self.good("restore", "--to", url, "--force", "--target-offset", self.at, "--prefix",

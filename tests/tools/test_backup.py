@@ -311,7 +311,7 @@ class Keys(BackupCase):
         self.nightly(sealed=False, more=f"key-file = {self.path('none')}\n")
         self.fails(3, "none", "backup")
         self.nightly(sealed=False, more="key-command = exit 3\n")
-        self.fails(3, "exit status 3", "backup")
+        self.fails(3, "backup: key-command: exit status 3", "backup")
         self.nightly(sealed=False, more="passphrase-command = true\n")
         self.fails(2, "empty", "backup")
         self.assertFalse(os.path.exists(self.repository))
@@ -326,6 +326,8 @@ class Keys(BackupCase):
         self.assertFalse(os.path.exists(self.path("out")))
         self.fails(2, "no key is given", "seal", stdin=b"x")
         key_id = self.good("seal", "--key-id", "--key-file", self.key).strip()
+        self.assertEqual(self.json("seal", "--key-id", "--key-file", self.key)[0]["key_ids"],
+                         [key_id.decode()])
         self.assertEqual(len(key_id), 32)
         self.assertEqual(stat.S_IMODE(os.stat(self.key).st_mode), 0o600)
 

@@ -333,13 +333,16 @@ class Starved(ArchiveCase):
         for keep in ("count 1", "hourly 1", "daily 1", "age 1h"):
             with self.subTest(keep=keep):
                 shutil.rmtree(self.repository, ignore_errors=True)
-                self.nightly(sealed=False)
+                self.nightly(sealed=False, more=f"metrics-file = {self.path('m.prom')}\n")
                 self.configure(self.read("redoubt.conf").decode()
                                .replace("hourly 48, daily 60", keep))
                 future = self.take_in(2094)
                 past = self.take_in(1994)
                 self.good("backup")
                 present = [s["id"] for s in self.sets() if s["id"] not in (past, future)]
+                ended = [s["end_ms"] for s in self.sets() if s["id"] == present[0]]
+                self.assertIn(f"last_success_timestamp_seconds{{target=\"nightly\"}} "
+                              f"{ended[0] / 1000:.3f}\n", self.read("m.prom").decode())
                 self.good("prune", "--confirm")
                 self.assertIn(present[0], [s["id"] for s in self.sets()])
                 self.assertTrue(all(s["good"] for s in self.sets()))

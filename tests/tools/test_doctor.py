@@ -11,6 +11,7 @@ import unittest
 from backup_case import FIXTURES, REDOUBT, BackupCase
 from fake_server import FakeServer, array, bulk
 from redis_server import RedisServer
+from s3_server import S3Server
 
 PATIENCE = 600  # seconds for what a server does in its own time
 
@@ -505,6 +506,8 @@ class Folders(DoctorCase):
         status, checks = self.examine(*target)
         self.assertEqual(status, 0, self.said)
         self.is_in_state(checks, "passed", "backup-age")
+        self.finds(checks, "backup-elsewhere", "note", "nightly are folders on the host")
+        self.is_in_state(checks, "does-not-apply", "backup-sealed")
         folder = os.path.dirname(self.set_folder())
         newest = os.path.basename(self.set_folder())
         os.rename(os.path.join(folder, newest), os.path.join(folder, "2020" + newest[4:]))
@@ -516,6 +519,19 @@ class Folders(DoctorCase):
         self.is_in_state(checks, "not-examined", "backup-age")
         done = self.tool("doctor", self.data, "--target", "weekly")
         self.assertEqual(done.returncode, 2)
+
+    def test_backups_in_a_store(self):
+        self.put_snapshot()
+        with S3Server() as s3:
+            self.write("s3key", f"{s3.access_key}\n{s3.secret_key}\n")
+            self.repository = "s3://vault/redis"
+            for sealed, state in ((False, "found"), (True, "passed")):
+                self.nightly(source=os.path.join(self.data, "dump.rdb"), sealed=sealed,
+                             more=f"s3-endpoint = {s3.url}\ns3-key-file = {self.path('s3key')}\n")
+                self.good("backup")
+                _, checks = self.examine(self.data, "--config", self.config, "--target", "nightly")
+                self.is_in_state(checks, "passed", "backup-elsewhere")
+                self.is_in_state(checks, state, "backup-sealed")
 
     def test_the_source_of_a_target(self):
         with Authenticated(GOOD) as server:

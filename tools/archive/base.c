@@ -143,22 +143,15 @@ static void say_error(struct base *base, const char *event, const struct rd_err 
 static void after(struct base *base, struct set_writer *set, const struct rd_err *failed)
 {
     const struct vault_target *target = base->a->target;
-    struct rd_err errs[3] = {{0}, {0}, {0}};
-    bool good = failed == NULL;
-    if (good)
+    struct rd_err errs[3] = {{0}, {0}, {0}}, err = {0};
+    bool ok = failed == NULL, everywhere = ok && backup_everywhere(set->open);
+    if (ok)
         backup_prune(target, set->open, &errs[0]);
-    backup_metrics(target, set->open, good ? &set->m : NULL, &errs[1]);
-    backup_hook(target, good ? BACKUP_HOOK_POST : BACKUP_HOOK_FAILED, &set->m, failed, &errs[2]);
+    backup_metrics(target, set->open, everywhere, &errs[1]);
+    backup_hook(target, ok ? BACKUP_HOOK_POST : BACKUP_HOOK_FAILED, &set->m, failed, &errs[2]);
     for (size_t i = 0; i < 3; i++)
         say_error(base, "after-base", &errs[i]);
-}
-
-static void beat(struct base *base, const struct vault_open *open, bool ok)
-{
-    struct rd_err err = {0};
-    for (size_t i = 0; i < open->n; i++)
-        ok = ok && open->errs[i].code == RD_ERR_OK;
-    if (!backup_heartbeat(base->a->target, ok, &err))
+    if (!backup_heartbeat(target, everywhere, &err))
         say_error(base, "heartbeat-failed", &err);
 }
 
@@ -167,7 +160,7 @@ static bool take(struct base *base, const struct backup_from *from, struct rd_er
     struct vault_open open = {0};
     struct set_writer set = {.open = &open, .from = from, .cancel = &base->a->cancel};
     if (!vault_open(base->a->target, VAULT_WRITE, &open, err)) {
-        beat(base, &open, false);
+        after(base, &set, err);
         return false;
     }
     bool ok = backup_take(&base->cli, &set, err);
@@ -177,8 +170,6 @@ static bool take(struct base *base, const struct backup_from *from, struct rd_er
         note_base(base, &set);
     if (err->code != RD_ERR_LOCKED && !atomic_load(&base->a->cancel))
         after(base, &set, ok ? NULL : err);
-    if (err->code != RD_ERR_LOCKED && !atomic_load(&base->a->cancel))
-        beat(base, &open, ok);
     set_done(&set);
     vault_close(&open);
     return ok;

@@ -30,7 +30,15 @@ bool backup_hook(const struct vault_target *target, enum backup_hook hook,
                                "REDOUBT_ERROR",
                                text,
                                NULL};
-    return vault_run(command, env, 0, NULL, err);
+    return vault_run(vault_key_name(keys[hook]), command, env, 0, NULL, err);
+}
+
+bool backup_everywhere(const struct vault_open *open)
+{
+    for (size_t i = 0; i < open->n; i++)
+        if (open->errs[i].code != RD_ERR_OK)
+            return false;
+    return true;
 }
 
 struct figure {
@@ -61,7 +69,8 @@ struct summary {
     uint64_t n, bytes;
 };
 
-static void add_sets(struct summary *sum, const struct archive_sets *sets)
+/* The newest one is not that of a clock that was ahead: its age would hide that none follows. */
+static void add_sets(struct summary *sum, struct archive_sets *sets)
 {
     for (size_t i = 0; i < sets->n; i++) {
         const struct archive_set *set = &sets->sets[i];
@@ -71,12 +80,28 @@ static void add_sets(struct summary *sum, const struct archive_sets *sets)
         sum->bytes += set->bytes;
         if (sum->oldest == NULL)
             sum->oldest = set;
-        sum->newest = set;
     }
+    sum->newest = archive_sets_find(sets, NULL, cli_now_ms());
 }
 
-static bool write_figures(struct rd_sink *out, const char *target, const struct summary *sum,
-                          bool good)
+static bool put_figures(struct rd_sink *out, const char *target, const struct figure *figures,
+                        size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        put_figure(out, target, &figures[i]);
+    return rd_sink_err(out)->code == RD_ERR_OK;
+}
+
+static bool put_run(struct rd_sink *out, const char *target, bool good)
+{
+    const struct figure figures[] = {
+        {"last_run_timestamp_seconds", "Time of the last backup.", (uint64_t)cli_now_ms(), true},
+        {"last_run_success", "Whether the last backup succeeded.", good, false},
+    };
+    return put_figures(out, target, figures, sizeof figures / sizeof *figures);
+}
+
+static bool put_sets(struct rd_sink *out, const char *target, const struct summary *sum)
 {
     static const struct archive_set none;
     const struct archive_set *newest = sum->newest != NULL ? sum->newest : &none;
@@ -85,8 +110,6 @@ static bool write_figures(struct rd_sink *out, const char *target, const struct 
     for (size_t i = 0; i < newest->m.n_files; i++)
         stored += newest->m.files[i].stored.bytes;
     const struct figure figures[] = {
-        {"last_run_timestamp_seconds", "Time of the last backup.", (uint64_t)cli_now_ms(), true},
-        {"last_run_success", "Whether the last backup succeeded.", good, false},
         {"last_success_timestamp_seconds", "Time at which the newest good set was finished.",
          (uint64_t)newest->m.end_ms, true},
         {"last_success_duration_seconds", "Duration of that backup.",
@@ -98,13 +121,45 @@ static bool write_figures(struct rd_sink *out, const char *target, const struct 
         {"sets", "Good sets in the repository.", sum->n, false},
         {"bytes", "Size of the good sets.", sum->bytes, false},
     };
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        put_figure(out, target, &figures[i]);
+    return put_figures(out, target, figures, sizeof figures / sizeof *figures);
+}
+
+/* ---- the file ---- */
+
+enum { FIGURES_MAX = 65536 };
+
+/* The figures of the sets as an earlier run wrote them, if there are any. */
+static bool keep_sets(struct rd_sink *out, const char *path)
+{
+    static const char run[] = "redoubt_backup_last_run_";
+    struct rd_buf text = {0};
+    struct rd_slice left = {0};
+    if (vault_read_file(path, FIGURES_MAX, &text, NULL))
+        left = rd_buf_slice(&text);
+    while (left.len > 0) {
+        const uint8_t *end = memchr(left.ptr, '\n', left.len);
+        size_t len = end != NULL ? (size_t)(end - left.ptr) + 1 : left.len;
+        if (end != NULL && memmem(left.ptr, len, run, strlen(run)) == NULL)
+            rd_sink_write(out, left.ptr, len);
+        left = rd_slice(left.ptr + len, left.len - len);
+    }
+    rd_buf_done(&text);
     return rd_sink_err(out)->code == RD_ERR_OK;
 }
 
-bool backup_metrics(const struct vault_target *target, struct vault_open *open,
-                    const struct archive_manifest *m, struct rd_err *err)
+/* Lists one repository: one that has the set, rather than one that failed. */
+static bool list_sets(struct vault_open *open, struct archive_sets *ret)
+{
+    for (unsigned failed = 0; failed < 2; failed++)
+        for (size_t i = 0; i < open->n; i++)
+            if (open->stores[i] != NULL && (open->errs[i].code != RD_ERR_OK) == (failed != 0) &&
+                archive_repo_list(&open->repos[i], ret, NULL))
+                return true;
+    return false;
+}
+
+bool backup_metrics(const struct vault_target *target, struct vault_open *open, bool good,
+                    struct rd_err *err)
 {
     const char *path = vault_get(target, VAULT_KEY_METRICS_FILE);
     const struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true, .mode = 0644);
@@ -113,14 +168,15 @@ bool backup_metrics(const struct vault_target *target, struct vault_open *open,
     struct rd_sink *out;
     if (path == NULL)
         return true;
-    for (size_t i = 0; i < open->n && sets.n == 0; i++)
-        if (open->stores[i] != NULL && open->errs[i].code == RD_ERR_OK &&
-            !archive_repo_list(&open->repos[i], &sets, err))
-            return false;
+    bool listed = list_sets(open, &sets);
     add_sets(&sum, &sets);
     bool ok = rd_sink_open_file(&out, path, &opts, err);
     if (ok) {
-        write_figures(out, target->name, &sum, m != NULL);
+        put_run(out, target->name, good);
+        if (listed)
+            put_sets(out, target->name, &sum);
+        else
+            keep_sets(out, path);
         ok = rd_sink_close(out, err);
     }
     archive_sets_done(&sets);

@@ -116,34 +116,25 @@ static void report_repositories(struct run *run, const struct vault_open *open)
     }
 }
 
-/* Failures after the set is complete do not undo it. */
+/* Failures after the set is complete do not undo it. A heartbeat that does not arrive is not a
+ * failure: the service notices it. */
 static void after(struct run *run, const struct vault_target *target, struct set_writer *set,
                   const struct rd_err *failed)
 {
-    struct rd_err errs[3] = {{0}, {0}, {0}};
-    bool good = failed == NULL;
-    if (good)
+    struct rd_err errs[3] = {{0}, {0}, {0}}, err = {0};
+    char line[600];
+    bool ok = failed == NULL, everywhere = ok && backup_everywhere(set->open);
+    if (ok)
         backup_prune(target, set->open, &errs[0]);
-    backup_metrics(target, set->open, good ? &set->m : NULL, &errs[1]);
-    backup_hook(target, good ? BACKUP_HOOK_POST : BACKUP_HOOK_FAILED, &set->m, failed, &errs[2]);
+    backup_metrics(target, set->open, everywhere, &errs[1]);
+    backup_hook(target, ok ? BACKUP_HOOK_POST : BACKUP_HOOK_FAILED, &set->m, failed, &errs[2]);
     for (size_t i = 0; i < 3; i++) {
         if (errs[i].code == RD_ERR_OK)
             continue;
         cli_report(run->cli, &errs[i]);
         run->partial = true;
     }
-}
-
-/* If one repository does not have the set, that is a failure. A heartbeat that does not arrive is
- * not: the service notices it. */
-static void beat(struct run *run, const struct vault_target *target, const struct vault_open *open,
-                 bool ok)
-{
-    struct rd_err err = {0};
-    char line[600];
-    for (size_t i = 0; i < open->n; i++)
-        ok = ok && open->errs[i].code == RD_ERR_OK;
-    if (!backup_heartbeat(target, ok, &err))
+    if (!backup_heartbeat(target, everywhere, &err))
         cli_warn(run->cli, "%s: the heartbeat failed: %s", target->name,
                  rd_err_render(&err, line, sizeof line));
 }
@@ -166,10 +157,8 @@ static void backup_target(struct run *run, const struct vault_target *target)
         rd_err_doing(&err, "the target %s", target->name);
         report_failure(run, target, &err);
     }
-    if (opened && err.code != RD_ERR_LOCKED)
-        after(run, target, &set, ok ? NULL : &err);
     if (err.code != RD_ERR_LOCKED)
-        beat(run, target, &open, ok);
+        after(run, target, &set, ok ? NULL : &err);
     set_done(&set);
     if (opened)
         vault_close(&open);

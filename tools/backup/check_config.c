@@ -2,7 +2,6 @@
 #include "archive/http.h"
 #include "base/buf.h"
 #include "tools/backup/priv.h"
-#include "client/peer.h"
 #include "tools/prune/prune.h"
 #include "tools/tools.h"
 
@@ -40,7 +39,10 @@ static void say(struct run *run, const struct vault_target *target, const char *
         printf("%s: %s %s: ok\n", target->name, what, cli_plain(rd_slice_str(where)).s);
     } else if (!ok) {
         printf("%s: %s: %s\n", target->name, what, rd_err_render(err, line, sizeof line));
+        if (run->cli->hint[0] != '\0')
+            printf("  hint: %s\n", run->cli->hint);
     }
+    run->cli->hint[0] = '\0';
 }
 
 /* ---- the repository ---- */
@@ -64,42 +66,6 @@ static bool round_trip(struct archive_repo *repo, struct rd_err *err)
     return repo->store->ops->remove(repo->store, name, ok ? err : NULL) && ok;
 }
 
-/* ---- the source ---- */
-
-static bool ask_server(struct run *run, const struct vault_target *target, const char *url,
-                       struct rd_err *err)
-{
-    struct peer_opts opts;
-    struct client_target place = {.port = 0};
-    struct client_peer *peer = NULL;
-    struct client_peer_reply reply = {0};
-    backup_peer_options(&opts, target);
-    bool ok = peer_target_find(&place, &opts, url, err) && client_peer_open(&peer, &place, err) &&
-              client_peer_ask(peer, "PING", &reply, err) &&
-              client_peer_ask(peer, "REPLCONF listening-port 0", &reply, err);
-    client_peer_reply_done(&reply);
-    client_peer_close(peer);
-    client_target_done(&place);
-    peer_opts_done(&opts);
-    if (!ok)
-        peer_hint(run->cli, err);
-    return ok;
-}
-
-static bool check_source(struct run *run, const struct vault_target *target, struct rd_err *err)
-{
-    const char *source = vault_get(target, VAULT_KEY_SOURCE);
-    if (source == NULL)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
-    if (client_target_is_url(source))
-        return ask_server(run, target, source, err);
-    if (access(source, R_OK) == 0)
-        return true;
-    rd_err_sys(err, errno, "cannot read the source");
-    rd_err_origin(err, source);
-    return false;
-}
-
 /* ---- the tool ---- */
 
 /* Whether others than the owner can read the key. */
@@ -115,7 +81,7 @@ static const char *source_name(const struct vault_target *target)
 {
     const char *source = vault_get(target, VAULT_KEY_SOURCE);
     if (source == NULL)
-        return "";
+        return vault_get(target, VAULT_KEY_SENTINEL) != NULL ? "of sentinels" : "";
     return client_target_is_url(source) ? "of a server" : source;
 }
 
@@ -129,14 +95,51 @@ static void check_heartbeat(struct run *run, const struct vault_target *target)
         say(run, target, "heartbeat", "", &err);
 }
 
+/* What only a run of its own would notice. */
+static bool check_settings(const struct vault_target *target, struct rd_err *err)
+{
+    static const enum vault_key times[] = {VAULT_KEY_LOCK_WAIT, VAULT_KEY_ARCHIVE_INTERVAL,
+                                           VAULT_KEY_BASE_INTERVAL};
+    static const enum vault_key words[] = {VAULT_KEY_PRUNE, VAULT_KEY_CLUSTER, VAULT_KEY_SCAN};
+    struct set_writer set = {.open = NULL};
+    uint64_t ms;
+    bool word;
+    bool ok = backup_settings(target, &set, err) && backup_check_source(target, err);
+    for (size_t i = 0; ok && i < sizeof times / sizeof *times; i++)
+        ok = vault_get_time(target, times[i], &ms, err);
+    for (size_t i = 0; ok && i < sizeof words / sizeof *words; i++)
+        ok = vault_get_bool(target, words[i], &word, err);
+    return ok;
+}
+
+/* The folder of what is not stored yet, if the target needs one for certain. */
+static void check_spool(struct run *run, const struct vault_target *target)
+{
+    char path[VAULT_PATH_MAX] = "";
+    bool cluster = false;
+    struct rd_err err = {0};
+    vault_get_bool(target, VAULT_KEY_CLUSTER, &cluster, NULL);
+    if (!cluster && vault_get(target, VAULT_KEY_SPOOL) == NULL)
+        return;
+    if (vault_spool(target, path, &err) && access(path, W_OK | X_OK) != 0) {
+        rd_err_sys(&err, errno, "cannot write to the spool");
+        rd_err_origin(&err, path);
+    }
+    say(run, target, "spool", path, &err);
+}
+
 static void check_target(struct run *run, const struct vault_target *target)
 {
     struct archive_retention rules;
     struct vault_open open;
     struct rd_err err = {0};
-    check_source(run, target, &err);
+    if (!check_settings(target, &err))
+        say(run, target, "settings", "", &err);
+    rd_err_reset(&err);
+    backup_probe(run->cli, target, &err);
     say(run, target, "source", source_name(target), &err);
     rd_err_reset(&err);
+    check_spool(run, target);
     prune_rules(target, &rules, &err);
     say(run, target, "keep", archive_retention_given(&rules) ? "rules" : "everything", &err);
     rd_err_reset(&err);

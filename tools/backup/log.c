@@ -82,6 +82,15 @@ static bool open_part(struct rd_src **ret, int fd, uint64_t size, const char *na
 
 /* ---- pinning ---- */
 
+/* A folder that cannot be read may have a log. */
+static bool cannot_open(const char *folder, bool *ret_none, struct rd_err *err)
+{
+    *ret_none = false;
+    rd_err_sys(err, errno, "cannot open the folder");
+    rd_err_origin(err, folder);
+    return false;
+}
+
 bool backup_find_log(const char *folder, char ret[ARCHIVE_FILE_NAME_MAX], bool *ret_none,
                      struct rd_err *err)
 {
@@ -99,6 +108,8 @@ bool backup_find_log(const char *folder, char ret[ARCHIVE_FILE_NAME_MAX], bool *
     }
     if (dir != NULL)
         closedir(dir);
+    else if (errno != ENOENT && errno != ENOTDIR)
+        return cannot_open(folder, ret_none, err);
     *ret_none = n == 0;
     if (n > 1) {
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it has more than one log");

@@ -66,6 +66,22 @@ bool backup_prune(const struct vault_target *target, struct vault_open *open, st
 /* The login of the target at its server. */
 void backup_peer_options(struct peer_opts *opts, const struct vault_target *target);
 
+/* Sets a hint about an error of a server that could not be read. */
+void backup_server_hint(struct cli *cli, const struct rd_err *err);
+
+/* RD_ERR_USAGE if the settings of the source contradict each other. */
+bool backup_check_source(const struct vault_target *target, struct rd_err *err);
+
+/* What a path of a source means: a snapshot, or the folder of a log. In the folder of a server, its
+ * log if it has one, because that is what the server would load, or dump.rdb, which may be missing.
+ */
+bool backup_find_files(const char *source, char ret[VAULT_PATH_MAX], bool *ret_is_log,
+                       struct rd_err *err);
+
+/* probe.c: whether the source could be read. Nothing is read, and no server writes a snapshot. Sets
+ * a hint. */
+bool backup_probe(struct cli *cli, const struct vault_target *target, struct rd_err *err);
+
 /* Reads the source of the target into the set: a server, a snapshot or a log. */
 bool backup_read_source(struct cli *cli, struct set_writer *set, struct rd_err *err);
 bool backup_read_log(struct cli *cli, struct set_writer *set, const char *folder,
@@ -96,10 +112,13 @@ enum backup_hook { BACKUP_HOOK_PRE, BACKUP_HOOK_POST, BACKUP_HOOK_FAILED };
 bool backup_hook(const struct vault_target *target, enum backup_hook hook,
                  const struct archive_manifest *m, const struct rd_err *failed, struct rd_err *err);
 
-/* Writes the file of figures, whole or not at all. m: the set that was written; NULL: it failed,
- * and only that is updated. */
-bool backup_metrics(const struct vault_target *target, struct vault_open *open,
-                    const struct archive_manifest *m, struct rd_err *err);
+/* Whether no repository failed. */
+bool backup_everywhere(const struct vault_open *open);
+
+/* Writes the file of figures, whole or not at all. good: all repositories have a new set. If no
+ * repository can be listed, the figures of the sets stay as they are in the file. */
+bool backup_metrics(const struct vault_target *target, struct vault_open *open, bool good,
+                    struct rd_err *err);
 
 /* heartbeat.c: requests the URL for a success or a failure, if the target has one. */
 bool backup_heartbeat(const struct vault_target *target, bool good, struct rd_err *err);

@@ -91,6 +91,14 @@ void backup_peer_options(struct peer_opts *opts, const struct vault_target *targ
     opts->connect.key = vault_get(target, VAULT_KEY_TLS_KEY);
 }
 
+void backup_server_hint(struct cli *cli, const struct rd_err *err)
+{
+    if (err->code == RD_ERR_UNSUPPORTED)
+        cli_hint(cli, "scan = yes reads a server that refuses replicas key by key");
+    else
+        peer_hint(cli, err);
+}
+
 static bool take_download(struct cli *cli, struct set_writer *set, const struct client_target *peer,
                           struct rd_err *err)
 {
@@ -107,8 +115,8 @@ static bool take_download(struct cli *cli, struct set_writer *set, const struct 
         set->m.offset = d.offset;
     }
     download_end(&d);
-    if (!ok && err != NULL && err->code == RD_ERR_PROTOCOL)
-        peer_hint(cli, err);
+    if (!ok && err != NULL && (d.size == 0 || err->code == RD_ERR_PROTOCOL))
+        backup_server_hint(cli, err);
     return ok;
 }
 
@@ -145,27 +153,56 @@ static bool read_file(struct cli *cli, struct set_writer *set, const char *path,
     return ok;
 }
 
-/* The folder of a server: its log where it has one, for that is what it would load; else its
- * snapshot. */
-static bool read_folder(struct cli *cli, struct set_writer *set, const char *folder,
-                        struct rd_err *err)
+/* The log in the folder of a server: in a folder of its own, since Redis 7.0. */
+static bool find_inner(const char *folder, char ret[VAULT_PATH_MAX], bool *ret_is_log,
+                       struct rd_err *err)
 {
-    char name[ARCHIVE_FILE_NAME_MAX], inner[4096];
+    char name[ARCHIVE_FILE_NAME_MAX];
+    struct stat st;
     bool none;
-    if (backup_find_log(folder, name, &none, err))
-        return backup_read_log(cli, set, folder, err);
-    if (!none)
-        return false;
-    snprintf(inner, sizeof inner, "%s/appendonlydir", folder);
-    if (backup_find_log(inner, name, &none, NULL))
-        return backup_read_log(cli, set, inner, err);
-    if (!none) {
-        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it has more than one log");
-        rd_err_origin(err, inner);
+    snprintf(ret, VAULT_PATH_MAX, "%s/appendonlydir", folder);
+    *ret_is_log = backup_find_log(ret, name, &none, err);
+    if (*ret_is_log || !none)
+        return *ret_is_log;
+    snprintf(ret, VAULT_PATH_MAX, "%s/appendonly.aof", folder);
+    if (stat(ret, &st) == 0) {
+        rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                   "the log of a server before Redis 7.0 cannot be copied: use the URL of the "
+                   "server, or the path of dump.rdb");
+        rd_err_origin(err, ret);
         return false;
     }
-    snprintf(inner, sizeof inner, "%s/dump.rdb", folder);
-    return read_file(cli, set, inner, err);
+    snprintf(ret, VAULT_PATH_MAX, "%s/dump.rdb", folder);
+    return true;
+}
+
+bool backup_find_files(const char *source, char ret[VAULT_PATH_MAX], bool *ret_is_log,
+                       struct rd_err *err)
+{
+    char name[ARCHIVE_FILE_NAME_MAX];
+    struct stat st;
+    bool none;
+    *ret_is_log = false;
+    if (stat(source, &st) != 0) {
+        rd_err_sys(err, errno, "cannot open the source");
+        rd_err_origin(err, source);
+        return false;
+    }
+    snprintf(ret, VAULT_PATH_MAX, "%s", source);
+    if (!S_ISDIR(st.st_mode))
+        return true;
+    *ret_is_log = backup_find_log(source, name, &none, err);
+    return *ret_is_log || (none && find_inner(source, ret, ret_is_log, err));
+}
+
+static bool read_path(struct cli *cli, struct set_writer *set, const char *source,
+                      struct rd_err *err)
+{
+    char path[VAULT_PATH_MAX];
+    bool is_log;
+    if (!backup_find_files(source, path, &is_log, err))
+        return false;
+    return is_log ? backup_read_log(cli, set, path, err) : read_file(cli, set, path, err);
 }
 
 /* A source given by `archive`: another address of the same server, or the snapshot with which its
@@ -185,32 +222,37 @@ static bool read_from(struct cli *cli, struct set_writer *set, struct rd_err *er
     return true;
 }
 
-bool backup_read_source(struct cli *cli, struct set_writer *set, struct rd_err *err)
+bool backup_check_source(const struct vault_target *target, struct rd_err *err)
 {
-    if (set->from != NULL)
-        return read_from(cli, set, err);
-    const char *source = vault_get(set->open->target, VAULT_KEY_SOURCE);
-    struct stat st;
-    if (source == NULL)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
+    const char *source = vault_get(target, VAULT_KEY_SOURCE);
     bool cluster, scan;
-    if (!vault_get_bool(set->open->target, VAULT_KEY_CLUSTER, &cluster, err) ||
-        !vault_get_bool(set->open->target, VAULT_KEY_SCAN, &scan, err))
+    if (!vault_get_bool(target, VAULT_KEY_CLUSTER, &cluster, err) ||
+        !vault_get_bool(target, VAULT_KEY_SCAN, &scan, err))
         return false;
     if (cluster && scan)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "cluster and scan cannot be combined: use a target for each master");
-    if (client_target_is_url(source))
-        return cluster ? backup_read_cluster(cli, set, source, err)
-                       : read_server(cli, set, source, scan, err);
-    if (cluster || scan)
+    if ((cluster || scan) && source != NULL && !client_target_is_url(source))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s needs the URL of a server",
                           cluster ? "cluster" : "scan");
-    if (stat(source, &st) != 0) {
-        rd_err_sys(err, errno, "cannot open the source");
-        rd_err_origin(err, source);
+    return true;
+}
+
+bool backup_read_source(struct cli *cli, struct set_writer *set, struct rd_err *err)
+{
+    if (set->from != NULL)
+        return read_from(cli, set, err);
+    const struct vault_target *target = set->open->target;
+    const char *source = vault_get(target, VAULT_KEY_SOURCE);
+    bool cluster, scan;
+    if (source == NULL)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
+    if (!backup_check_source(target, err) ||
+        !vault_get_bool(target, VAULT_KEY_CLUSTER, &cluster, err) ||
+        !vault_get_bool(target, VAULT_KEY_SCAN, &scan, err))
         return false;
-    }
-    return S_ISDIR(st.st_mode) ? read_folder(cli, set, source, err)
-                               : read_file(cli, set, source, err);
+    if (!client_target_is_url(source))
+        return read_path(cli, set, source, err);
+    return cluster ? backup_read_cluster(cli, set, source, err)
+                   : read_server(cli, set, source, scan, err);
 }

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-enum { WATCH_MS = 10000, HURRY_MS = 1000, PATIENCE_MS = 3000, SENTINEL_PORT = 26379 };
+enum { WATCH_MS = 10000, HURRY_MS = 1000, PATIENCE_MS = 3000 };
 
 /* ---- sentinels ---- */
 
@@ -25,7 +25,7 @@ static bool find_sentinels(struct capture *c, struct rd_err *err)
         struct rd_slice host;
         uint64_t port;
         struct rd_slice text = rd_slice_str(c->sentinel_texts[i]);
-        ok = client_target_split(text, SENTINEL_PORT, &host, &port) ||
+        ok = client_target_split(text, CAPTURE_SENTINEL_PORT, &host, &port) ||
              rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--sentinel requires HOST:PORT");
         ok = ok && client_target_at(&c->sentinels[i], &like, host, port, err);
     }

@@ -32,7 +32,8 @@ enum {
     CAPTURE_DOUBT_MS = 3000,   /* delay until a master without slots is dropped */
     CAPTURE_STEADY_MS = 10000, /* a stream of this duration resets the backoff */
     CAPTURE_FOLDER_MAX = 300,
-    CAPTURE_SENTINELS_MAX = 16
+    CAPTURE_SENTINELS_MAX = 16,
+    CAPTURE_SENTINEL_PORT = 26379
 };
 
 enum capture_ack { CAPTURE_ACK_RECEIVED, CAPTURE_ACK_WRITTEN, CAPTURE_ACK_SYNCED };

@@ -1,5 +1,7 @@
-/* judge_backup.c - the age of the newest good backup. */
+/* judge_backup.c - the age of the newest good backup, and where it is. */
 #include "tools/doctor/priv.h"
+
+#include <sys/vfs.h>
 
 enum { CLOCK_TOLERANCE_MS = 300000 };
 
@@ -58,6 +60,113 @@ void doctor_judge_backup_age(const struct doctor *d, struct doctor_verdict *v)
     }
     for (size_t i = 0; i < d->vault.n_targets; i++)
         if (!judge_target(d, &d->vault.targets[i], v, &err)) {
+            if (v->state != DOCTOR_FOUND)
+                doctor_unknown(v, "%s", rd_err_render(&err, line, sizeof line));
+            return;
+        }
+}
+
+/* ---- elsewhere ---- */
+
+static const char *repository(const struct vault_target *target, size_t i)
+{
+    return i == 0 ? vault_get(target, VAULT_KEY_REPOSITORY) : target->conf.more[i - 1];
+}
+
+static bool is_store(const char *where)
+{
+    return strstr(where, "://") != NULL;
+}
+
+/* Whether a folder is on a file system of another host, as far as its type shows that. */
+static bool is_network(const char *path)
+{
+    /* NFS, SMB, CIFS, SMB 2, FUSE, Ceph, 9P, AFS */
+    static const unsigned types[] = {0x6969,     0x517b,     0xff534d42, 0xfe534d42,
+                                     0x65735546, 0x00c36400, 0x01021997, 0x5346414f};
+    struct statfs fs;
+    if (statfs(path, &fs) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if ((unsigned)fs.f_type == types[i])
+            return true;
+    return false;
+}
+
+static bool is_elsewhere(const struct vault_target *target)
+{
+    for (size_t i = 0; i <= target->conf.n_more; i++)
+        if (is_store(repository(target, i)) || is_network(repository(target, i)))
+            return true;
+    return false;
+}
+
+void doctor_judge_backup_elsewhere(const struct doctor *d, struct doctor_verdict *v)
+{
+    if (!d->with_backup) {
+        doctor_skipped(v, "--target or --repository is not given");
+        return;
+    }
+    if (d->folder == NULL && !d->host.here) {
+        doctor_none(v, "%s", d->host.why);
+        return;
+    }
+    for (size_t i = 0; i < d->vault.n_targets; i++) {
+        const struct vault_target *target = &d->vault.targets[i];
+        if (!is_elsewhere(target))
+            doctor_found(v, "all repositories of %s are folders on the host of the data",
+                         target->name);
+        else if (v->state != DOCTOR_FOUND)
+            doctor_passed(v, "%s has a repository that is not on the host of the data",
+                          target->name);
+    }
+}
+
+/* ---- sealed ---- */
+
+static bool judge_seal(struct archive_repo *repo, struct doctor_verdict *v, struct rd_err *err)
+{
+    struct archive_sets sets;
+    if (!archive_repo_list(repo, &sets, err))
+        return false;
+    const struct archive_set *newest = archive_sets_find(&sets, NULL, cli_now_ms());
+    bool sealed = newest != NULL && newest->m.key_id[0] != '\0';
+    if (newest != NULL && !sealed)
+        doctor_found(v, "the newest good set of %s in %s is not sealed", repo->target,
+                     cli_plain(rd_slice_str(repo->store->origin)).s);
+    else if (newest != NULL && v->state != DOCTOR_FOUND)
+        doctor_passed(v, "the newest good set of %s in %s is sealed", repo->target,
+                      cli_plain(rd_slice_str(repo->store->origin)).s);
+    archive_sets_done(&sets);
+    return true;
+}
+
+static bool judge_seals(const struct vault_target *target, struct doctor_verdict *v,
+                        struct rd_err *err)
+{
+    struct vault_open open;
+    if (!vault_open(target, VAULT_LIST, &open, err))
+        return false;
+    bool ok = true;
+    for (size_t i = 0; ok && i < open.n; i++)
+        ok = !is_store(repository(target, i)) ||
+             (vault_is_open(&open, i, err) && judge_seal(&open.repos[i], v, err));
+    vault_close(&open);
+    return ok;
+}
+
+/* Only of stores: who can read a folder of this host can often read the data as well. */
+void doctor_judge_backup_sealed(const struct doctor *d, struct doctor_verdict *v)
+{
+    struct rd_err err = {0};
+    char line[DOCTOR_TEXT_MAX];
+    if (!d->with_backup) {
+        doctor_skipped(v, "--target or --repository is not given");
+        return;
+    }
+    doctor_none(v, "no set is in a store on another host");
+    for (size_t i = 0; i < d->vault.n_targets; i++)
+        if (!judge_seals(&d->vault.targets[i], v, &err)) {
             if (v->state != DOCTOR_FOUND)
                 doctor_unknown(v, "%s", rd_err_render(&err, line, sizeof line));
             return;

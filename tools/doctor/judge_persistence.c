@@ -192,10 +192,11 @@ void doctor_judge_fsync_delays(const struct doctor *d, struct doctor_verdict *v)
     if (!doctor_info_u64(d, v, "aof_delayed_fsync", &delayed) ||
         !doctor_info_u64(d, v, "uptime_in_seconds", &seconds))
         return;
+    uint64_t pending = doctor_info_or_0(d, "aof_pending_bio_fsync");
     if (delayed > DELAYS_PER_HOUR * (seconds / 3600))
-        doctor_found(v, "aof_delayed_fsync:%s in %s", cli_count(delayed).s,
-                     cli_duration(seconds * 1000).s);
+        doctor_found(v, "aof_delayed_fsync:%s in %s, aof_pending_bio_fsync:%s",
+                     cli_count(delayed).s, cli_duration(seconds * 1000).s, cli_count(pending).s);
     else
-        doctor_passed(v, "aof_delayed_fsync:%s in %s", cli_count(delayed).s,
-                      cli_duration(seconds * 1000).s);
+        doctor_passed(v, "aof_delayed_fsync:%s in %s, aof_pending_bio_fsync:%s",
+                      cli_count(delayed).s, cli_duration(seconds * 1000).s, cli_count(pending).s);
 }

@@ -204,7 +204,9 @@ void doctor_fix(struct doctor_verdict *v, const char *fmt, ...) RD_PRINTF(2, 3);
     X(replica_writable)                                                                            \
     X(masterauth)                                                                                  \
     X(open)                                                                                        \
-    X(backup_age)
+    X(backup_age)                                                                                  \
+    X(backup_elsewhere)                                                                            \
+    X(backup_sealed)
 
 #define X(name) void doctor_judge_##name(const struct doctor *d, struct doctor_verdict *v);
 DOCTOR_JUDGES(X)

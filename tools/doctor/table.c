@@ -117,6 +117,12 @@ const struct doctor_check doctor_checks[] = {
     {"backup-age", DOCTOR_GROUP_BACKUP, S | F, DOCTOR_ERROR, doctor_judge_backup_age,
      "Changes since the newest good backup are lost with the host.",
      "redoubt backup TARGET; check the timer or the cron job"},
+    {"backup-elsewhere", DOCTOR_GROUP_BACKUP, S | F, DOCTOR_NOTE, doctor_judge_backup_elsewhere,
+     "Who loses the host loses its backups as well.",
+     "another line repository = s3://BUCKET or sftp://HOST/PATH"},
+    {"backup-sealed", DOCTOR_GROUP_BACKUP, S | F, DOCTOR_NOTE, doctor_judge_backup_sealed,
+     "Everyone who can read the store can read the data.",
+     "redoubt seal --make-key FILE, and key-file = FILE in the configuration"},
 };
 
 const size_t doctor_n_checks = sizeof doctor_checks / sizeof doctor_checks[0];

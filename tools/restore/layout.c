@@ -1,14 +1,17 @@
 /* layout.c - writes a set or a moment as files that a server loads. */
+#include "base/mem.h"
 #include "tools/convert/priv.h"
 #include "tools/restore/priv.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define LOG_FOLDER "appendonlydir"
+#define SPOOLS     "/proc/self/fd/"
 
 /* ---- one file ---- */
 
@@ -55,7 +58,7 @@ static bool convert_spool(struct restore *run, const struct spool *spool, const 
     char name[40];
     char *args[] = {name};
     struct cli cli = *run->cli;
-    snprintf(name, sizeof name, "/proc/self/fd/%d", spool->fd);
+    snprintf(name, sizeof name, SPOOLS "%d", spool->fd);
     cli.args = args;
     cli.n_args = 1;
     cli.json = false;
@@ -78,7 +81,16 @@ static bool convert_file(struct restore *run, const struct archive_file *file, c
                          struct rd_err *err)
 {
     struct spool spool = {0};
-    bool ok = restore_spool(run, file, &spool, err) && convert_spool(run, &spool, path, err);
+    bool ok = restore_spool(run, file, &spool, err);
+    if (ok && !convert_spool(run, &spool, path, err)) {
+        ok = false;
+        if (err != NULL && strncmp(err->origin, SPOOLS, strlen(SPOOLS)) == 0)
+            snprintf(err->origin, sizeof err->origin, "%.100s of the set %s", file->name,
+                     run->set->m.id);
+        if (err != NULL && err->code == RD_ERR_UNSUPPORTED && run->cli->hint[0] == '\0')
+            cli_hint(run->cli, "restore it without --rdb-version and --dialect, and use redoubt "
+                               "convert --lossy");
+    }
     spool_done(&spool);
     return ok;
 }
@@ -158,35 +170,118 @@ static bool refuse_log(struct restore *run, const char *folder, struct rd_err *e
     return false;
 }
 
-/* ---- layouts ---- */
+/* ---- a log ---- */
+
+/* With --force, the files of the new log wait under other names until all of them are there. A
+ * restore that fails therefore leaves the old log as it was, and never a mixture of both. */
+static const char waiting[] = ".restored";
+
+static bool log_path(const struct restore *run, char ret[RESTORE_PATH_MAX], const char *log,
+                     const char *name, struct rd_err *err)
+{
+    if (!join(ret, log, name, err))
+        return false;
+    size_t len = strlen(ret);
+    if (!run->force)
+        return true;
+    if (len + sizeof waiting > RESTORE_PATH_MAX)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path is too long");
+    strcpy(ret + len, waiting);
+    return true;
+}
+
+static bool sync_folder(const char *path, struct rd_err *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool ok = fd >= 0 && fsync(fd) == 0;
+    if (!ok) {
+        rd_err_sys(err, errno, "cannot sync the folder");
+        rd_err_origin(err, path);
+    }
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+/* Gives a file that waits its name. */
+static bool place(const struct restore *run, const char *log, const char *name, struct rd_err *err)
+{
+    char from[RESTORE_PATH_MAX], to[RESTORE_PATH_MAX];
+    if (!log_path(run, from, log, name, err) || !join(to, log, name, err))
+        return false;
+    if (rename(from, to) == 0)
+        return true;
+    rd_err_sys(err, errno, "cannot rename the file to %s", to);
+    rd_err_origin(err, from);
+    return false;
+}
+
+static void remove_waiting(const struct restore *run, const char *log, const char *name)
+{
+    char path[RESTORE_PATH_MAX];
+    if (run->force && log_path(run, path, log, name, NULL))
+        unlink(path);
+}
+
+/* The manifest is the last name, also in a set: without it the log does not exist. `ok`: whether
+ * all files are there. */
+static bool end_log(const struct restore *run, const char *log, const char *const *names, size_t n,
+                    bool ok, struct rd_err *err)
+{
+    char manifest[RESTORE_PATH_MAX];
+    if (ok && run->force) {
+        ok = join(manifest, log, names[n - 1], err);
+        if (ok)
+            unlink(manifest);
+        for (size_t i = 0; ok && i < n; i++)
+            ok = place(run, log, names[i], err);
+        ok = ok && sync_folder(log, err);
+    }
+    for (size_t i = 0; !ok && i < n; i++)
+        remove_waiting(run, log, names[i]);
+    return ok;
+}
+
+static bool begin_log(struct restore *run, const char *folder, char ret[RESTORE_PATH_MAX],
+                      struct rd_err *err)
+{
+    return join(ret, folder, LOG_FOLDER, err) && refuse_log(run, folder, err) &&
+           make_folder(folder, err) && make_folder(ret, err);
+}
 
 static bool restore_log(struct restore *run, const char *folder, struct rd_err *err)
 {
     char log[RESTORE_PATH_MAX], path[RESTORE_PATH_MAX];
     const struct archive_manifest *m = &run->set->m;
-    if (!join(log, folder, LOG_FOLDER, err) || !refuse_log(run, folder, err) ||
-        !make_folder(folder, err) || !make_folder(log, err))
-        return false;
-    /* The manifest is last, also in the set: without it the log does not exist. */
+    const char **names = rd_alloc(m->n_files * sizeof *names);
+    if (names == NULL)
+        return rd_err_nomem(err, m->n_files * sizeof *names);
     for (size_t i = 0; i < m->n_files; i++)
-        if (!join(path, log, m->files[i].name, err) || !restore_file(run, &m->files[i], path, err))
-            return false;
-    return true;
+        names[i] = m->files[i].name;
+    bool begun = begin_log(run, folder, log, err), ok = begun;
+    for (size_t i = 0; ok && i < m->n_files; i++)
+        ok = log_path(run, path, log, names[i], err) && restore_file(run, &m->files[i], path, err);
+    if (begun)
+        ok = end_log(run, log, names, m->n_files, ok, err);
+    rd_free(names);
+    return ok;
 }
 
 /* A snapshot as the base of a log, for a server with appendonly yes. */
 static bool restore_as_log(struct restore *run, const struct archive_file *file, const char *folder,
                            struct rd_err *err)
 {
-    static const char base[] = "appendonly.aof.1.base.rdb";
+    static const char *const names[] = {"appendonly.aof.1.base.rdb", "appendonly.aof.manifest"};
     char log[RESTORE_PATH_MAX], path[RESTORE_PATH_MAX];
-    if (!join(log, folder, LOG_FOLDER, err) || !refuse_log(run, folder, err) ||
-        !make_folder(folder, err) || !make_folder(log, err))
+    if (!begin_log(run, folder, log, err))
         return false;
-    return join(path, log, base, err) && restore_file(run, file, path, err) &&
-           join(path, log, "appendonly.aof.manifest", err) &&
-           write_text(run, path, "file appendonly.aof.1.base.rdb seq 1 type b\n", err);
+    bool ok = log_path(run, path, log, names[0], err) && restore_file(run, file, path, err) &&
+              log_path(run, path, log, names[1], err) &&
+              write_text(run, path, "file appendonly.aof.1.base.rdb seq 1 type b\n", err);
+    return end_log(run, log, names, 2, ok, err);
 }
+
+/* ---- layouts ---- */
 
 static bool restore_snapshot(struct restore *run, const struct archive_file *file, const char *to,
                              struct rd_err *err)

@@ -9,6 +9,8 @@ static bool send_to(struct restore *run, struct replay *replay, struct rd_src *s
               replay_sender_init(&replay->sender, replay->peer, replay->window, err) &&
               replay_make_room(replay, err) && replay_source(replay, src, &run->filter, 0, err);
     run->keys = replay->result.keys;
+    if (!ok && err != NULL && err->code == RD_ERR_USAGE)
+        cli_hint(run->cli, "--force replaces existing keys");
     if (ok && replay->sender.n_errors > 0) {
         rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
                    "the server refused %llu of %llu commands: %s",

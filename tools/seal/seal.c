@@ -75,9 +75,27 @@ static bool pass(struct run *run, const char *in, bool seal, struct rd_err *err)
 
 /* ---- the tools ---- */
 
+static void show_ids(const struct run *run)
+{
+    struct cli_json *json = &run->cli->out;
+    char id[RD_SEAL_ID_HEX];
+    if (run->cli->json) {
+        cli_json_key(json, "key_ids");
+        cli_json_array(json);
+    }
+    for (size_t i = 0; i < run->keys.n_keys; i++) {
+        const char *text = rd_seal_key_id(&run->keys.keys[i], id);
+        if (run->cli->json)
+            cli_json_str(json, text);
+        else
+            printf("%s\n", text);
+    }
+    if (run->cli->json)
+        cli_json_end(json);
+}
+
 static bool work(struct run *run, bool seal, struct rd_err *err)
 {
-    char id[RD_SEAL_ID_HEX];
     if (run->make_key != NULL)
         return make_key(run, err);
     run->target.conf = run->vault.flags;
@@ -89,8 +107,7 @@ static bool work(struct run *run, bool seal, struct rd_err *err)
         return pass(run, run->cli->n_args > 0 ? run->cli->args[0] : "-", seal, err);
     if (run->keys.n_keys == 0)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a passphrase has no id");
-    for (size_t i = 0; i < run->keys.n_keys; i++)
-        printf("%s\n", rd_seal_key_id(&run->keys.keys[i], id));
+    show_ids(run);
     return true;
 }
 

@@ -78,6 +78,11 @@ static bool conf_inherit(struct vault_conf *conf, const struct vault_conf *other
     return true;
 }
 
+const char *vault_key_name(enum vault_key key)
+{
+    return keys[key].name;
+}
+
 const char *vault_get(const struct vault_target *target, enum vault_key key)
 {
     return target->conf.values[key];

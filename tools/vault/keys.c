@@ -89,14 +89,15 @@ static bool secret(const struct vault_target *target, enum vault_key file, enum 
     *ret_given = path != NULL || line != NULL;
     if (path != NULL)
         return vault_read_file(path, max, ret, err);
-    return line == NULL || vault_run(line, NULL, max, ret, err);
+    return line == NULL || vault_run(vault_key_name(command), line, NULL, max, ret, err);
 }
 
 static void name_origin(const struct vault_target *target, enum vault_key file,
                         enum vault_key command, struct rd_err *err)
 {
     const char *path = vault_get(target, file), *line = vault_get(target, command);
-    rd_err_origin(err, path != NULL ? path : line);
+    if (path != NULL || line != NULL)
+        rd_err_origin(err, path != NULL ? path : vault_key_name(command));
 }
 
 static bool open_keys(struct vault_keys *keys, const struct vault_target *target,

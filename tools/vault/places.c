@@ -59,6 +59,7 @@ static bool find_secrets(struct secrets *s, const struct vault_target *target, s
 {
     const char *file = vault_get(target, VAULT_KEY_S3_KEY_FILE);
     const char *command = vault_get(target, VAULT_KEY_S3_KEY_COMMAND);
+    const char *name = vault_key_name(VAULT_KEY_S3_KEY_COMMAND);
     if (file == NULL && command == NULL) {
         s->access_key = getenv("AWS_ACCESS_KEY_ID");
         s->secret_key = getenv("AWS_SECRET_ACCESS_KEY");
@@ -69,10 +70,10 @@ static bool find_secrets(struct secrets *s, const struct vault_target *target, s
                           "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
     }
     bool ok = file != NULL ? vault_read_file(file, SECRET_MAX, &s->text, err)
-                           : vault_run(command, NULL, SECRET_MAX, &s->text, err);
+                           : vault_run(name, command, NULL, SECRET_MAX, &s->text, err);
     ok = ok && split_lines(s, err);
     if (!ok)
-        rd_err_origin(err, file != NULL ? file : command);
+        rd_err_origin(err, file != NULL ? file : name);
     return ok;
 }
 

@@ -196,8 +196,8 @@ static bool wait_child(pid_t pid, struct rd_err *err)
            rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "exit status %d", WEXITSTATUS(status));
 }
 
-bool vault_run(const char *command, const char *const *env, size_t max, struct rd_buf *ret,
-               struct rd_err *err)
+bool vault_run(const char *name, const char *command, const char *const *env, size_t max,
+               struct rd_buf *ret, struct rd_err *err)
 {
     int pipes[2] = {-1, STDERR_FILENO};
     if (ret != NULL && pipe2(pipes, O_CLOEXEC) != 0)
@@ -215,6 +215,6 @@ bool vault_run(const char *command, const char *const *env, size_t max, struct r
     if (pid > 0)
         ok = wait_child(pid, err) && ok;
     if (!ok)
-        rd_err_origin(err, command);
+        rd_err_origin(err, name);
     return ok;
 }

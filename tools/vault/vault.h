@@ -144,6 +144,8 @@ size_t vault_options(struct vault *vault, struct cli_opt opts[VAULT_OPTS], unsig
  * configuration, or with --repository and none named, there is one target made of the options. */
 bool vault_load(struct vault *vault, char **names, size_t n_names, struct rd_err *err);
 
+/* The name of a key. */
+const char *vault_key_name(enum vault_key key);
 /* The value of a key, or NULL. */
 const char *vault_get(const struct vault_target *target, enum vault_key key);
 /* RD_ERR_USAGE where it is neither yes nor no. */
@@ -247,9 +249,10 @@ bool vault_random(void *ret, size_t size, struct rd_err *err);
 void vault_host(char ret[ARCHIVE_TEXT_MAX]);
 
 /* Runs a command with /bin/sh. ret: what it prints, at most max bytes; NULL: to stderr. env is
- * pairs of names and values up to NULL, or NULL. Fails where its status is not 0. */
-bool vault_run(const char *command, const char *const *env, size_t max, struct rd_buf *ret,
-               struct rd_err *err);
+ * pairs of names and values up to NULL, or NULL. Fails where its status is not 0. The error has the
+ * name as its origin, because the command may contain a secret. */
+bool vault_run(const char *name, const char *command, const char *const *env, size_t max,
+               struct rd_buf *ret, struct rd_err *err);
 
 /* A whole small file, appended to *ret; RD_ERR_LIMIT beyond max bytes. */
 bool vault_read_file(const char *path, size_t max, struct rd_buf *ret, struct rd_err *err);
