@@ -5,8 +5,11 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from archive_case import ArchiveCase  # noqa: E402
 from backup_case import SNAPSHOT, BackupCase  # noqa: E402
+from capture_case import eventually  # noqa: E402
 from captures import command  # noqa: E402
+from redis_server import RedisServer  # noqa: E402
 from test_backup import bytes_of, flip  # noqa: E402
 
 BASE, INCR = "appendonly.aof.1.base.rdb", "appendonly.aof.1.incr.aof"
@@ -58,6 +61,75 @@ class Log(BackupCase):
         done = self.fails(4, "dump.rdb of the set 20", "restore", "--to", self.path("out.rdb"),
                           "--rdb-version", "9")
         self.assertIn(b"convert --lossy", done.stderr)
+
+
+class Snapshot(ArchiveCase):
+    """The log of a real server, restored where a log cannot be."""
+
+    def setUp(self):
+        super().setUp()
+        self.server_dir = self.path("source")
+        os.mkdir(self.server_dir)
+        with RedisServer({"appendonly": "yes", "dir": self.server_dir}) as server:
+            server.command("FUNCTION", "LOAD",
+                           "#!lua name=l\nredis.register_function('f', function() return 1 end)")
+            for i in range(20):
+                server.command("RPUSH", f"list:{i}", *range(i + 1))
+            server.command("BGREWRITEAOF")
+            eventually("the log is rewritten", lambda: "aof_rewrite_in_progress:0\r" in
+                       server.command("INFO").decode())
+            server.command("MULTI")
+            server.command("LPOP", "list:3")
+            server.command("SET", "text", "x", "EX", "100000")
+            server.command("EXEC")
+            self.digest = server.command("DEBUG", "DIGEST")
+        self.nightly(source=self.server_dir, more=f"spool = {self.spool}\n")
+        self.good("backup")
+
+    def loaded(self, **files):
+        """The digest of a server that starts in a folder."""
+        with RedisServer(files) as server:
+            self.assertEqual(server.command("FCALL", "f", "0"), 1)
+            return server.command("DEBUG", "DIGEST")
+
+    def test_into_files_and_folders(self):
+        os.mkdir(self.path("here"))
+        for to, args in (("out.rdb", ()), ("here/", ("--layout", "rdb")),
+                         ("new/", ("--layout", "rdb"))):
+            self.good("restore", "--to", self.path(to), *args)
+            path = self.path(to, "dump.rdb") if to.endswith("/") else self.path(to)
+            with self.subTest(to):
+                self.assertEqual(self.loaded(dir=os.path.dirname(path),
+                                             dbfilename=os.path.basename(path)), self.digest)
+        self.assertEqual(self.good("restore", "--to", "-")[:5], b"REDIS")
+        self.assertEqual(self.json("restore", "--to", self.path("x.rdb"))[0]["layout"], "rdb")
+        self.good("restore", "--to", self.path("log"))
+        self.assertEqual(self.loaded(dir=self.path("log"), appendonly="yes"), self.digest)
+
+    def test_filtered_as_a_log(self):
+        said, status = self.json("restore", "--to", self.path("log"), "--prefix", "list:1")
+        self.assertEqual((status, said["layout"], said["keys"], said["refused"]),
+                         (0, "aof", 11, 0))
+        with RedisServer({"dir": self.path("log"), "appendonly": "yes"}) as server:
+            self.assertEqual(server.command("DBSIZE"), 11)
+
+    def test_into_a_server(self):
+        other = self.server()
+        self.good("restore", "--to", f"redis://127.0.0.1:{other.port}")
+        self.assertEqual(other.command("DEBUG", "DIGEST"), self.digest)
+        self.assertIn(b"x", other.command("GET", "text"))
+
+    def test_commands_that_fail_are_reported(self):
+        """A log that says more than a server could have done, and one that needs a server."""
+        log = self.path("source", "appendonlydir")
+        incr = os.path.join(log, max(name for name in os.listdir(log) if "incr" in name))
+        for text, status, words in ((command("LPUSH", "text", "1"), 8, "failed, and the effect"),
+                                    (command("JSON.SET", "j", "$", "1"), 4, "--layout aof")):
+            with open(incr, "ab") as file:
+                file.write(text)
+            self.good("backup")
+            self.fails(status, words, "restore", "--to", self.path(f"{status}.rdb"))
+        self.good("restore", "--to", self.path("whole"))
 
 
 if __name__ == "__main__":

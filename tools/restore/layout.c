@@ -29,9 +29,12 @@ static bool write_file(struct restore *run, const struct archive_file *file, str
     return ok;
 }
 
-bool restore_write(struct restore *run, const struct archive_file *file, struct rd_sink *out,
-                   struct rd_err *err)
+/* The snapshot that is restored. `file` is that of the set, unless the set is a log. */
+static bool write_snapshot(struct restore *run, const struct archive_file *file,
+                           struct rd_sink *out, struct rd_err *err)
 {
+    if (restore_of_log(run->set))
+        return restore_rebuild(run, out, err);
     if (file->node != 0)
         restore_plan_node(run, file);
     if ((run->goal == RESTORE_SET && file->node == 0) || run->plan.first > run->plan.last)
@@ -45,7 +48,7 @@ bool restore_spool(struct restore *run, const struct archive_file *file, struct 
     struct rd_sink *sink;
     if (!spool_sink(spool, &sink, err))
         return false;
-    if (restore_write(run, file, sink, err))
+    if (write_snapshot(run, file, sink, err))
         return rd_sink_close(sink, err);
     rd_sink_abort(sink);
     return false;
@@ -95,18 +98,26 @@ static bool convert_file(struct restore *run, const struct archive_file *file, c
     return ok;
 }
 
-static bool restore_file(struct restore *run, const struct archive_file *file, const char *path,
-                         struct rd_err *err)
+typedef bool (*write_fn)(struct restore *run, const struct archive_file *file, struct rd_sink *out,
+                         struct rd_err *err);
+
+static bool write_to(struct restore *run, const struct archive_file *file, write_fn write,
+                     const char *path, struct rd_err *err)
 {
     struct rd_sink *sink;
-    if (restore_converts(run))
-        return convert_file(run, file, path, err);
     if (!cli_open_out(run->cli, path, run->force, true, &sink, err))
         return false;
-    if (restore_write(run, file, sink, err))
+    if (write(run, file, sink, err))
         return rd_sink_close(sink, err);
     rd_sink_abort(sink);
     return false;
+}
+
+static bool restore_file(struct restore *run, const struct archive_file *file, const char *path,
+                         struct rd_err *err)
+{
+    return restore_converts(run) ? convert_file(run, file, path, err)
+                                 : write_to(run, file, write_snapshot, path, err);
 }
 
 static bool write_text(struct restore *run, const char *path, const char *text, struct rd_err *err)
@@ -124,6 +135,25 @@ static bool is_folder(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool names_folder(const char *path)
+{
+    size_t len = strlen(path);
+    return len > 0 && path[len - 1] == '/';
+}
+
+/* Whether a path is that of a file, existing or not, rather than of a folder. */
+static bool names_file(const char *path)
+{
+    static const char *const ends[] = {".rdb", ".rdb.gz", ".rdb.lz4", ".rdb.zst"};
+    size_t len = strlen(path);
+    if (access(path, F_OK) == 0 || strcmp(path, "-") == 0)
+        return !is_folder(path);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (len >= strlen(ends[i]) && strcmp(path + len - strlen(ends[i]), ends[i]) == 0)
+            return true;
+    return false;
 }
 
 /* Whether a folder has files; a folder that does not exist has none. */
@@ -260,7 +290,8 @@ static bool restore_log(struct restore *run, const char *folder, struct rd_err *
         names[i] = m->files[i].name;
     bool begun = begin_log(run, folder, log, err), ok = begun;
     for (size_t i = 0; ok && i < m->n_files; i++)
-        ok = log_path(run, path, log, names[i], err) && restore_file(run, &m->files[i], path, err);
+        ok = log_path(run, path, log, names[i], err) &&
+             write_to(run, &m->files[i], write_file, path, err);
     if (begun)
         ok = end_log(run, log, names, m->n_files, ok, err);
     rd_free(names);
@@ -287,6 +318,8 @@ static bool restore_snapshot(struct restore *run, const struct archive_file *fil
                              struct rd_err *err)
 {
     char path[RESTORE_PATH_MAX];
+    if (names_folder(to) && !make_folder(to, err))
+        return false;
     if (!is_folder(to))
         return restore_file(run, file, to, err);
     return refuse_log(run, to, err) && join(path, to, "dump.rdb", err) &&
@@ -336,18 +369,25 @@ static bool restore_cluster(struct restore *run, struct rd_err *err)
     return true;
 }
 
+/* A log remains one in a folder: with appendonly yes, the server would ignore dump.rdb. */
+bool restore_makes_log(const struct restore *run)
+{
+    if (client_target_is_url(run->to))
+        return false;
+    return run->layout == RESTORE_LAYOUT_AUTO ? restore_of_log(run->set) && !names_file(run->to)
+                                              : run->layout == RESTORE_LAYOUT_AOF;
+}
+
 bool restore_lay_out(struct restore *run, struct rd_err *err)
 {
-    bool snapshot = restore_of_snapshot(run->set);
     const struct archive_file *file = &run->set->m.files[0];
     if (restore_of_cluster(run->set))
         return restore_cluster(run, err);
-    if (!snapshot && run->layout == RESTORE_LAYOUT_RDB)
-        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                          "the set is a log: it cannot be restored as dump.rdb");
-    if (snapshot && run->layout != RESTORE_LAYOUT_AOF)
+    if (!restore_makes_log(run))
         return restore_snapshot(run, file, run->to, err);
-    if (strcmp(run->to, "-") == 0 || (access(run->to, F_OK) == 0 && !is_folder(run->to)))
+    if (names_file(run->to))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a log must be restored into a folder");
-    return snapshot ? restore_as_log(run, file, run->to, err) : restore_log(run, run->to, err);
+    return restore_of_log(run->set) && !restore_converts(run)
+               ? restore_log(run, run->to, err)
+               : restore_as_log(run, file, run->to, err);
 }

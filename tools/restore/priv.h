@@ -3,6 +3,7 @@
  *     restore.c   options; the set, or the moment, that is restored
  *     plan.c      which set and which segments of the stream a moment needs
  *     stream.c    replays the segments on top of the set
+ *     log.c       the snapshot that the log of a set amounts to
  *     layout.c    files and folders as a server loads them
  *     send.c      into a running server
  *     report.c    the result
@@ -66,8 +67,11 @@ struct restore {
 /* Whether the set is a single snapshot; whether it is a cluster. */
 bool restore_of_snapshot(const struct archive_set *set);
 bool restore_of_cluster(const struct archive_set *set);
+bool restore_of_log(const struct archive_set *set);
 /* Whether the snapshot must be changed. */
 bool restore_converts(const struct restore *run);
+/* Whether the destination becomes a folder with a log. */
+bool restore_makes_log(const struct restore *run);
 
 /* ---- plan.c ---- */
 
@@ -86,12 +90,14 @@ void restore_plan_node(struct restore *run, const struct archive_file *file);
 /* Writes the snapshot of the moment. */
 bool restore_replay(struct restore *run, struct rd_sink *out, struct rd_err *err);
 
+/* ---- log.c ---- */
+
+/* Writes the snapshot of the data that the log of the set holds. */
+bool restore_rebuild(struct restore *run, struct rd_sink *out, struct rd_err *err);
+
 /* ---- layout.c ---- */
 
-/* Writes the snapshot that is restored to a sink: of the set, or of the moment. */
-bool restore_write(struct restore *run, const struct archive_file *file, struct rd_sink *out,
-                   struct rd_err *err);
-/* The same into a spool that is empty. */
+/* Writes the snapshot that is restored, of the set or of the moment, into a spool that is empty. */
 bool restore_spool(struct restore *run, const struct archive_file *file, struct spool *spool,
                    struct rd_err *err);
 /* Into a file or a folder. */
@@ -103,6 +109,8 @@ bool restore_send(struct restore *run, struct rd_err *err);
 
 /* ---- report.c ---- */
 
+/* Adds the commands that were run for a log, a moment or a master of a cluster. */
+void restore_count(struct restore *run, const struct rebuild_counts *counts);
 void restore_report(struct restore *run);
 
 #endif

@@ -3,12 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static bool is_log(const struct restore *run)
-{
-    bool of_log = !restore_of_snapshot(run->set) && !restore_of_cluster(run->set);
-    return of_log || run->layout == RESTORE_LAYOUT_AOF;
-}
-
 static bool is_server(const struct restore *run)
 {
     return client_target_is_url(run->to);
@@ -47,13 +41,17 @@ static void put_json(struct restore *run)
     cli_json_put_str(json, "id", run->set->id);
     cli_json_put_str(json, "to", run->shown);
     cli_json_put_bool(json, "dry_run", run->dry_run);
-    cli_json_put_str(json, "layout", is_server(run) ? "server" : is_log(run) ? "aof" : "rdb");
+    cli_json_put_str(json, "layout",
+                     is_server(run)           ? "server"
+                     : restore_makes_log(run) ? "aof"
+                                              : "rdb");
     if (run->goal != RESTORE_SET) {
         cli_json_put_str(json, "replid", run->plan.base->m.replid);
         cli_json_put_uint(json, "base_offset", run->plan.base->m.offset);
         cli_json_put_uint(json, "offset", run->plan.offset);
         cli_json_put_uint(json, "commands", run->result.commands);
     }
+    cli_json_put_uint(json, "refused", run->result.refused);
     cli_json_put_bool(json, "one_moment", !run->set->m.scan);
     if (restore_of_cluster(run->set))
         cli_json_put_uint(json, "masters", run->set->m.n_nodes);
@@ -83,10 +81,32 @@ static void print_moment(const struct restore *run)
     printf("\n");
 }
 
+void restore_count(struct restore *run, const struct rebuild_counts *counts)
+{
+    struct rebuild_counts *sum = &run->result;
+    if (sum->refused == 0)
+        memcpy(sum->first_refused, counts->first_refused, sizeof sum->first_refused);
+    sum->commands += counts->commands;
+    sum->refused += counts->refused;
+}
+
+/* Each command succeeded on the server, so the data is not the same now. */
+static void warn_of_refused(struct restore *run)
+{
+    const struct rebuild_counts *counts = &run->result;
+    if (counts->refused == 0)
+        return;
+    run->cli->partial = true;
+    cli_warn(run->cli, "%s command%s failed, and the effect of %s is not restored; the first is %s",
+             cli_count(counts->refused).s, cli_plural(counts->refused),
+             counts->refused == 1 ? "it" : "them", counts->first_refused);
+}
+
 void restore_report(struct restore *run)
 {
     char name[ARCHIVE_NAME_MAX];
     uint64_t bytes;
+    warn_of_refused(run);
     if (run->cli->json) {
         put_json(run);
         return;
@@ -107,6 +127,6 @@ void restore_report(struct restore *run)
         cli_note(run->cli,
                  "this set is not sealed, although the target has a key: it may have been "
                  "replaced");
-    if (!is_log(run) && !is_server(run))
+    if (!restore_makes_log(run) && !is_server(run))
         cli_note(run->cli, "a server with appendonly yes does not load dump.rdb: see --layout aof");
 }

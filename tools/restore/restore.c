@@ -20,6 +20,11 @@ bool restore_of_cluster(const struct archive_set *set)
     return set->m.n_nodes > 0;
 }
 
+bool restore_of_log(const struct archive_set *set)
+{
+    return !restore_of_snapshot(set) && !restore_of_cluster(set);
+}
+
 bool restore_converts(const struct restore *run)
 {
     return run->version != 0 || run->dialect >= 0 || filter_active(&run->filter);
@@ -49,15 +54,10 @@ static bool find_set(struct restore *run, struct archive_sets *sets, struct rd_e
 
 static bool fits_set(const struct restore *run, struct rd_err *err)
 {
-    bool server = client_target_is_url(run->to);
-    if (restore_of_cluster(run->set) && (server || strcmp(run->to, "-") == 0))
-        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                          "the set is a cluster: restore it into a folder");
-    if (restore_of_snapshot(run->set) || restore_of_cluster(run->set) ||
-        (!server && !restore_converts(run)))
-        return true;
-    return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                      "the set is a log: restore it into a folder");
+    bool folder = !client_target_is_url(run->to) && strcmp(run->to, "-") != 0;
+    return folder || !restore_of_cluster(run->set) ||
+           rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                      "the set is a cluster: restore it into a folder");
 }
 
 static bool restore_from(struct restore *run, struct archive_sets *sets, struct rd_err *err)

@@ -177,10 +177,7 @@ bool restore_replay(struct restore *run, struct rd_sink *out, struct rd_err *err
     rebuild_data_begin(&data, cli_now_ms() * 1000);
     bool ok = load_base(run, &data, err) && replay_stream(run, &data, err) &&
               rebuild_data_save(&data, out, err);
-    run->result = data.counts;
+    restore_count(run, &data.counts);
     rebuild_data_end(&data);
-    if (ok && run->result.refused > 0)
-        cli_warn(run->cli, "%" PRIu64 " command%s of the stream had no effect; the first: %s",
-                 run->result.refused, cli_plural(run->result.refused), run->result.first_refused);
     return ok;
 }
