@@ -11,6 +11,7 @@ import subprocess
 import unittest
 
 from backup_case import REDOUBT, BackupCase
+from captures import command
 from redis_server import RedisServer
 from test_exit_status import master_with, rows_after
 
@@ -176,15 +177,22 @@ class BackupCells(BackupCase):
     def case_restore_3(self):
         self.ends(3, "restore", "nightly", "--to", self.path("out.rdb"))
 
-    def case_restore_4(self):
-        folder = self.path("log")
-        os.mkdir(folder)
-        shutil.copy(self.path("dump.rdb"), os.path.join(folder, "appendonly.aof.1.base.rdb"))
-        self.write("log/appendonly.aof.manifest",
-                   "file appendonly.aof.1.base.rdb seq 1 type b\n")
-        self.nightly(source=folder)
+    def log_with(self, *words):
+        """The set is a log with this command, which does not fit the data."""
+        name = "appendonly.aof.1.incr.aof"
+        os.mkdir(self.path("log"))
+        self.write(os.path.join("log", name), command("SET", "text", "x") + command(*words))
+        self.write("log/appendonly.aof.manifest", f"file {name} seq 1 type i\n")
+        self.nightly(source=self.path("log"))
         self.backed_up()
-        self.ends(4, "restore", "nightly", "--to", self.path("out"), "--prefix", "a")
+
+    def case_restore_4(self):
+        self.log_with("JSON.SET", "key", "$", "1")
+        self.ends(4, "restore", "nightly", "--to", self.path("out.rdb"))
+
+    def case_restore_8(self):
+        self.log_with("LPUSH", "text", "1")
+        self.ends(8, "restore", "nightly", "--to", self.path("out.rdb"))
 
     def case_restore_6(self):
         self.backed_up()

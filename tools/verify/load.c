@@ -226,7 +226,10 @@ static bool explain_end(struct attempt *a, int status, struct rd_err *err)
     bool settings = text.len > 0 && memmem(text.ptr, text.len, "FATAL CONFIG", 12) != NULL;
     rd_buf_done(&text);
     if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED)
-        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "the server cannot be started");
+        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET,
+                          "the program %s cannot be started: name a server with --server",
+                          load->program != NULL ? cli_plain(rd_slice_str(load->program)).s
+                                                : "redoubt-server");
     if (WIFSIGNALED(status) && !crashed)
         return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "the server was killed");
     if (settings)
