@@ -2,7 +2,7 @@
 
     engine_world.py --family list --seed 7 --commands 200000
     engine_world.py --case tests/oracle/engine_cases/NAME.txt
-    engine_world.py --server build/release/server/redoubt-server --family list
+    engine_world.py --server build/server/server/redoubt-server --family list
 
 Both get the same commands at the same time, which stands still but for jumps that both see.
 Compared are replies, what goes to the log (the server's append-only file and the engine's effects),
