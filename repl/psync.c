@@ -289,6 +289,11 @@ size_t repl_psync_feed(struct repl_psync *p, struct rd_slice bytes)
     return len;
 }
 
+struct rd_slice repl_psync_rest(const struct repl_psync *p)
+{
+    return rd_slice(p->src->cur, rd_src_avail(p->src));
+}
+
 void repl_psync_heard(struct repl_psync *p)
 {
     p->heard = true;
@@ -368,7 +373,7 @@ static enum repl_event_kind header_next(struct repl_psync *p, struct repl_event 
 
 static enum repl_event_kind payload_next(struct repl_psync *p, struct repl_event *ret)
 {
-    struct rd_slice s = rd_slice(p->src->cur, rd_src_avail(p->src)), piece;
+    struct rd_slice s = repl_psync_rest(p), piece;
     size_t used;
     ret->offset = p->payload.done;
     switch (repl_payload_take(&p->payload, s, &piece, &used)) {
@@ -399,7 +404,7 @@ void repl_psync_set_db(struct repl_psync *p, uint64_t db)
 /* LF or CR LF instead of a command. The reader of commands would skip it without a report. */
 static enum repl_event_kind empty_line(struct repl_psync *p, struct repl_event *ret)
 {
-    struct rd_slice s = rd_slice(p->src->cur, rd_src_avail(p->src));
+    struct rd_slice s = repl_psync_rest(p);
     size_t len = s.len > 0 && s.ptr[0] == '\r' ? 2 : 1;
     if (s.len < len)
         return REPL_MORE;

@@ -200,6 +200,10 @@ RD_API bool repl_psync_new(struct repl_psync **ret, const struct repl_psync_opts
  * while events are pending. After END or ERROR all bytes are consumed and dropped. */
 RD_API size_t repl_psync_feed(struct repl_psync *p, struct rd_slice bytes);
 
+/* Bytes that were fed and that no event has returned. After a COMMAND they begin with the next one.
+ * Valid until the next call of another function. */
+RD_API struct rd_slice repl_psync_rest(const struct repl_psync *p);
+
 /* Reports that the connection was closed or failed: after the pending events follows REPL_ERROR of
  * class REPL_CLOSED, or REPL_END. */
 RD_API void repl_psync_cut(struct repl_psync *p);

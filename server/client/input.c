@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "server/acl/acl.h"
+#include "server/core/ahead.h"
 #include "server/core/dispatch.h"
 #include "server/core/log.h"
 #include "server/replication/replication.h"
@@ -30,11 +31,18 @@ static void refuse(struct client *c, const char *why)
     client_close_soon(c);
 }
 
+static void look_ahead(const struct client *c, struct ahead *next, struct rd_slice view, size_t at)
+{
+    ahead(next, engine_db(c->srv->engine, c->session.db), rd_slice(view.ptr + at, view.len - at),
+          at);
+}
+
 /* Runs the commands in ptr[0 .. len); returns the number of bytes consumed. */
 static size_t run_view(struct client *c, const uint8_t *ptr, size_t len)
 {
     struct server *srv = c->srv;
     struct client_input *in = &c->in;
+    struct ahead next = {.at = 0};
     size_t done = 0;
     while (done < len && may_run(c)) {
         uint64_t longest = (uint64_t)srv->settings.proto_max_bulk_len;
@@ -47,9 +55,11 @@ static size_t run_view(struct client *c, const uint8_t *ptr, size_t len)
         client_parse_rebase(in, ptr + done);
         enum client_parse found = client_parse(in, len - done, &words, &limits, &used, &error);
         enum dispatch_status status = DISPATCH_DONE;
-        if (found == CLIENT_PARSE_COMMAND)
+        if (found == CLIENT_PARSE_COMMAND) {
+            if (done + used < len)
+                look_ahead(c, &next, rd_slice(ptr, len), done + used);
             status = dispatch(c, in->argc, in->argv);
-        else if (found == CLIENT_PARSE_NOTHING && (c->flags & CLIENT_REPLICA) != 0)
+        } else if (found == CLIENT_PARSE_NOTHING && (c->flags & CLIENT_REPLICA) != 0)
             replica_heard(c);
         words_done(&words);
         if (found == CLIENT_PARSE_MORE)

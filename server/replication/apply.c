@@ -17,6 +17,7 @@ void apply_begin(struct repl_link *link)
     c->reply.off = true;
     link->client = c;
     link->has_place = true;
+    link->ahead = (struct ahead){.at = 0};
     link_watch(link);
 }
 
@@ -65,6 +66,8 @@ void apply_command(struct repl_link *link, const struct repl_event *ev)
     if (ev->place.kind != REPL_PING && ev->place.kind != REPL_GETACK) {
         if (ev->place.kind == REPL_WRITE)
             check_disk(link->srv);
+        ahead(&link->ahead, engine_db(link->srv->engine, c->session.db),
+              repl_psync_rest(link->psync), ev->command.offset + ev->bytes.len);
         dispatch_from_master(c, ev->command.argc, ev->command.argv);
     } else {
         c->last_command = engine_command_resolve(ev->command.argv, ev->command.argc);

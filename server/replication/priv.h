@@ -4,6 +4,7 @@
 #define SERVER_REPLICATION_PRIV_H
 
 #include "repl/psync.h"
+#include "server/core/ahead.h"
 #include "server/replication/replication.h"
 
 /* 40 random digits. */
@@ -98,6 +99,7 @@ struct repl_link {
     unsigned db;             /* selected in the stream at that place */
     struct rd_buf held;      /* bytes of an open transaction, which sub-replicas get at its end */
     struct rd_buf unread;    /* bytes that arrived while the stream was held */
+    struct ahead ahead;      /* of the stream */
     struct receive *receive; /* NULL: no snapshot is arriving */
 
     int64_t since_ms;     /* of the state */

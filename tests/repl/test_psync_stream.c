@@ -325,6 +325,20 @@ Test(psync_stream, a_master_is_not_silent_while_the_caller_keeps_its_bytes)
     replica_done(&r);
 }
 
+Test(psync_stream, the_bytes_after_a_command)
+{
+    struct replica r;
+    begin(&r, &REPL_PSYNC_OPTS(.ack_ms = 1000), FULL);
+    struct repl_event ev;
+    cr_expect_eq(repl_psync_rest(r.p).len, 0);
+    cr_assert_eq(repl_psync_feed(r.p, rd_slice_str(PING PING)), 2 * strlen(PING));
+    cr_assert_eq(repl_psync_next(r.p, &ev), REPL_COMMAND);
+    cr_expect(rd_slice_eq(repl_psync_rest(r.p), rd_slice_str(PING)));
+    cr_assert_eq(repl_psync_next(r.p, &ev), REPL_COMMAND);
+    cr_expect_eq(repl_psync_rest(r.p).len, 0);
+    replica_done(&r);
+}
+
 Test(psync_stream, a_clock_that_goes_back_does_no_harm)
 {
     struct replica r;
