@@ -8,8 +8,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -187,6 +193,75 @@ Test(store, a_full_disk_leaves_nothing)
     cr_expect_eq(err.code, RD_ERR_IO, "%s", err.text);
     cr_expect_eq(err.sys, EFBIG);
     cr_expect_not(folder_has(path, "t/a"));
+}
+
+/* From here on the call fails with this error; openat() only with these flags. Each test is a
+ * process of its own. */
+static void deny(unsigned call, unsigned flags, unsigned error)
+{
+    const unsigned nr = offsetof(struct seccomp_data, nr);
+    const unsigned third = offsetof(struct seccomp_data, args[2]);
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, nr),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, third),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, flags),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, flags, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+    cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    cr_assert_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0), 0);
+}
+
+Test(store, a_file_system_without_unnamed_files)
+{
+    struct names names = {0};
+    struct rd_sink *sink;
+    struct rd_err err = {0};
+    deny(SYS_openat, O_TMPFILE & ~O_DIRECTORY, EOPNOTSUPP);
+    folder_put(store, "t/a", "one");
+    expect_text("t/a", "one");
+    cr_expect_not(archive_store_write(store, "t/a", rd_slice_str("two"), &err));
+    cr_expect_eq(err.code, RD_ERR_USAGE, "%s", err.text);
+    cr_assert(store->ops->put(store, "t/b", &sink, NULL));
+    cr_assert(rd_sink_write(sink, "abc", 3));
+    rd_sink_abort(sink);
+    cr_assert(store->ops->list(store, "t", add_name, &names, NULL));
+    cr_expect_str_eq(names.text, "t/a ");
+}
+
+Test(store, a_disk_that_cannot_sync)
+{
+    struct rd_err err = {0};
+    deny(SYS_fsync, 0, EIO);
+    cr_expect_not(archive_store_write(store, "t/a", rd_slice_str("x"), &err));
+    cr_expect_eq(err.sys, EIO);
+    cr_expect_not(folder_has(path, "t/a"));
+}
+
+Test(store, an_object_that_cannot_be_removed)
+{
+    struct rd_err err = {0};
+    folder_put(store, "t/a", "x");
+    deny(SYS_unlinkat, 0, EROFS);
+    cr_expect_not(store->ops->remove(store, "t/a", &err));
+    cr_expect_eq(err.sys, EROFS);
+    cr_expect_str_eq(err.origin, "t/a");
+    expect_text("t/a", "x");
+}
+
+Test(store, a_file_where_a_folder_should_be)
+{
+    struct rd_err err = {0};
+    folder_put(store, "t", "x");
+    cr_expect_not(archive_store_write(store, "t/a", rd_slice_str("x"), &err));
+    cr_expect_eq(err.sys, ENOTDIR);
+    rd_err_reset(&err);
+    cr_expect_not(store->ops->lock(store, "t/lock", "me", &err));
+    cr_expect_eq(err.sys, ENOTDIR);
+    cr_expect_str_eq(err.origin, "t/lock");
 }
 
 Test(store, a_repository_that_is_missing_is_made_only_for_writing)
