@@ -2,7 +2,7 @@
 """The tests of backups in S3 with s3rver, an S3-compatible server of npm, in place of our own.
 
 usage: npm install s3rver            (in a folder outside of the project)
-       REDOUBT=build/dev/tools/redoubt python3 tests/oracle/s3rver_by_hand.py \\
+       REDOUBT=build/release/tools/redoubt python3 tests/oracle/s3rver_by_hand.py \\
            FOLDER/node_modules/.bin/s3rver
 
 It is not a part of ./run test, which needs no network. s3rver has no If-None-Match, accepts a wrong
