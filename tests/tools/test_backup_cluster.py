@@ -210,6 +210,31 @@ class Cluster(ClusterCase):
         self.at_full_speed(nodes)
         self.good("backup")
 
+    def shards(self, name):
+        return {path: self.read(name, *path) for path in
+                [(shard, file) for shard in sorted(os.listdir(self.path(name)))
+                 for file in sorted(os.listdir(self.path(name, shard)))]}
+
+    def some_masters_of_a_cluster(self):
+        """A key that one master has; a key that none has; and a set that is damaged at its end."""
+        self.good("restore", "--to", self.path("one"))
+        whole = self.shards("one")
+        self.assertEqual(len(whole), 6)
+        last = max(name for name in os.listdir(self.set_folder()) if ".rdb" in name)
+        last = os.path.join(self.set_folder(), last)
+        flip(last, os.path.getsize(last) // 2)
+        self.assertEqual(self.tool("restore", "--to", self.path("one"), "--force", "--prefix",
+                                   "k1").returncode, 1)
+        flip(last, os.path.getsize(last) // 2)
+        self.fails(1, "no key", "restore", "--to", self.path("one"), "--force", "--key", "none")
+        self.assertEqual(self.shards("one"), whole)
+        self.good("restore", "--to", self.path("one"), "--force", "--key", "k1{c}")
+        self.assertEqual(sorted(self.shards("one")), sorted(whole))
+        with RedisServer() as server:
+            for shard, keys in (("shard-1", 0), ("shard-2", 1), ("shard-3", 0)):
+                server.load(self.path("one", shard, "dump.rdb"))
+                self.assertEqual(server.command("DBSIZE"), keys)
+
     def test_what_can_be_done_with_the_set_of_a_cluster(self):
         nodes = self.cluster()
         self.fill(nodes)
@@ -221,6 +246,7 @@ class Cluster(ClusterCase):
         with RedisServer() as server:
             server.load(self.path("some", "shard-2", "dump.rdb"))
             self.assertEqual(server.command("KEYS", "*"), [b"k1{c}"])
+        self.some_masters_of_a_cluster()
         reported, _ = self.json("restore", "--to", self.path("other"), "--dry-run")
         self.assertEqual(reported["masters"], 3)
         self.assertFalse(os.path.exists(self.path("other")))

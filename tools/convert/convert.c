@@ -319,7 +319,7 @@ static bool work(struct job *job, struct rd_err *err)
         !open_out(job, err))
         return false;
     bool ok = job_begin_target(job, err) && run_input(job, err);
-    job->is_void = ok && job->keys == 0 && filter_active(&job->filter);
+    job->is_void = ok && job->keys == 0 && filter_active(&job->filter) && !job->may_be_empty;
     if (job->is_void)
         return true;
     ok = ok && (ops->end == NULL || ops->end(job, err));

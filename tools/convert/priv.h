@@ -60,7 +60,8 @@ struct job {
     bool (*put_entry)(struct job *job, struct rdb_stream_id id, const struct rdb_text *texts,
                       size_t n, struct rd_err *err);
     uint64_t keys;
-    bool is_void; /* no key matches the filter: nothing is written */
+    bool may_be_empty; /* an output without keys is written, too */
+    bool is_void;      /* no key matches the filter: nothing is written */
 
     /* The input: the reader of the snapshot, or of the value of a line. */
     struct rdb_reader *reader;

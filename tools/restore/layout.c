@@ -1,11 +1,9 @@
 /* layout.c - writes a set or a moment as files that a server loads. */
-#include "base/mem.h"
 #include "tools/convert/priv.h"
 #include "tools/restore/priv.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -73,6 +71,7 @@ static bool convert_spool(struct restore *run, const struct spool *spool, const 
     job.filter = run->filter;
     job.out_path = path;
     job.force = run->force;
+    job.may_be_empty = run->staged.len > 0; /* each master has a file */
     bool ok = convert_run(&job, err);
     run->keys += job.keys;
     run->nothing = ok && run->keys == 0 && filter_active(&run->filter);
@@ -202,74 +201,10 @@ static bool refuse_log(struct restore *run, const char *folder, struct rd_err *e
 
 /* ---- a log ---- */
 
-/* With --force, the files of the new log wait under other names until all of them are there. A
- * restore that fails therefore leaves the old log as it was, and never a mixture of both. */
-static const char waiting[] = ".restored";
-
-static bool log_path(const struct restore *run, char ret[RESTORE_PATH_MAX], const char *log,
+static bool stage_in(struct restore *run, char ret[RESTORE_PATH_MAX], const char *folder,
                      const char *name, struct rd_err *err)
 {
-    if (!join(ret, log, name, err))
-        return false;
-    size_t len = strlen(ret);
-    if (!run->force)
-        return true;
-    if (len + sizeof waiting > RESTORE_PATH_MAX)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path is too long");
-    strcpy(ret + len, waiting);
-    return true;
-}
-
-static bool sync_folder(const char *path, struct rd_err *err)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool ok = fd >= 0 && fsync(fd) == 0;
-    if (!ok) {
-        rd_err_sys(err, errno, "cannot sync the folder");
-        rd_err_origin(err, path);
-    }
-    if (fd >= 0)
-        close(fd);
-    return ok;
-}
-
-/* Gives a file that waits its name. */
-static bool place(const struct restore *run, const char *log, const char *name, struct rd_err *err)
-{
-    char from[RESTORE_PATH_MAX], to[RESTORE_PATH_MAX];
-    if (!log_path(run, from, log, name, err) || !join(to, log, name, err))
-        return false;
-    if (rename(from, to) == 0)
-        return true;
-    rd_err_sys(err, errno, "cannot rename the file to %s", to);
-    rd_err_origin(err, from);
-    return false;
-}
-
-static void remove_waiting(const struct restore *run, const char *log, const char *name)
-{
-    char path[RESTORE_PATH_MAX];
-    if (run->force && log_path(run, path, log, name, NULL))
-        unlink(path);
-}
-
-/* The manifest is the last name, also in a set: without it the log does not exist. `ok`: whether
- * all files are there. */
-static bool end_log(const struct restore *run, const char *log, const char *const *names, size_t n,
-                    bool ok, struct rd_err *err)
-{
-    char manifest[RESTORE_PATH_MAX];
-    if (ok && run->force) {
-        ok = join(manifest, log, names[n - 1], err);
-        if (ok)
-            unlink(manifest);
-        for (size_t i = 0; ok && i < n; i++)
-            ok = place(run, log, names[i], err);
-        ok = ok && sync_folder(log, err);
-    }
-    for (size_t i = 0; !ok && i < n; i++)
-        remove_waiting(run, log, names[i]);
-    return ok;
+    return join(ret, folder, name, err) && restore_stage(run, ret, err);
 }
 
 static bool begin_log(struct restore *run, const char *folder, char ret[RESTORE_PATH_MAX],
@@ -283,33 +218,25 @@ static bool restore_log(struct restore *run, const char *folder, struct rd_err *
 {
     char log[RESTORE_PATH_MAX], path[RESTORE_PATH_MAX];
     const struct archive_manifest *m = &run->set->m;
-    const char **names = rd_alloc(m->n_files * sizeof *names);
-    if (names == NULL)
-        return rd_err_nomem(err, m->n_files * sizeof *names);
+    if (!begin_log(run, folder, log, err))
+        return false;
     for (size_t i = 0; i < m->n_files; i++)
-        names[i] = m->files[i].name;
-    bool begun = begin_log(run, folder, log, err), ok = begun;
-    for (size_t i = 0; ok && i < m->n_files; i++)
-        ok = log_path(run, path, log, names[i], err) &&
-             write_to(run, &m->files[i], write_file, path, err);
-    if (begun)
-        ok = end_log(run, log, names, m->n_files, ok, err);
-    rd_free(names);
-    return ok;
+        if (!stage_in(run, path, log, m->files[i].name, err) ||
+            !write_to(run, &m->files[i], write_file, path, err))
+            return false;
+    return true;
 }
 
 /* A snapshot as the base of a log, for a server with appendonly yes. */
 static bool restore_as_log(struct restore *run, const struct archive_file *file, const char *folder,
                            struct rd_err *err)
 {
-    static const char *const names[] = {"appendonly.aof.1.base.rdb", "appendonly.aof.manifest"};
     char log[RESTORE_PATH_MAX], path[RESTORE_PATH_MAX];
-    if (!begin_log(run, folder, log, err))
-        return false;
-    bool ok = log_path(run, path, log, names[0], err) && restore_file(run, file, path, err) &&
-              log_path(run, path, log, names[1], err) &&
-              write_text(run, path, "file appendonly.aof.1.base.rdb seq 1 type b\n", err);
-    return end_log(run, log, names, 2, ok, err);
+    return begin_log(run, folder, log, err) &&
+           stage_in(run, path, log, "appendonly.aof.1.base.rdb", err) &&
+           restore_file(run, file, path, err) &&
+           stage_in(run, path, log, "appendonly.aof.manifest", err) &&
+           write_text(run, path, "file appendonly.aof.1.base.rdb seq 1 type b\n", err);
 }
 
 /* ---- layouts ---- */
@@ -344,7 +271,15 @@ static bool write_nodes(struct restore *run, const struct archive_file *file, co
              "vars currentEpoch %llu lastVoteEpoch 0\n",
              node->id, (unsigned long long)file->node, slots,
              (unsigned long long)run->set->m.n_nodes);
-    return join(path, folder, "nodes.conf", err) && write_text(run, path, text, err);
+    return stage_in(run, path, folder, "nodes.conf", err) && write_text(run, path, text, err);
+}
+
+static bool restore_node_snapshot(struct restore *run, const struct archive_file *file,
+                                  const char *folder, struct rd_err *err)
+{
+    char path[RESTORE_PATH_MAX];
+    return refuse_log(run, folder, err) && stage_in(run, path, folder, "dump.rdb", err) &&
+           restore_file(run, file, path, err);
 }
 
 static bool restore_node(struct restore *run, const struct archive_file *file, struct rd_err *err)
@@ -354,7 +289,7 @@ static bool restore_node(struct restore *run, const struct archive_file *file, s
     if (!join(folder, run->to, name, err) || !make_folder(folder, err))
         return false;
     bool ok = run->layout == RESTORE_LAYOUT_AOF ? restore_as_log(run, file, folder, err)
-                                                : restore_snapshot(run, file, folder, err);
+                                                : restore_node_snapshot(run, file, folder, err);
     return ok && write_nodes(run, file, folder, err);
 }
 
@@ -378,7 +313,7 @@ bool restore_makes_log(const struct restore *run)
                                               : run->layout == RESTORE_LAYOUT_AOF;
 }
 
-bool restore_lay_out(struct restore *run, struct rd_err *err)
+static bool lay_out(struct restore *run, struct rd_err *err)
 {
     const struct archive_file *file = &run->set->m.files[0];
     if (restore_of_cluster(run->set))
@@ -390,4 +325,11 @@ bool restore_lay_out(struct restore *run, struct rd_err *err)
     return restore_of_log(run->set) && !restore_converts(run)
                ? restore_log(run, run->to, err)
                : restore_as_log(run, file, run->to, err);
+}
+
+bool restore_lay_out(struct restore *run, struct rd_err *err)
+{
+    bool ok = lay_out(run, err) && (run->nothing || restore_publish(run, err));
+    restore_unstage(run);
+    return ok;
 }

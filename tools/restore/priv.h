@@ -5,6 +5,7 @@
  *     stream.c    replays the segments on top of the set
  *     log.c       the snapshot that the log of a set amounts to
  *     layout.c    files and folders as a server loads them
+ *     staging.c   several files that get their names together
  *     send.c      into a running server
  *     report.c    the result
  */
@@ -60,8 +61,9 @@ struct restore {
     const struct archive_set *set;
     struct restore_plan plan; /* unless goal is RESTORE_SET */
     struct rebuild_counts result;
-    uint64_t keys; /* sent, or kept by the filter */
-    bool nothing;  /* the filter matches no key */
+    uint64_t keys;        /* sent, or kept by the filter */
+    bool nothing;         /* the filter matches no key */
+    struct rd_buf staged; /* the names of files that wait for others */
 };
 
 /* Whether the set is a single snapshot; whether it is a cluster. */
@@ -102,6 +104,15 @@ bool restore_spool(struct restore *run, const struct archive_file *file, struct 
                    struct rd_err *err);
 /* Into a file or a folder. */
 bool restore_lay_out(struct restore *run, struct rd_err *err);
+
+/* ---- staging.c ---- */
+
+/* Turns the path of a file into the one under which it waits for the others. */
+bool restore_stage(struct restore *run, char path[RESTORE_PATH_MAX], struct rd_err *err);
+/* All files are complete: gives them their names. */
+bool restore_publish(struct restore *run, struct rd_err *err);
+/* Removes the files that still wait. */
+void restore_unstage(struct restore *run);
 
 /* ---- send.c ---- */
 

@@ -1,0 +1,121 @@
+/* staging.c - several files that get their names together.
+ *
+ * The files of a log, or of a cluster, wait under other names until all of them are complete. A
+ * restore that fails therefore leaves what was there before, and never a mixture of both. */
+#include "base/mem.h"
+#include "tools/restore/priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const char waiting[] = ".restored";
+
+static size_t n_staged(const struct restore *run)
+{
+    return run->staged.len / sizeof(char *);
+}
+
+static char **staged(const struct restore *run)
+{
+    return (char **)(void *)run->staged.ptr;
+}
+
+static bool add(struct restore *run, const char *path, struct rd_err *err)
+{
+    size_t size = strlen(path) + 1;
+    char *copy = rd_alloc(size);
+    if (copy == NULL || !rd_buf_add(&run->staged, &copy, sizeof copy)) {
+        rd_free(copy);
+        return rd_err_nomem(err, size);
+    }
+    memcpy(copy, path, size);
+    return true;
+}
+
+static bool waiting_name(char ret[RESTORE_PATH_MAX], const char *path)
+{
+    int len = snprintf(ret, RESTORE_PATH_MAX, "%s%s", path, waiting);
+    return len > 0 && len < RESTORE_PATH_MAX;
+}
+
+bool restore_stage(struct restore *run, char path[RESTORE_PATH_MAX], struct rd_err *err)
+{
+    char name[RESTORE_PATH_MAX];
+    if (!cli_check_out(run->cli, path, run->force, err))
+        return false;
+    if (!waiting_name(name, path))
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path is too long");
+    if (!add(run, path, err))
+        return false;
+    unlink(name); /* of a run that was killed */
+    strcpy(path, name);
+    return true;
+}
+
+static bool sync_folder(const char *file, struct rd_err *err)
+{
+    char path[RESTORE_PATH_MAX];
+    snprintf(path, sizeof path, "%s", file);
+    *strrchr(path, '/') = '\0';
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool ok = fd >= 0 && fsync(fd) == 0;
+    if (!ok) {
+        rd_err_sys(err, errno, "cannot sync the folder");
+        rd_err_origin(err, path);
+    }
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+static bool give_name(struct restore *run, const char *path, struct rd_err *err)
+{
+    char name[RESTORE_PATH_MAX];
+    if (!cli_check_out(run->cli, path, run->force, err))
+        return false;
+    if (waiting_name(name, path) && rename(name, path) == 0)
+        return true;
+    rd_err_sys(err, errno, "cannot rename the file to %s", path);
+    rd_err_origin(err, name);
+    return false;
+}
+
+/* Without its manifest a log does not exist, so the manifests are the first to go, and the last to
+ * come: a set has the manifest after the other files. */
+static void remove_manifests(const struct restore *run)
+{
+    static const char tail[] = ".manifest";
+    for (size_t i = 0; i < n_staged(run); i++) {
+        const char *path = staged(run)[i];
+        size_t len = strlen(path), n = strlen(tail);
+        if (len > n && strcmp(path + len - n, tail) == 0)
+            unlink(path);
+    }
+}
+
+bool restore_publish(struct restore *run, struct rd_err *err)
+{
+    size_t n = n_staged(run);
+    bool ok = true;
+    if (run->force)
+        remove_manifests(run);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = give_name(run, staged(run)[i], err);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = sync_folder(staged(run)[i], err);
+    return ok;
+}
+
+void restore_unstage(struct restore *run)
+{
+    char name[RESTORE_PATH_MAX];
+    for (size_t i = 0; i < n_staged(run); i++) {
+        if (waiting_name(name, staged(run)[i]))
+            unlink(name);
+        rd_free(staged(run)[i]);
+    }
+    rd_buf_done(&run->staged);
+    run->staged = (struct rd_buf){0};
+}
