@@ -59,6 +59,20 @@ class Sessions(unittest.TestCase):
                 for ours, theirs in zip(*seen, strict=True):
                     self.assertEqual(ours, theirs)
 
+    def test_errors_are_shown_wherever_they_are_made(self):
+        script = (b"local a = redis.error_reply('MY own')\nlocal b = redis.error_reply('-X')\n"
+                  b"a = redis.pcall()\na = redis.pcall({})\na = redis.pcall('nosuch')\n"
+                  b"a = redis.error_reply(1)\npcall(redis.setresp, 4)\npcall(redis.log, 1)\n"
+                  b"a = redis.pcall('incr', 'k', 'x')\npcall(redis.sha1hex)\n"
+                  b"redis.call('set', 'k', 'v')\nredis.call('incr', 'k')\n")
+        with pair() as servers:
+            seen = []
+            for server in servers:
+                c = server.client()
+                c.command("SCRIPT", "DEBUG", "sync")
+                seen.append([c.ask("EVAL", script, "0")] + [c.ask("step") for _ in range(11)])
+            self.assertEqual(*seen)
+
     def test_abort_and_a_lost_client_end_the_script(self):
         for mode in ("yes", "sync"):
             with pair() as servers:
