@@ -4,6 +4,7 @@ users and commands."""
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -324,7 +325,11 @@ class Refused(unittest.TestCase):
                     self.assertLess(float(fields.pop(b"age-seconds")), 60)
                     what = fields.pop(b"client-info").decode()
                     self.assertRegex(what, r"^id=\d+ addr=127.0.0.1:\d+ .* user=\w+ redir=-1")
-                    out.append(fields)
+                    out.append((fields, re.findall(r" cmd=(\S+)", what)))
+                for args in (["NOSUCH"], ["CONFIG", "NOSUCH"], ["SET", "a", "1"]):
+                    c.ask(*args)
+                    what = admin.command("CLIENT", "LIST").decode()
+                    out.append(re.findall(r" name=me .* cmd=(\S+)", what))
                 said.append(out)
             self.assertEqual(*said)
 
