@@ -93,6 +93,15 @@ class Walk(unittest.TestCase):
             for ours, theirs in zip(*said):
                 self.assertEqual(ours, theirs)
 
+    def test_lolwut_reads_its_numbers(self):
+        with pair() as servers:
+            for args in (["x"], ["5", "x"], ["5", "1", "1", "x"], ["5", "1", "1", "1", "x"],
+                         ["6", "x"], ["6", "1", "x"], ["6", "1", "1", "x"], ["7", "x"]):
+                said = [server.client().ask("LOLWUT", "VERSION", *args) for server in servers]
+                self.assertEqual(*(reply[0] for reply in said), args)
+                if said[0][0] == "-":
+                    self.assertEqual(*said)
+
     def test_a_module_cannot_be_loaded(self):
         calls = [["LOAD", "/x"], ["LOADEX", "/x"], ["LOADEX", "/x", "ARGS", "1"], ["UNLOAD", "x"],
                  ["LIST"]]
