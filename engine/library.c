@@ -13,6 +13,7 @@ static const char wrong_payload[] = "DUMP payload version or checksum are wrong"
 static const char no_header[] = "Missing library metadata";
 static const char not_a_function[] = "given type is not a function";
 static const char no_code[] = "Failed loading library payload";
+static const char no_old_code[] = "Failed loading library blob"; /* of a release candidate */
 
 /* ---- the first line ---- */
 
@@ -101,6 +102,15 @@ static bool add_piece(struct walk *w, const struct rdb_string *s, struct rd_err 
     return rd_buf_add(&w->code, bytes.ptr, bytes.len) || rd_err_nomem(err, bytes.len);
 }
 
+static bool add_old(struct walk *w, const struct rdb_event *ev, struct rd_err *err)
+{
+    rd_buf_reset(&w->code);
+    if (engine_extra_old_function(ev, &w->code))
+        return true;
+    w->why = no_old_code;
+    return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "function in an unsupported format");
+}
+
 /* A whole library is in w->code. */
 static bool take_library(struct walk *w, const struct rdb_event *ev, bool *ret_more,
                          struct rd_err *err)
@@ -125,11 +135,11 @@ static bool read_records(struct walk *w, struct rdb_reader *reader, struct rd_sl
     while ((status = rdb_reader_next(reader, &ev)) == RDB_EVENT) {
         if (ev.kind == RDB_NOTE || (ev.kind == RDB_TRAILER && ev.offset > records.len))
             continue;
-        if (ev.kind != RDB_FUNCTION || ev.function.pre_ga) {
+        if (ev.kind != RDB_FUNCTION) {
             w->why = not_a_function;
             return rd_err_set(err, RD_ERR_CORRUPT, ev.offset, "not a library");
         }
-        if (!add_piece(w, &ev.function.code, err))
+        if (!(ev.function.pre_ga ? add_old(w, &ev, err) : add_piece(w, &ev.function.code, err)))
             return false;
         if (!ev.function.code.more && !take_library(w, &ev, &more, err))
             return false;
@@ -139,7 +149,10 @@ static bool read_records(struct walk *w, struct rdb_reader *reader, struct rd_sl
     if (status == RDB_END)
         return true;
     uint64_t at = rdb_reader_record(reader);
-    w->why = at < records.len && records.ptr[at] != RDB_OP_FUNCTION2 ? not_a_function : no_code;
+    uint8_t op = at < records.len ? records.ptr[at] : RDB_OP_FUNCTION2;
+    w->why = op == RDB_OP_FUNCTION2         ? no_code
+             : op == RDB_OP_FUNCTION_PRE_GA ? no_old_code
+                                            : not_a_function;
     rd_err_adopt(err, rdb_reader_err(reader));
     return false;
 }
@@ -214,25 +227,6 @@ bool engine_library_each(struct engine *e, void *ctx,
 
 /* ---- changes ---- */
 
-/* A library as a record, with its code length in the shortest form. */
-static void put_record(struct engine_kept_records *records, struct rd_slice code)
-{
-    uint8_t head[10] = {RDB_OP_FUNCTION2};
-    size_t n = 1;
-    if (code.len < 64) {
-        head[n++] = (uint8_t)code.len;
-    } else if (code.len < 16384) {
-        head[n++] = (uint8_t)(0x40 | code.len >> 8);
-        head[n++] = (uint8_t)code.len;
-    } else {
-        head[n++] = 0x80;
-        rd_put_be32(head + n, (uint32_t)code.len);
-        n += 4;
-    }
-    engine_extra_add(records, rd_slice(head, n));
-    engine_extra_add(records, code);
-}
-
 struct rewrite {
     struct rd_slice without; /* omits the library of this name */
     bool found;
@@ -248,7 +242,7 @@ static bool on_rewrite(void *ctx, const struct engine_library *lib, struct rd_sl
         r->found = true;
         return true;
     }
-    put_record(&r->records, lib->code);
+    engine_extra_add_function(&r->records, lib->code);
     r->n++;
     return true;
 }
@@ -287,7 +281,7 @@ static bool load(struct engine *e, struct rd_slice code, bool replace, const cha
         *ret_why = "Library already exists";
         return false;
     }
-    put_record(&r.records, code);
+    engine_extra_add_function(&r.records, code);
     r.n++;
     adopt(e, &r);
     return true;

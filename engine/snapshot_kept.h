@@ -27,9 +27,15 @@ struct engine_extra {
 /* Appends. */
 void engine_extra_add(struct engine_kept_records *records, struct rd_slice bytes);
 
-/* Appends a function of a release candidate of 7.0 in the form of the release: with a first line
- * that has the language and the library's name. False: its names are stored in an unsupported
- * form. */
+/* Appends a library as a record, with its code length in the shortest form. */
+void engine_extra_add_function(struct engine_kept_records *records, struct rd_slice code);
+
+/* Appends the code of a function of a release candidate of 7.0 in the form of the release: with a
+ * first line that has the language and the library's name. False: its names are stored in an
+ * unsupported form, or out of memory. */
+bool engine_extra_old_function(const struct rdb_event *ev, struct rd_buf *out);
+
+/* The same as a record. */
 bool engine_extra_add_old_function(struct engine_kept_records *records, const struct rdb_event *ev);
 
 #endif

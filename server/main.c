@@ -59,20 +59,20 @@ static int print_version(void)
     return 0;
 }
 
-/* Options that need no configuration. -1: none of them was given. */
+/* Options that need no configuration. As in redis-server, what follows the first three is not
+ * read. -1: none of them was given. */
 static int run_alone(int argc, char **argv)
 {
     const char *option = argc >= 2 ? argv[1] : "";
-    if (argc == 2 && (strcmp(option, "-v") == 0 || strcmp(option, "-V") == 0 ||
-                      strcmp(option, "--version") == 0))
+    if (strcmp(option, "-v") == 0 || strcmp(option, "-V") == 0 || strcmp(option, "--version") == 0)
         return print_version();
-    if (argc == 2 && (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0)) {
+    if (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0) {
         fputs(usage_text, stderr);
         return 1;
     }
-    if (argc == 2 && strcmp(option, "--check-system") == 0)
+    if (strcmp(option, "--check-system") == 0)
         return daemon_check_system();
-    if (argc >= 2 && strcmp(option, "--test-memory") == 0)
+    if (strcmp(option, "--test-memory") == 0)
         return memory_test_main(argc, argv);
     bool sentinel = argc >= 1 && strstr(argv[0], "redis-sentinel") != NULL;
     for (int i = 1; i < argc && !sentinel; i++)
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
         return 1;
     settings_warn_unused(&srv.settings, NULL);
 
-    log_role('M');
+    log_role(srv.settings.replicaof_host != NULL ? 'S' : 'M');
     crash_watch(&srv);
     if (!daemon_prepare(&srv))
         return 1;

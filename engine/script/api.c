@@ -142,11 +142,11 @@ static void push_refusal(lua_State *L, struct script_run *run, const struct engi
     if (hooks->script_refused != NULL)
         hooks->script_refused(hooks->ctx, command, why);
     lua_settop(L, 0);
-    lua_pushfstring(L, "-%s", why);
-    bool plain = strncmp(why, "ERR ", 4) == 0;
-    script_debug_error(run, plain ? why + 4 : lua_tostring(L, -1),
-                       strlen(why) + 1 - (plain ? 5 : 0));
-    script_push_error(L, lua_tostring(L, -1), strlen(lua_tostring(L, -1)));
+    if (strncmp(why, "ERR ", 4) == 0)
+        why += 4;
+    else
+        why = lua_pushfstring(L, "-%s", why);
+    script_push_error(L, why, strlen(why));
     lua_pushboolean(L, 1);
     lua_setfield(L, -2, "ignore_error_stats_update");
 }
@@ -184,8 +184,6 @@ static bool call_command(lua_State *L, struct script_run *run)
     run_command(run, command, &args);
     lua_settop(L, 0);
     const struct rd_buf *reply = &s->reply.buf;
-    if (reply->len > 0 && reply->ptr[0] == '-')
-        script_debug_error(run, (const char *)reply->ptr, reply->len - 2);
     script_push_reply(L, reply->ptr, reply->len);
     script_verbatim_ran(L, run, command);
     script_debug_reply(run, rd_slice(reply->ptr, reply->len));

@@ -3,6 +3,7 @@
  * There is no io, os, package or debug. Byte code is not loaded: the interpreter does not verify
  * it. What bypasses metatables knows locked tables.
  */
+#include "engine/script/debug.h"
 #include "engine/script/vm.h"
 
 #include <string.h>
@@ -433,6 +434,8 @@ int script_error_handler(lua_State *L)
 void script_push_error(lua_State *L, const char *text, size_t len)
 {
     size_t code = 0;
+    if (script_vm_of(L)->run != NULL)
+        script_debug_error(script_vm_of(L)->run, text, len);
     if (len > 0 && text[0] == '-') {
         text++;
         len--;

@@ -81,10 +81,10 @@ static void sub_recover(struct dispatch_call *call)
 }
 
 const struct cmd_debug_sub cmd_debug_crash_subs[] = {
-    {"segfault", 2, 2, sub_segfault},
-    {"panic", 2, 2, sub_panic},
-    {"assert", 2, 2, sub_assert},
-    {"oom", 2, 2, sub_oom},
+    {"segfault", 2, 0, sub_segfault},
+    {"panic", 2, 0, sub_panic},
+    {"assert", 2, 0, sub_assert},
+    {"oom", 2, 0, sub_oom},
     {"restart", 2, 3, sub_restart},
     {"crash-and-recover", 2, 3, sub_recover},
     {NULL, 0, 0, NULL},

@@ -240,10 +240,15 @@ static void sub_populate(struct dispatch_call *call)
 }
 
 const struct cmd_debug_sub cmd_debug_keys_subs[] = {
-    {"digest", 2, 2, sub_digest},       {"digest-value", 2, 0, sub_digest_value},
-    {"object", 3, 3, sub_object},       {"sdslen", 3, 3, sub_sdslen},
-    {"listpack", 3, 3, sub_listpack},   {"ziplist", 3, 3, sub_listpack},
-    {"quicklist", 3, 4, sub_quicklist}, {"quicklist-packed-threshold", 3, 3, sub_packed_threshold},
-    {"htstats", 3, 4, sub_htstats},     {"htstats-key", 3, 4, sub_htstats_key},
-    {"populate", 3, 5, sub_populate},   {NULL, 0, 0, NULL},
+    {"digest", 2, 2, sub_digest},
+    {"digest-value", 2, 0, sub_digest_value},
+    {"object", 3, 3, sub_object},
+    {"sdslen", 3, 3, sub_sdslen},
+    {"listpack", 3, 3, sub_listpack},
+    {"htstats", 3, 4, sub_htstats},
+    {"htstats-key", 3, 3, sub_htstats_key},
+    {"quicklist", 3, 4, sub_quicklist},
+    {"quicklist-packed-threshold", 3, 3, sub_packed_threshold},
+    {"populate", 3, 5, sub_populate},
+    {NULL, 0, 0, NULL},
 };

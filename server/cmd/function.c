@@ -2,6 +2,7 @@
 #include "server/cmd/commands.h"
 #include "server/cmd/subcommand.h"
 #include "server/core/ldb.h"
+#include "server/core/log.h"
 
 static void function_help(struct dispatch_call *call)
 {
@@ -86,7 +87,16 @@ static void module_list(struct dispatch_call *call)
 
 static void module_load(struct dispatch_call *call)
 {
-    engine_reply_error(call->reply, "ERR modules are not supported yet");
+    log_warning("Module %.*s failed to load: modules are not supported",
+                (int)(call->argv[2].len < 1024 ? call->argv[2].len : 1024),
+                (const char *)call->argv[2].ptr);
+    engine_reply_error(call->reply,
+                       "ERR Error loading the extension. Please check the server logs.");
+}
+
+static void module_unload(struct dispatch_call *call)
+{
+    engine_reply_error(call->reply, "ERR Error unloading module: no such module with that name");
 }
 
 static void module_help(struct dispatch_call *call)
@@ -95,15 +105,15 @@ static void module_help(struct dispatch_call *call)
         "LIST",
         "    List the loaded modules: always empty.",
         "LOAD, LOADEX, UNLOAD",
-        "    Not supported yet.",
+        "    Not supported: return an error.",
         NULL,
     };
     dispatch_help(call, lines);
 }
 
 static const struct subcommand module_subs[] = {
-    {"list", module_list},   {"load", module_load}, {"loadex", module_load},
-    {"unload", module_load}, {"help", module_help},
+    {"list", module_list},     {"load", module_load}, {"loadex", module_load},
+    {"unload", module_unload}, {"help", module_help},
 };
 
 void server_cmd_module(struct dispatch_call *call)

@@ -47,10 +47,15 @@ static void draw(struct rd_buf *out, int n_bastions)
 
 void server_cmd_lolwut(struct dispatch_call *call)
 {
-    int64_t version;
+    /* The versions 5 and 6 of Redis take numbers, for drawings of their own. */
+    int64_t version = 0, number;
     if (call->argc >= 3 && dispatch_arg_is(call->argv[1], "version") &&
         !dispatch_arg_i64(call, call->argv[2], INT64_MIN, INT64_MAX, &version, NULL))
         return;
+    size_t n_numbers = version == 5 ? 3 : version == 6 ? 2 : 0;
+    for (size_t i = 3; i < call->argc && i < 3 + n_numbers; i++)
+        if (!dispatch_arg_i64(call, call->argv[i], INT64_MIN, INT64_MAX, &number, NULL))
+            return;
     struct rd_buf text = {0};
     draw(&text, BASTIONS_MIN + (int)(call->srv->mono_us % BASTIONS_KINDS));
     rd_buf_printf(&text, "\nRedis ver. %s\n", SERVER_REDIS_VERSION);

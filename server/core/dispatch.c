@@ -341,11 +341,12 @@ static enum dispatch_status check_and_run(struct client *c, size_t argc,
     struct engine_refusal refusal;
     struct engine_admit admit = dispatch_describe(c);
     struct engine_command own;
+    c->last_command = command; /* the log of refusals by rules shows it */
     enum engine_admit_answer answer =
         engine_admit(&admit, &c->session, with_script_flags(c->srv, command, argc, argv, &own),
                      argc, argv, &refusal);
-    if (RD_LIKELY(answer != ENGINE_ADMIT_REFUSE) || refusal.why != ENGINE_REFUSED_UNKNOWN)
-        c->last_command = command;
+    if (RD_UNLIKELY(answer == ENGINE_ADMIT_REFUSE) && refusal.why == ENGINE_REFUSED_UNKNOWN)
+        c->last_command = NULL;
     switch (answer) {
     case ENGINE_ADMIT_REFUSE:
         return refuse(c, command, &refusal);

@@ -85,10 +85,21 @@ void __real_server_cmd_config(struct dispatch_call *call) __asm__("__real_config
 
 void __wrap_server_cmd_debug(struct dispatch_call *call)
 {
-    static const char *const not_here[] = {
-        "sleep",    "aof-flush-sleep",   "leak",     "segfault",    "panic",           "assert",
-        "oom",      "restart",           "mallctl",  "mallctl-str", "stringmatch-len", "loadaof",
-        "populate", "crash-and-recover", "replicate"};
+    static const char *const not_here[] = {"sleep",
+                                           "aof-flush-sleep",
+                                           "leak",
+                                           "segfault",
+                                           "panic",
+                                           "assert",
+                                           "oom",
+                                           "restart",
+                                           "mallctl",
+                                           "mallctl-str",
+                                           "stringmatch-test",
+                                           "loadaof",
+                                           "populate",
+                                           "crash-and-recover",
+                                           "replicate"};
     bool refused = call->argc > 2 && dispatch_arg_is(call->argv[1], "reload");
     for (size_t i = 0; i < sizeof not_here / sizeof not_here[0]; i++)
         refused |= dispatch_arg_is(call->argv[1], not_here[i]);

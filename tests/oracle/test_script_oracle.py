@@ -117,6 +117,30 @@ class Scripts(unittest.TestCase):
                     self.ask_both(clients, "FUNCTION", "LIST")
                     self.ask_both(clients, "FUNCTION", "FLUSH")
 
+    def test_libraries_of_release_candidates_are_restored(self):
+        def old(name, language, about, code):
+            return (b"\xf6" + (name if name[:1] >= b"\x80" else text(name)) + text(language) +
+                    (b"\x01" + text(about) if about else b"\x00") + text(code))
+
+        def text(each):
+            return bytes([0x40 | len(each) >> 8, len(each) & 255]) + each
+        code = b"redis.register_function('f', function() return 1 end)"
+        bodies = [old(b"l", b"lua", b"", code), old(b"l", b"LUA", b"about", code),
+                  old(b"\xc0\x05", b"lua", b"", code), old(b"l", b"js", b"", code),
+                  old(b"l", b"lua", b"", b"syntax error"), old(b"a b", b"lua", b"", code),
+                  old(b"l", b"lua", b"", code) + record(library("m", "g")),
+                  old(b"l", b"lua", b"", code) * 2, old(b"l\x00m", b"lua", b"", code + b"\x00(")]
+        with pair() as servers:
+            clients = [server.client() for server in servers]
+            for each in bodies:
+                with self.subTest(payload=each):
+                    self.ask_both(clients, "FUNCTION", "RESTORE", dump(each, 10))
+                    # In order of their hashes there.
+                    lists = [c.ask("FUNCTION", "LIST", "WITHCODE")[1] for c in clients]
+                    self.assertEqual(*(sorted(items, key=repr) for items in lists))
+                    self.ask_both(clients, "FCALL", "f", "0")
+                    self.ask_both(clients, "FUNCTION", "FLUSH")
+
     def test_a_restore_leaves_the_variables_of_other_libraries(self):
         counter = (b"#!lua name=c\nlocal n = 0 "
                    b"redis.register_function('c', function() n = n + 1 return n end)")

@@ -4,6 +4,7 @@ users and commands."""
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -273,6 +274,29 @@ class Connections(unittest.TestCase):
             self.assertTrue(c.closed())
 
 
+class Replies(unittest.TestCase):
+    def test_commands_and_their_errors_reply_alike(self):
+        calls = [["CAT", "nosuch"], ["CAT", "a", "b"], ["GENPASS", "x"], ["GENPASS", "0"],
+                 ["GENPASS", "4097"], ["GENPASS", "1", "2"], ["SETUSER", "a b"],
+                 ["DRYRUN", "no", "x"],
+                 ["SETUSER", "u\0", "on"], ["SETUSER", "u", "skip-sanitize-payload"],
+                 ["GETUSER", "u"], ["SETUSER", "u", "sanitize-payload"], ["GETUSER", "u"],
+                 ["GETUSER", "nosuch"], ["LOG", "x"], ["LOG", "-1"], ["LOG", "0"],
+                 ["LOG", "1", "2"], ["LOG", "RESET"], ["DELUSER", "default"],
+                 ["SETUSER", "u", "~a", "&b", "+set"],
+                 ["DRYRUN", "u", "nosuch"], ["DRYRUN", "u", "set"],
+                 ["DRYRUN", "u", "set", "b", "1"],
+                 ["DRYRUN", "u", "set", "a", "1"], ["DRYRUN", "u", "get", "a"],
+                 ["SETUSER", "u", "+publish"], ["DRYRUN", "u", "publish", "c", "m"],
+                 ["DRYRUN", "u", "publish", "b", "m"], ["NOSUCH"]]
+        with pair() as servers:
+            clients = [server.client() for server in servers]
+            for call in calls:
+                self.assertEqual(*(c.ask("ACL", *call) for c in clients), call)
+            for name in clients[1].command("ACL", "CAT"):
+                self.assertEqual(*(sorted(c.command("ACL", "CAT", name)) for c in clients), name)
+
+
 class Refused(unittest.TestCase):
     def test_a_refused_command_leaves_no_trace(self):
         with Redoubt({"appendonly": "yes", "appendfsync": "always"}) as server:
@@ -324,7 +348,11 @@ class Refused(unittest.TestCase):
                     self.assertLess(float(fields.pop(b"age-seconds")), 60)
                     what = fields.pop(b"client-info").decode()
                     self.assertRegex(what, r"^id=\d+ addr=127.0.0.1:\d+ .* user=\w+ redir=-1")
-                    out.append(fields)
+                    out.append((fields, re.findall(r" cmd=(\S+)", what)))
+                for args in (["NOSUCH"], ["CONFIG", "NOSUCH"], ["SET", "a", "1"]):
+                    c.ask(*args)
+                    what = admin.command("CLIENT", "LIST").decode()
+                    out.append(re.findall(r" name=me .* cmd=(\S+)", what))
                 said.append(out)
             self.assertEqual(*said)
 

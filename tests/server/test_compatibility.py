@@ -73,6 +73,42 @@ class Walk(unittest.TestCase):
         self.assertEqual(differ, {})
         self.assertGreater(n, 2000)
 
+    def test_debug_subcommands_reply_alike(self):
+        calls = [["HTSTATS-KEY", "k", "full"], ["ZIPLIST", "l"], ["STRINGMATCH-LEN", "x", "x"],
+                 ["STRINGMATCH-TEST"], ["STRINGMATCH-TEST", "x"], ["CLUSTERLINK", "a", "b", "c"],
+                 ["CLUSTERLINK", "KILL", "x"], ["CLUSTERLINK", "KILL", "to", "x"],
+                 ["LISTPACK", "l"], ["LISTPACK", "k"], ["QUICKLIST", "k"], ["QUICKLIST"],
+                 ["HTSTATS", "99"], ["HTSTATS", "x"], ["HTSTATS-KEY", "k"], ["DIGEST-VALUE", "k"],
+                 ["DIGEST", "x"], ["POPULATE", "x"], ["POPULATE", "2", "p", "x"], ["PROTOCOL", "x"],
+                 ["REPLYBUFFER", "x", "y"], ["QUICKLIST-PACKED-THRESHOLD", "5gb"], ["SLEEP", "x"],
+                 ["RESTART", "x"], ["CRASH-AND-RECOVER", "x"], ["RELOAD", "x"], ["ERROR", "EX y"],
+                 ["CLIENT-EVICTION"], ["CHANGE-REPL-ID", "x"], ["NOSUCH"], ["HELP", "x"]]
+        with pair({"enable-debug-command": "yes"}) as servers:
+            said = []
+            for server in servers:
+                c = server.client()
+                c.command("SET", "k", "v")
+                c.command("ZADD", "l", "1", "m")
+                said.append([(call, c.ask("DEBUG", *call)) for call in calls])
+            for ours, theirs in zip(*said):
+                self.assertEqual(ours, theirs)
+
+    def test_lolwut_reads_its_numbers(self):
+        with pair() as servers:
+            for args in (["x"], ["5", "x"], ["5", "1", "1", "x"], ["5", "1", "1", "1", "x"],
+                         ["6", "x"], ["6", "1", "x"], ["6", "1", "1", "x"], ["7", "x"]):
+                said = [server.client().ask("LOLWUT", "VERSION", *args) for server in servers]
+                self.assertEqual(*(reply[0] for reply in said), args)
+                if said[0][0] == "-":
+                    self.assertEqual(*said)
+
+    def test_a_module_cannot_be_loaded(self):
+        calls = [["LOAD", "/x"], ["LOADEX", "/x"], ["LOADEX", "/x", "ARGS", "1"], ["UNLOAD", "x"],
+                 ["LIST"]]
+        with pair({"enable-module-command": "yes"}) as servers:
+            said = [[server.client().ask("MODULE", *call) for call in calls] for server in servers]
+            self.assertEqual(*said)
+
     def test_the_lists_of_commands_directives_and_fields_are_the_same(self):
         with pair() as servers:
             said = []

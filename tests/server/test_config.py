@@ -394,6 +394,17 @@ class Process(unittest.TestCase):
             again = subprocess.run([program(), letter], stdout=subprocess.PIPE, check=True).stdout
             self.assertEqual(again, out)
 
+    def test_words_after_an_option_that_needs_no_configuration_do_not_matter(self):
+        for option in ("-v", "--version", "-h", "--help", "--check-system"):
+            runs = [subprocess.run([which, option, *more], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600,
+                                   check=False)
+                    for which, more in ((program(), []), (program(), ["x", "--port"]),
+                                        ("redis-server", ["x", "--port"]))]
+            self.assertEqual(runs[0].stdout, runs[1].stdout)
+            self.assertEqual(runs[0].stderr, runs[1].stderr)
+            self.assertEqual(runs[1].returncode, runs[2].returncode)
+
     def test_the_log_begins_as_that_of_redis_server_and_names_the_process(self):
         with Redoubt({"always-show-logo": "yes"}) as server:
             log = server.log
@@ -402,6 +413,13 @@ class Process(unittest.TestCase):
                          r"oO0OoO0OoO0Oo Redis is starting oO0OoO0OoO0Oo\n.*"
                          rf" PID: {pid}\n.*{pid}:M .* # Server initialized\n.*"
                          rf"{pid}:M .* \* Ready to accept connections\n")
+
+    def test_the_first_lines_of_a_replica_have_its_letter(self):
+        with Redoubt({"replicaof": f"127.0.0.1 {free_port()}"}) as server:
+            letters = {line.split(" ")[0].split(":")[1] for line in server.log.splitlines()
+                       if "Configuration loaded" not in line and " PID: " not in line
+                       and line.startswith(f"{server.pid}:") and ":C " not in line}
+        self.assertEqual(letters, {"S"})
 
     def test_a_daemon_writes_its_pid_and_takes_it_away(self):
         starter = self.start("--daemonize", "yes", "--pidfile", self.path("pid"))

@@ -2,6 +2,7 @@
 and in synchronous sessions."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,9 @@ local e = redis.pcall('incr', 'l')
 redis.call('nosuch')
 return r
 """
+
+PROTOCOL = ("string", "integer", "double", "bignum", "null", "array", "set", "map", "verbatim",
+            "true", "false")
 
 COMMANDS = (
     "s", "p", "p a", "p KEYS", "p ARGV", "p zz", "l", "l 3 1", "w", "b 6", "b", "b 99", "b -6",
@@ -58,6 +62,50 @@ class Sessions(unittest.TestCase):
                     seen[-1].append(other.ask("EXISTS", "l"))
                 for ours, theirs in zip(*seen, strict=True):
                     self.assertEqual(ours, theirs)
+
+    def test_errors_are_shown_wherever_they_are_made(self):
+        script = (b"local a = redis.error_reply('MY own')\nlocal b = redis.error_reply('-X')\n"
+                  b"a = redis.pcall()\na = redis.pcall({})\na = redis.pcall('nosuch')\n"
+                  b"a = redis.error_reply(1)\npcall(redis.setresp, 4)\npcall(redis.log, 1)\n"
+                  b"a = redis.pcall('incr', 'k', 'x')\npcall(redis.sha1hex)\n"
+                  b"redis.call('set', 'k', 'v')\nredis.call('incr', 'k')\n")
+        with pair() as servers:
+            seen = []
+            for server in servers:
+                c = server.client()
+                c.command("SCRIPT", "DEBUG", "sync")
+                seen.append([c.ask("EVAL", script, "0")] + [c.ask("step") for _ in range(11)])
+            self.assertEqual(*seen)
+
+    def test_every_kind_of_value_is_shown(self):
+        script = (b"local t = {true, false, print, coroutine.create(print), cjson.null}\n"
+                  b"local deep = {} for i = 1, 20 do deep = {deep} end\nlocal s = '\\1\\255'\n"
+                  b"redis.debug(nil, t, s, deep)\nredis.setresp(3)\n"
+                  b"local long = ('x'):rep(3000)\nredis.log(redis.LOG_DEBUG, 'a')\n"
+                  b"redis.log(redis.LOG_VERBOSE, long)\nreturn {s, long}\n")
+        commands = ["p", "b", "p t", "p s", *(f"b {line % 9 + 1}" for line in range(70)), "b 0",
+                    "b -5", "b", "b 0 0", "b 12345", *(["s"] * 6), "p deep", "p s", "p long",
+                    "m 60", "p long", "e return t", "e return {err='x'}", "e return {ok='x'}",
+                    "e \x1bLua", "e return nil", "e error('x')", "e return redis.pcall('nosuch')",
+                    *(f"r debug protocol {kind}" for kind in PROTOCOL), "r hgetall none",
+                    "r get none", "r lrange none 0 -1", "a b", "t t", "m x", "s", "w", "c", "c"]
+        pointer = re.compile("0x[0-9a-f]+")
+        with pair() as servers:
+            seen = []
+            for server in servers:
+                c = server.client()
+                c.command("SCRIPT", "DEBUG", "sync")
+                c.send("EVAL", script, "0")
+                replies = [c.read()]
+                for command in commands:
+                    name, _, rest = command.partition(" ")
+                    c.send(*([name, rest] if name == "e" else command.split()))
+                    replies.append((command, c.read()))
+                    if replies[-1][1][0] != "*":
+                        break
+                seen.append([pointer.sub("PTR", repr(reply)) for reply in replies])
+            for ours, theirs in zip(*seen, strict=True):
+                self.assertEqual(ours, theirs)
 
     def test_abort_and_a_lost_client_end_the_script(self):
         for mode in ("yes", "sync"):

@@ -274,6 +274,32 @@ class Replicas(unittest.TestCase):
                 seen.append(replies)
             self.assertEqual(*seen)
 
+    def test_scripts_are_refused_like_on_redis_server(self):
+        declared = "#!lua flags={}\nreturn redis.pcall('set', 'k', 'v')"
+        scripts = [declared.format(flags)
+                   for flags in ("", "no-writes", "allow-oom", "allow-stale")]
+        scripts += ["return redis.pcall('set', 'k', 'v')", "return redis.pcall('get', 'k')"]
+        states = (["min-replicas-to-write", "1"], ["min-replicas-to-write", "0"],
+                  ["maxmemory", "1"], ["maxmemory", "0"], ["maxmemory", "1"],
+                  ["min-replicas-to-write", "1"])
+        library = "#!lua name=l\n" + "\n".join(
+            f"redis.register_function{{function_name = 'f{i}', flags = {{{flags}}}, callback = "
+            "function() return redis.pcall('set', 'k', 'v') end}"
+            for i, flags in enumerate(("", "'no-writes'", "'allow-oom'", "'allow-stale'")))
+        with pair() as servers:
+            seen = []
+            for server in servers:
+                c, replies = server.client(), []
+                c.command("FUNCTION", "LOAD", library)
+                for state in states:
+                    c.command("CONFIG", "SET", *state)
+                    replies += [(state, script, c.ask(command, script, 0)) for script in scripts
+                                for command in ("EVAL", "EVAL_RO")]
+                    replies += [(state, i, c.ask("FCALL", f"f{i}", 0)) for i in range(4)]
+                seen.append(replies)
+            for ours, theirs in zip(*seen):
+                self.assertEqual(ours, theirs)
+
     def test_sort_without_order_is_sorted_in_scripts(self):
         with Redoubt() as server:
             c = server.client()

@@ -83,6 +83,33 @@ class Messages(unittest.TestCase):
             self.assertEqual(c.ask("PING"), ("+", b"PONG"))
 
 
+class Replies(unittest.TestCase):
+    def test_options_and_their_errors_reply_alike(self):
+        on = ["TRACKING", "on"]
+        calls = [[*on, "REDIRECT", "x"], [*on, "REDIRECT", "99999"], [*on, "PREFIX", "a"],
+                 [*on, "REDIRECT", "1", "REDIRECT", "1"], [*on, "BCAST", "OPTIN"], [*on, "PREFIX"],
+                 [*on, "OPTIN", "OPTOUT"], [*on, "FOO"], ["TRACKING", "maybe"], ["CACHING", "yes"],
+                 [*on, "OPTIN"], ["CACHING", "no"], ["CACHING", "maybe"], ["CACHING", "yes"],
+                 ["TRACKINGINFO"], [*on, "OPTOUT"], ["TRACKING", "off"], [*on, "OPTOUT"],
+                 ["CACHING", "yes"], ["CACHING", "no"], ["TRACKINGINFO"], [*on, "BCAST"],
+                 ["TRACKING", "off"], [*on, "BCAST", "PREFIX", "b", "PREFIX", "a", "NOLOOP"],
+                 ["TRACKINGINFO"], ["GETREDIR"], ["TRACKING", "off"], ["GETREDIR"]]
+        with pair() as servers:
+            clients = [server.client(3) for server in servers]
+            for call in calls:
+                self.assertEqual(*(c.ask("CLIENT", *call) for c in clients), call)
+            seen = []
+            for server, client in zip(servers, clients):
+                target = server.client()
+                number = target.command("CLIENT", "ID")
+                client.command("CLIENT", "TRACKING", "on", "REDIRECT", number)
+                target.close()
+                wait_for(lambda c=client: b"broken_redirect" in
+                         repr(c.ask("CLIENT", "TRACKINGINFO")).encode())
+                seen.append([client.ask("CLIENT", "TRACKINGINFO")[0]])
+            self.assertEqual(*seen)
+
+
 class Scripts(unittest.TestCase):
     def test_a_script_that_reads_counts_with_its_own_keys(self):
         with pair() as servers:
