@@ -98,16 +98,6 @@ class Replies(unittest.TestCase):
             clients = [server.client(3) for server in servers]
             for call in calls:
                 self.assertEqual(*(c.ask("CLIENT", *call) for c in clients), call)
-            seen = []
-            for server, client in zip(servers, clients):
-                target = server.client()
-                number = target.command("CLIENT", "ID")
-                client.command("CLIENT", "TRACKING", "on", "REDIRECT", number)
-                target.close()
-                wait_for(lambda c=client: b"broken_redirect" in
-                         repr(c.ask("CLIENT", "TRACKINGINFO")).encode())
-                seen.append([client.ask("CLIENT", "TRACKINGINFO")[0]])
-            self.assertEqual(*seen)
 
 
 class Scripts(unittest.TestCase):
