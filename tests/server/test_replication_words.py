@@ -137,7 +137,8 @@ class Replicas(unittest.TestCase):
         name = "replica." * 30
         with servers(Redoubt, Redoubt) as (master, replica):
             follow(replica, master, replica_announce_ip=name)
-            wait_for(lambda: linked(replica))
+            wait_for(lambda: linked(replica) and "state=online" in
+                     master.info("replication")["slave0"])
             self.assertIn(f"ip={name},", master.info("replication")["slave0"])
             self.assertEqual(master.client().command("ROLE")[2][0][0].decode(), name)
 
