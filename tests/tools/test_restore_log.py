@@ -119,6 +119,20 @@ class Snapshot(ArchiveCase):
         self.assertEqual(other.command("DEBUG", "DIGEST"), self.digest)
         self.assertIn(b"x", other.command("GET", "text"))
 
+    def test_the_next_repository_starts_anew(self):
+        log = self.path("source", "appendonlydir")
+        incr = max(name for name in os.listdir(log) if "incr" in name)
+        with open(os.path.join(log, incr), "ab") as file:
+            file.write(command("LPUSH", "text", "1"))
+            file.write(b"".join(command("SET", i, os.urandom(100000).hex()) for i in range(60)))
+        self.nightly(source=self.server_dir, sealed=False,
+                     more=f"repository = {self.path('second')}\n")
+        self.good("backup")
+        stored = os.path.join(self.set_folder(), incr + ".lz4")
+        flip(stored, os.path.getsize(stored) - 1)
+        said, status = self.json("restore", "--to", self.path("out.rdb"))
+        self.assertEqual((status, said["refused"]), (8, 1))
+
     def test_commands_that_fail_are_reported(self):
         """A log that says more than a server could have done, and one that needs a server."""
         log = self.path("source", "appendonlydir")

@@ -63,6 +63,8 @@ static bool fits_set(const struct restore *run, struct rd_err *err)
 static bool restore_from(struct restore *run, struct archive_sets *sets, struct rd_err *err)
 {
     bool server = client_target_is_url(run->to);
+    run->result = (struct rebuild_counts){0}; /* another repository may have failed before */
+    run->keys = 0;
     if (!find_set(run, sets, err) || !fits_set(run, err))
         return false;
     if (!run->dry_run && !(server ? restore_send(run, err) : restore_lay_out(run, err)))

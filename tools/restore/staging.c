@@ -54,11 +54,15 @@ bool restore_stage(struct restore *run, char path[RESTORE_PATH_MAX], struct rd_e
     return true;
 }
 
+static size_t folder_len(const char *path)
+{
+    return (size_t)(strrchr(path, '/') - path);
+}
+
 static bool sync_folder(const char *file, struct rd_err *err)
 {
     char path[RESTORE_PATH_MAX];
-    snprintf(path, sizeof path, "%s", file);
-    *strrchr(path, '/') = '\0';
+    snprintf(path, sizeof path, "%.*s", (int)folder_len(file), file);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool ok = fd >= 0 && fsync(fd) == 0;
     if (!ok) {
@@ -68,6 +72,21 @@ static bool sync_folder(const char *file, struct rd_err *err)
     if (fd >= 0)
         close(fd);
     return ok;
+}
+
+/* The files of a folder follow each other. */
+static bool sync_folders(const struct restore *run, struct rd_err *err)
+{
+    const char *last = NULL;
+    for (size_t i = 0; i < n_staged(run); i++) {
+        const char *path = staged(run)[i];
+        size_t len = folder_len(path);
+        bool same = last != NULL && folder_len(last) == len && memcmp(last, path, len) == 0;
+        if (!same && !sync_folder(path, err))
+            return false;
+        last = path;
+    }
+    return true;
 }
 
 static bool give_name(struct restore *run, const char *path, struct rd_err *err)
@@ -103,9 +122,7 @@ bool restore_publish(struct restore *run, struct rd_err *err)
         remove_manifests(run);
     for (size_t i = 0; ok && i < n; i++)
         ok = give_name(run, staged(run)[i], err);
-    for (size_t i = 0; ok && i < n; i++)
-        ok = sync_folder(staged(run)[i], err);
-    return ok;
+    return ok && sync_folders(run, err);
 }
 
 void restore_unstage(struct restore *run)
