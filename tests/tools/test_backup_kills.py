@@ -58,18 +58,18 @@ class CuttingProxy:
                 threading.Thread(target=self.carry, args=(a, b, counted), daemon=True).start()
 
     def carry(self, source, sink, counted):
+        cut = False
         try:
-            while True:
+            while not cut:
                 data = source.recv(1 << 14)
                 if not data:
                     break
                 if counted:
-                    with self.lock:
+                    with self.lock:  # a new limit is for the next connection
                         data = data[:self.left]
                         self.left -= len(data)
+                        cut = self.left == 0
                 sink.sendall(data)
-                if counted and self.left == 0:
-                    break
         except OSError:
             pass
         for s in (source, sink):
