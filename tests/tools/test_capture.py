@@ -271,10 +271,11 @@ class Ends(CaptureCase):
 
     def test_two_do_not_write_one_folder(self):
         master = self.server()
-        self.start(self.url(master), "-o", self.out)
+        first = self.start(self.url(master), "-o", self.out)
         eventually("it is there", lambda: self.acked(master) >= 0)
         _, err = self.run_capture(self.url(master), "-o", self.out, status=7)
-        self.assertIn("another process writes this capture", err)
+        self.assertIn('another process writes this capture: "redoubt", '
+                      f"process {first.process.pid}\n", err)
 
 
 class Refusals(CaptureCase):
