@@ -468,6 +468,7 @@ class Behaviour(unittest.TestCase):
         ):
             run = convert("--to", target, *options, self.path)
             self.assertEqual((run.returncode, run.stdout), (2, b""), options)
+            self.assertIn(options[0].split("=")[0].encode(), run.stderr)
 
     def test_json_reports_how_much_was_converted(self):
         self.write(b"\x00\x01k\x01v")

@@ -185,6 +185,68 @@ class Servers(unittest.TestCase):
             # A server is not filled because of a variable.
             self.assertEqual(redoubt("replay", folder, env=env)[0], 2)
 
+    def check_default(self, env):
+        status, out, err = redoubt("stat", "--json", env=env)
+        self.assertEqual(status, 0, err)
+        self.assertEqual(json.loads(out)["total"]["keys"], 100)
+        self.assertEqual(json.loads(out)["file"], self.url)
+        status, out, err = redoubt("check-rdb", env=env)
+        self.assertEqual(status, 0, err)
+        self.assertIn(f"{self.url}: sound", out)
+        status, out, err = redoubt("convert", "--to", "ndjson", env=env)
+        self.assertEqual((status, len(out.splitlines())), (0, 100), err)
+
+    def test_without_a_file_the_default_server_is_read(self):
+        self.check_default({"REDOUBT_URL": self.url})
+
+    def test_a_variable_that_is_no_url_is_named(self):
+        for tool in (("stat",), ("check-rdb",), ("doctor",)):
+            status, _, err = redoubt(*tool, env={"REDOUBT_URL": "localhost"})
+            self.assertEqual(status, 2)
+            self.assertIn("REDOUBT_URL: not the URL of a server: use redis://HOST", err)
+
+    def test_the_default_server_is_in_a_configuration(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "redoubt"))
+            path = os.path.join(folder, "redoubt", "redoubt.conf")
+            with open(path, "w") as f:
+                f.write(f"# of this user\nsource = {self.url}\nuser = \n"
+                        "keep = last 3\n[nightly]\nsource = redis://127.0.0.1:1\n")
+            env = {"XDG_CONFIG_HOME": folder, "REDOUBT_URL": ""}
+            self.check_default(env)
+            snapshot = os.path.join(folder, "out.rdb")
+            self.assertEqual(redoubt("capture", "--rdb-only", snapshot, env=env)[0], 0)
+            self.assertEqual(redoubt("diff", snapshot, env=env)[0], 0)
+            # The variable comes first, and a server is not filled because of a file.
+            self.assertEqual(redoubt("stat", env={**env, "REDOUBT_URL": "redis://127.0.0.1:1"})[0],
+                             6)
+            self.assertEqual(redoubt("replay", folder, env=env)[0], 2)
+            with open(path, "w") as f:
+                f.write("source\n")
+            status, _, err = redoubt("stat", env=env)
+            self.assertEqual(status, 2)
+            self.assertIn("redoubt.conf: line 1 is neither a section nor key = value", err)
+
+    def test_the_options_of_a_connection(self):
+        with redis_server.RedisServer() as server:
+            server.command("CONFIG", "SET", "requirepass", "secret")
+            url = f"redis://127.0.0.1:{server.port}"
+            status, _, err = redoubt("stat", url)
+            self.assertEqual(status, 6, err)
+            self.assertIn("hint: set a password: REDISCLI_AUTH, --askpass, --pass-file FILE", err)
+            with tempfile.NamedTemporaryFile("w") as f:
+                f.write("secret\n")
+                f.flush()
+                for tool in (("stat",), ("check-rdb",), ("convert", "--to", "ndjson")):
+                    status, _, err = redoubt(*tool, "--pass-file", f.name, url)
+                    self.assertEqual(status, 0, err)
+            status, out, err = redoubt("stat", "--json",
+                                       env={"REDOUBT_URL": url.replace("//", "//:secret@")})
+            self.assertEqual((status, json.loads(out)["file"]), (0, url), err)
+        status, _, err = redoubt("stat", "--key", "x", "dump.rdb")
+        self.assertEqual(status, 2)
+        self.assertIn("use --match to select keys", err)
+
 
 class Terminal(unittest.TestCase):
     def setUp(self):

@@ -228,7 +228,7 @@ static bool is_version(const char *text)
 }
 
 /* Returns the error of invalid options or combinations, or NULL. */
-static const char *contradiction(const struct capture *c)
+static const char *contradiction(struct capture *c)
 {
     bool named = c->cli->n_args > 0 || peer_opts_has_one(&c->servers);
     bool stream = c->out != NULL || c->duration_ms != 0 || c->has_until || c->max_size != 0 ||

@@ -19,7 +19,9 @@
 
 struct run {
     struct cli *cli;
-    bool quick, partial, force, strict, reseal, scan;
+    bool quick, partial, force, strict, reseal;
+    struct peer_opts servers;
+    struct server_in_opts server;
     const char *out;        /* --salvage */
     const char *doubtful;   /* --doubtful: the file for keys that are not verified */
     struct filter filter;   /* keys that are written to OUT */
@@ -379,7 +381,8 @@ static bool view_fill(struct work *work, struct view *view, struct rd_err *err)
     struct rd_src *src;
     if (server_in_is(work->file->path)) {
         view->spooled = true;
-        return server_in_read(work->run->cli, work->file->path, work->run->scan, &view->spool, err);
+        return server_in_read(work->run->cli, work->file->path, &work->run->server, &view->spool,
+                              err);
     }
     if (!cli_open_in(work->run->cli, work->file->path, &src, err))
         return false;
@@ -759,7 +762,7 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &run.force,
          .help = "with --salvage: replace OUT if it exists"},
-        SERVER_IN_OPTION(&run.scan),
+        SERVER_IN_OPTIONS(&run.server.scan, &run.servers),
         FILTER_OPTIONS(&run.filter),
         {0},
     };
@@ -770,7 +773,6 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
                  "Exit status 1: damage or warnings; with --salvage 8: saved, but incomplete\n"
                  "or with doubtful keys.",
         .opts = opts,
-        .min_args = 1,
         .max_args = CLI_MANY,
         .example = "redoubt check-rdb --salvage saved.rdb dump.rdb",
     };
@@ -778,8 +780,14 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
     if (cli->compat)
         return check_rdb_compat(cli, argc, argv);
     filter_init(&run.filter, cli, cli_now_ms());
-    if (cli_parse(cli, &usage, argc, argv, &status))
-        status = check_all(&run);
+    peer_opts_init(&run.servers);
+    run.server.servers = &run.servers;
+    if (cli_parse(cli, &usage, argc, argv, &status)) {
+        status = peer_choose_argument(cli, &run.servers, &usage);
+        if (status == CLI_OK)
+            status = check_all(&run);
+    }
+    peer_opts_done(&run.servers);
     filter_done(&run.filter);
     return status;
 }

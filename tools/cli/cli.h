@@ -195,6 +195,7 @@ struct cli_opt {
     const char *help;  /* one short line, lower case, no full stop; NULL: not in the help */
     const char *words; /* CLI_ENUM: "rdb|aof|resp" */
     bool brief;        /* the help lists it by name only, in a paragraph with others */
+    bool apart;        /* the help refers to redoubt(1), which describes it for all tools */
     union {
         bool *flag;
         const char **string;
@@ -225,6 +226,12 @@ struct cli_usage {
  * *ret_status (the help or a usage error was printed). */
 bool cli_parse(struct cli *cli, const struct cli_usage *usage, int argc, char **argv,
                int *ret_status);
+
+/* Adds an argument, at most one, after those of the command line. text is changed as argv is, and
+ * must outlive the run. */
+bool cli_add_argument(struct cli *cli, char *text, struct rd_err *err);
+/* Reports that there are too few arguments; returns CLI_USAGE. */
+int cli_missing_argument(struct cli *cli, const struct cli_usage *usage);
 
 /* Returns an argument as given, including the password of a URL. Use it to connect; do not print
  * it. NULL if the argument does not exist. */

@@ -355,15 +355,30 @@ static int run(struct job *job)
     return job->is_void ? filter_report_nothing(job->cli, "written") : CLI_OK;
 }
 
-/* Whether all options apply to the target. Others must not be ignored silently. */
-static bool fits_target(const struct job *job)
+/* An option that does not apply to the target, or NULL. It must not be ignored silently. */
+static const char *misfit(const struct job *job)
 {
     bool commands = job->target == TO_RESP || job->target == TO_AOF;
     bool snapshot = job->target == TO_RDB;
-    bool versions = job->version != 0 || job->dialect >= 0 || job->server >= 0 || job->lossy;
-    bool shape = job->restore || job->replace || job->max_elems != 0 || job->max_bytes != 0;
-    return (snapshot || commands || !versions) && (snapshot || !job->rewrite) &&
-           (commands || !shape) && (job->target == TO_NDJSON || !job->meta);
+    const struct {
+        bool given, fits;
+        const char *name;
+    } options[] = {
+        {job->server >= 0, snapshot || commands, "--for"},
+        {job->version != 0, snapshot || commands, "--rdb-version"},
+        {job->dialect >= 0, snapshot || commands, "--dialect"},
+        {job->lossy, snapshot || commands, "--lossy"},
+        {job->rewrite, snapshot, "--rewrite"},
+        {job->restore, commands, "--restore"},
+        {job->replace, commands, "--replace"},
+        {job->max_elems != 0, commands, "--max-elements"},
+        {job->max_bytes != 0, commands, "--max-bytes"},
+        {job->meta, job->target == TO_NDJSON, "--meta"},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given && !options[i].fits)
+            return options[i].name;
+    return NULL;
 }
 
 /* Indexed by enum target. */
@@ -404,8 +419,9 @@ static int check_options(struct job *job)
                                (unsigned long long)job->version);
     if (!filter_check(&job->filter, &err))
         return cli_fail(job->cli, &err);
-    if (!fits_target(job))
-        return cli_usage_error(job->cli, "an option cannot be used with --to %s",
+    const char *option = misfit(job);
+    if (option != NULL)
+        return cli_usage_error(job->cli, "%s cannot be used with the format %s", option,
                                target_names[job->target]);
     return convert_choose_server(job);
 }
@@ -438,7 +454,7 @@ int tool_convert(struct cli *cli, int argc, char **argv)
          .string = &job.out_path,
          .help = "output file; default: standard output"},
         SNAPSHOT_IN_OPTIONS(&job.log),
-        SERVER_IN_OPTION(&job.log.scan),
+        SERVER_IN_OPTIONS(&job.log.server.scan, &job.servers),
         FOR_OPTION(&job.server),
         {.name = "rdb-version",
          .kind = CLI_COUNT,
@@ -501,17 +517,21 @@ int tool_convert(struct cli *cli, int argc, char **argv)
         .synopsis = "[--to FORMAT] [OPTION…] IN [-o OUT]",
         .about = "Converts a snapshot, a log or JSON lines to another format or version.",
         .opts = opts,
-        .min_args = 1,
         .max_args = 1,
         .example = "redoubt convert --to ndjson dump.rdb | jq -c 'select(.type == \"hash\")'",
     };
     int status;
     filter_init(&job.filter, cli, cli_now_ms());
+    peer_opts_init(&job.servers);
+    job.log.server.servers = &job.servers;
     if (cli_parse(cli, &usage, argc, argv, &status)) {
-        status = check_options(&job);
+        status = peer_choose_argument(cli, &job.servers, &usage);
+        if (status == CLI_OK)
+            status = check_options(&job);
         if (status == CLI_OK)
             status = run(&job);
     }
+    peer_opts_done(&job.servers);
     filter_done(&job.filter);
     return status;
 }

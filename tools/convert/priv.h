@@ -48,6 +48,7 @@ struct job {
     int strings;
     const char *out_path;
     struct filter filter;
+    struct peer_opts servers;
     struct snapshot_in_opts log;
 
     struct spool spool; /* the snapshot built from a log */

@@ -31,6 +31,7 @@ struct job {
     int64_t at_ms;   /* INT64_MIN: now */
     int64_t made_ms; /* when the tool began; 0: the report is for another time */
     struct filter filter;
+    struct peer_opts servers;
     struct snapshot_in_opts log;
 
     struct input inputs[2]; /* of which the last is the one that is reported */
@@ -213,7 +214,7 @@ int tool_stat(struct cli *cli, int argc, char **argv)
         {.name = "at", .kind = CLI_TIME, .arg = "TIME", .time_ms = &job.at_ms},
         FILTER_OPTIONS(&job.filter),
         SNAPSHOT_IN_FROM_OPTION(&job.log),
-        SERVER_IN_OPTION(&job.log.scan),
+        SERVER_IN_OPTIONS(&job.log.server.scan, &job.servers),
         {0},
     };
     const struct cli_usage usage = {
@@ -222,18 +223,22 @@ int tool_stat(struct cli *cli, int argc, char **argv)
                  "the memory that they use in a server. With OLD, an earlier snapshot: also\n"
                  "what grew, shrank, is new or is gone.",
         .opts = opts,
-        .min_args = 1,
         .max_args = 2,
         .example = "redoubt stat --html report.html dump.rdb",
     };
     int status;
     filter_init(&job.filter, cli, cli_now_ms());
+    peer_opts_init(&job.servers);
+    job.log.server.servers = &job.servers;
     if (cli_parse(cli, &usage, argc, argv, &status)) {
+        status = peer_choose_argument(cli, &job.servers, &usage);
         job.n = cli->n_args;
-        status = check_options(&job);
+        if (status == CLI_OK)
+            status = check_options(&job);
         if (status == CLI_OK)
             status = run(&job);
     }
+    peer_opts_done(&job.servers);
     filter_done(&job.filter);
     return status;
 }
