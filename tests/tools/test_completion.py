@@ -39,6 +39,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete("redoubt", "convert", "--to", "=", "r"), ["rdb", "resp"])
         self.assertIn("valkey-9", complete("redoubt", "convert", "--for", "v"))
         self.assertEqual(complete("redoubt", "stat", "--color", "n"), ["never"])
+        self.assertEqual(complete("redoubt", "split", "--type", "s"), ["string", "set", "stream"])
 
     def test_a_value_that_is_not_known_is_a_file(self):
         self.assertEqual(complete("redoubt", "convert", "--output", ""), [])

@@ -102,7 +102,22 @@ class Folders(unittest.TestCase):
         self.assertIn("also has a log or a capture: redoubt check-aof verifies it", err)
 
     def test_a_folder_without_snapshots_is_an_error(self):
-        self.assertEqual(redoubt("check-rdb", self.folder)[0], 3)
+        status, _, err = redoubt("check-rdb", self.folder)
+        self.assertEqual(status, 3)
+        self.assertIn("hint: no name in this folder ends in .rdb", err)
+
+    def test_check_aof_finds_the_log_of_a_folder(self):
+        self.write("dump.rdb")
+        status, _, err = redoubt("check-aof", self.folder)
+        self.assertEqual(status, 1)
+        self.assertIn("no log in this folder\n  hint: it has snapshots: redoubt check-rdb", err)
+        self.write("appendonly.aof.1.incr.aof", b"")
+        self.assertIn("hint: check-aof --fix-manifest", redoubt("check-aof", self.folder)[2])
+        self.write("appendonly.aof", b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n")
+        status, out, _ = redoubt("check-aof", self.folder)
+        self.assertEqual((status, out.splitlines()[0]), (0, f"{self.folder}/appendonly.aof: sound"))
+        status, out, _ = redoubt("convert", "--to", "ndjson", self.folder)
+        self.assertEqual((status, json.loads(out)["key"]), (0, "k"))
 
     def test_salvage_takes_the_only_snapshot_of_a_folder(self):
         self.write("dump.rdb")
@@ -148,6 +163,12 @@ class Servers(unittest.TestCase):
                                      out)
             self.assertEqual((status, err), (0, ""))
             self.assertEqual(json.loads(redoubt("stat", "--json", out)[1])["total"]["keys"], 1)
+
+    def test_a_server_without_its_scheme_has_a_hint(self):
+        for tool in (("stat",), ("check-rdb",), ("convert", "--to", "ndjson"), ("doctor",)):
+            status, _, err = redoubt(*tool, "localhost:6379")
+            self.assertEqual(status, 3)
+            self.assertIn("hint: for a server: redis://localhost:6379", err)
 
     def test_merge_and_split_read_a_server(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -643,6 +643,8 @@ static bool check_path(struct run *run, const char *path, struct rd_err *err)
         if (folder.has_log)
             cli_hint(run->cli, "the folder has a log or a capture, but no snapshot: "
                                "use redoubt check-aof");
+        else if (is_folder(path) && err->code == RD_ERR_OK)
+            cli_hint(run->cli, "no name in this folder ends in .rdb");
         check_folder_done(&folder);
         return err->code == RD_ERR_OK && check_one(run, path, err);
     }

@@ -125,6 +125,20 @@ static int refuse(struct cli *cli, const struct cli_opt *opt, const char *value,
     return cli_usage_error(cli, "%s: %s is not %s", spell(opt).s, quoted, what);
 }
 
+/* "auto|always|never" becomes "one of auto, always, never". */
+static int refuse_word(struct cli *cli, const struct cli_opt *opt, const char *value)
+{
+    char list[300];
+    size_t len = (size_t)snprintf(list, sizeof list, "one of ");
+    for (const char *at = opt->words; *at != '\0' && len + 3 < sizeof list; at++) {
+        list[len++] = *at == '|' ? ',' : *at;
+        if (*at == '|')
+            list[len++] = ' ';
+    }
+    list[len] = '\0';
+    return refuse(cli, opt, value, list);
+}
+
 static bool choose(const struct cli_opt *opt, const char *value)
 {
     int index = 0;
@@ -174,7 +188,7 @@ static int store(struct cli *cli, const struct cli_opt *opt, const char *value)
                           "a time such as 2024-05-01T12:00:00Z, -15m or unix time");
         return CLI_OK;
     case CLI_ENUM:
-        return choose(opt, value) ? CLI_OK : refuse(cli, opt, value, opt->words);
+        return choose(opt, value) ? CLI_OK : refuse_word(cli, opt, value);
     case CLI_EACH:
         return call_each(cli, opt, value);
     }
@@ -436,8 +450,8 @@ static void list_options(const struct cli_opt *opts, bool hidden)
     for (const struct cli_opt *opt = opts; opt != NULL && !is_last(opt); opt++) {
         if (opt->name == NULL || (opt->help == NULL && !opt->brief && !hidden))
             continue;
-        printf("--%s%s%s\n", opt->name, opt->kind == CLI_ENUM ? " " : "",
-               opt->kind == CLI_ENUM ? opt->words : "");
+        printf("--%s%s%s\n", opt->name, opt->words != NULL ? " " : "",
+               opt->words != NULL ? opt->words : "");
     }
 }
 

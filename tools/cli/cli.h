@@ -193,7 +193,7 @@ struct cli_opt {
     enum cli_kind kind;
     const char *arg;   /* name of the argument in the help; CLI_EACH: NULL: no argument */
     const char *help;  /* one short line, lower case, no full stop; NULL: not in the help */
-    const char *words; /* CLI_ENUM: "rdb|aof|resp" */
+    const char *words; /* CLI_ENUM: "rdb|aof|resp"; CLI_EACH: for completion, may be NULL */
     bool brief;        /* the help lists it by name only, in a paragraph with others */
     bool apart;        /* the help refers to redoubt(1), which describes it for all tools */
     union {

@@ -260,6 +260,29 @@ static const char *path_of(const struct cli *cli, const struct rd_err *err)
     return NULL;
 }
 
+/* Whether the name of a file that does not exist looks like HOST:PORT. */
+static bool is_place(const char *path)
+{
+    static const char digits[] = "0123456789";
+    const char *colon = strchr(path, ':');
+    size_t n = colon != NULL ? strspn(colon + 1, digits) : 0;
+    bool port = n > 0 && n <= 5 && colon[1 + n] == '\0' && colon > path;
+    return strchr(path, '/') == NULL && (port || strcmp(path, "localhost") == 0);
+}
+
+/* A hint about the argument that cannot be opened, or is another kind of file. */
+static void hint_at_argument(struct cli *cli, const struct rd_err *err)
+{
+    static const char readers[] = " check-rdb convert diff doctor merge split stat ";
+    const char *path = path_of(cli, err), *hint = file_hint(err, cli->tool, path);
+    char tool[32];
+    snprintf(tool, sizeof tool, " %.20s ", cli->tool != NULL ? cli->tool : "");
+    if (hint != NULL)
+        cli_hint(cli, "%s", hint);
+    else if (path != NULL && err->sys == ENOENT && is_place(path) && strstr(readers, tool) != NULL)
+        cli_hint(cli, "for a server: redis://%s", path);
+}
+
 int cli_report(struct cli *cli, const struct rd_err *err)
 {
     char line[1024];
@@ -271,9 +294,8 @@ int cli_report(struct cli *cli, const struct rd_err *err)
         rd_err_render(err, line, sizeof line);
     fprintf(stderr, "%s%s%s\n", cli_color(cli, stderr, CLI_RED), line,
             cli_color(cli, stderr, CLI_PLAIN));
-    const char *hint = cli->hint[0] == '\0' ? file_hint(err, cli->tool, path_of(cli, err)) : NULL;
-    if (hint != NULL)
-        cli_hint(cli, "%s", hint);
+    if (cli->hint[0] == '\0')
+        hint_at_argument(cli, err);
     for (unsigned i = 0; i < err->n_doing; i++)
         fprintf(stderr, "  while reading %s\n", err->doing[i]);
     print_hint(cli);
