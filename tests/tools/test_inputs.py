@@ -315,6 +315,16 @@ class Terminal(unittest.TestCase):
         out = redoubt("diff", a, b)[1]
         self.assertEqual(out, every)
 
+    def test_convert_and_merge_tell_what_they_wrote(self):
+        a = self.snapshot("a", [("k", "1"), ("l", "2")])
+        out = os.path.join(self.folder, "out")
+        shown = self.on_terminal("convert", "--to", "rdb", "--for", "redis-6.2", a, "-o", out)
+        self.assertRegex(shown, rf"^{out}: RDB version 9 \(Redis 5.0 to 6.2\), 2 keys, "
+                         r"\d+ bytes\n$")
+        shown = self.on_terminal("convert", a, "-o", out + ".ndjson.gz")
+        self.assertRegex(shown, r"gz: 2 keys, \d+ bytes before compression\n$")
+        self.assertIn(f"{out}.rdb: RDB version ", redoubt("merge", a, "-o", out + ".rdb")[2])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -463,6 +463,15 @@ bool cli_is_compressed_out(const char *path)
     return !is_stdout(path) && compressor_of(path) != NULL;
 }
 
+bool cli_out_ends(const char *path, const char *format)
+{
+    if (path == NULL)
+        return false;
+    size_t len = cli_is_compressed_out(path) ? (size_t)(strrchr(path, '.') - path) : strlen(path);
+    size_t n = strlen(format);
+    return len > n + 1 && path[len - n - 1] == '.' && strncasecmp(path + len - n, format, n) == 0;
+}
+
 bool cli_open_out(struct cli *cli, const char *path, bool force, bool binary, struct rd_sink **ret,
                   struct rd_err *err)
 {

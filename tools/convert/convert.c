@@ -1,10 +1,10 @@
 /* convert - converts a snapshot or log to another format, version or dialect. */
+#include "rdb/version.h"
 #include "tools/convert/priv.h"
 #include "tools/input/proof.h"
 #include "tools/input/server_in.h"
 #include "tools/tools.h"
 
-#include <strings.h>
 #include <unistd.h>
 
 enum { TEXTS = 64, PLAIN = 64 }; /* strings of a value, and keys, per call */
@@ -251,6 +251,22 @@ void job_free_target(struct job *job)
     stage_done(&job->payload);
 }
 
+/* On a terminal. */
+static void print_written(const struct job *job, uint64_t bytes)
+{
+    enum rdb_dialect dialect;
+    int version = 0;
+    const char *path = job->out_path;
+    if (path == NULL || strcmp(path, "-") == 0 || isatty(STDERR_FILENO) != 1)
+        return;
+    if (job->target == TO_RDB)
+        job_choose_target(job, &dialect, &version);
+    cli_note(job->cli, "%s: %s%s%s key%s, %s%s", cli_plain(rd_slice_str(path)).s,
+             version != 0 ? rdb_version_text(dialect, version).s : "", version != 0 ? ", " : "",
+             cli_count(job->keys).s, cli_plural(job->keys), cli_bytes(bytes).s,
+             cli_is_compressed_out(path) ? " before compression" : "");
+}
+
 static bool finish(struct job *job, struct rd_err *err)
 {
     uint64_t bytes = rd_sink_offset(job->out);
@@ -263,11 +279,8 @@ static bool finish(struct job *job, struct rd_err *err)
     if (job->cli->json) {
         cli_json_put_uint(&job->cli->out, "keys", job->keys);
         cli_json_put_uint(&job->cli->out, "bytes", bytes);
-    } else if (job->out_path != NULL && strcmp(job->out_path, "-") != 0 &&
-               isatty(STDERR_FILENO) == 1) {
-        cli_note(job->cli, "%s: %s key%s, %s%s", cli_plain(rd_slice_str(job->out_path)).s,
-                 cli_count(job->keys).s, cli_plural(job->keys), cli_bytes(bytes).s,
-                 cli_is_compressed_out(job->out_path) ? " before compression" : "");
+    } else {
+        print_written(job, bytes);
     }
     return omitted_report(job->omitted, err);
 }
@@ -384,22 +397,13 @@ static const char *misfit(const struct job *job)
 /* Indexed by enum target. */
 static const char *const target_names[] = {"rdb", "aof", "resp", "ndjson", "csv"};
 
-static bool ends_in(const char *path, size_t len, const char *format)
-{
-    size_t n = strlen(format);
-    return len > n + 1 && path[len - n - 1] == '.' && strncasecmp(path + len - n, format, n) == 0;
-}
-
 /* The format that the name of the output ends in, before the end that asks for compression. */
 static int target_of_name(const char *path)
 {
-    if (path == NULL)
-        return TO_NOTHING;
-    size_t len = cli_is_compressed_out(path) ? (size_t)(strrchr(path, '.') - path) : strlen(path);
     for (int i = 0; i < TO_NOTHING; i++)
-        if (ends_in(path, len, target_names[i]))
+        if (cli_out_ends(path, target_names[i]))
             return i;
-    return ends_in(path, len, "jsonl") ? TO_NDJSON : TO_NOTHING;
+    return cli_out_ends(path, "jsonl") ? TO_NDJSON : TO_NOTHING;
 }
 
 static int check_options(struct job *job)

@@ -23,7 +23,8 @@ struct job {
     uint64_t depth;
     const char *separator;
     const char *html_path;
-    int server; /* enum cli_server; -1: the one that wrote the file */
+    const char *out_path; /* -o; of --csv, or as html_path */
+    int server;           /* enum cli_server; -1: the one that wrote the file */
     bool csv;
     bool exact;
     bool force;
@@ -111,7 +112,8 @@ static bool work(struct job *job, struct rd_err *err)
         if (!snapshot_in_open(cli, in->path, &in->log, &in->spool, &in->src, err))
             return false;
         if (i == 0 && (job->csv || job->html_path != NULL) &&
-            !cli_open_out(cli, job->html_path, job->force, false, &job->out, err))
+            !cli_open_out(cli, job->html_path != NULL ? job->html_path : job->out_path, job->force,
+                          false, &job->out, err))
             return false;
         if (!read_file(job, in, i > 0 ? &job->inputs[0].read.sum : NULL, err))
             return false;
@@ -136,9 +138,26 @@ static int run(struct job *job)
     return is_void ? filter_report_nothing(job->cli, "counted") : CLI_OK;
 }
 
+/* The name of the output gives its form, if no option does. */
+static int choose_output(struct job *job)
+{
+    if (job->out_path == NULL || job->csv)
+        return CLI_OK;
+    job->csv = job->html_path == NULL && cli_out_ends(job->out_path, "csv");
+    if (job->html_path == NULL && cli_out_ends(job->out_path, "html"))
+        job->html_path = job->out_path;
+    else if (!job->csv)
+        return cli_usage_error(job->cli,
+                               "-o is for --csv, or for a name that ends in .csv or .html");
+    return CLI_OK;
+}
+
 static int check_options(struct job *job)
 {
     struct rd_err err = {0};
+    int status = choose_output(job);
+    if (status != CLI_OK)
+        return status;
     bool html_to_stdout = job->html_path != NULL && strcmp(job->html_path, "-") == 0;
     if (job->csv && job->n > 1)
         return cli_usage_error(job->cli, "--csv takes one FILE");
@@ -146,7 +165,8 @@ static int check_options(struct job *job)
         return cli_usage_error(job->cli, "only one FILE can be standard input");
     if (job->csv && job->html_path != NULL)
         return cli_usage_error(job->cli, "--csv and --html cannot be used together");
-    if (job->cli->json && (job->csv || html_to_stdout))
+    bool csv_to_stdout = job->csv && (job->out_path == NULL || strcmp(job->out_path, "-") == 0);
+    if (job->cli->json && (csv_to_stdout || html_to_stdout))
         return cli_usage_error(job->cli, "--json and --%s would both write to standard output",
                                job->csv ? "csv" : "html");
     if (job->top > TOP_MAX)
@@ -190,6 +210,13 @@ int tool_stat(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &job.csv,
          .help = "write one line per key, columns as redis-rdb-tools"},
+        {.name = "output",
+         .letter = 'o',
+         .kind = CLI_STRING,
+         .arg = "OUT",
+         .string = &job.out_path,
+         .brief = true,
+         .help = "write --csv to OUT, or what its name ends in"},
         {.name = "html",
          .kind = CLI_STRING,
          .arg = "OUT",
