@@ -315,6 +315,28 @@ class Terminal(unittest.TestCase):
         out = redoubt("diff", a, b)[1]
         self.assertEqual(out, every)
 
+    def test_damage_is_told_once(self):
+        path = self.snapshot("a", [(f"k{i}", "1") for i in range(9)])
+        with open(path, "r+b") as f:
+            f.seek(40)
+            f.write(b"\x40\x40\x40")
+        shown = self.on_terminal("check-rdb", path)
+        self.assertTrue(shown.startswith(f"{path}: "), shown)
+        self.assertNotIn("redoubt check-rdb", shown)
+        self.assertTrue(shown.endswith("  hint       --salvage OUT writes what can be saved\n"))
+        self.assertTrue(redoubt("check-rdb", path)[2].startswith("redoubt check-rdb: "))
+
+    def test_a_version_to_come_has_a_hint(self):
+        path = os.path.join(self.folder, "new.rdb")
+        with open(path, "wb") as f:
+            f.write(b"REDIS0099\xff" + bytes(8))
+        for tool in (("stat",), ("convert", "--to", "ndjson"), ("check-rdb",)):
+            status, out, err = redoubt(*tool, path)
+            self.assertEqual(status, 4)
+            self.assertIn("Redis RDB version 99 is newer than this program supports", err)
+            self.assertIn("hint: a later version of redoubt may read it: this is 0.", err)
+        self.assertIn("  format     RDB version 99, which is not supported\n", out)
+
     def test_convert_and_merge_tell_what_they_wrote(self):
         a = self.snapshot("a", [("k", "1"), ("l", "2")])
         out = os.path.join(self.folder, "out")

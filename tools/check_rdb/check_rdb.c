@@ -589,15 +589,6 @@ static void name_file(struct check_file *file, const char *path)
     file->name[len] = '\0';
 }
 
-static void report_file(struct run *run, const struct check_file *file)
-{
-    check_report_errors(run->cli, file);
-    if (run->cli->json)
-        check_json_put(&run->cli->out, file);
-    else if (!run->cli->quiet && file->verdict != CHECK_UNREADABLE)
-        check_report_print(run->cli, run->report, file);
-}
-
 /* False only if memory runs out before the check begins. */
 static bool check_one(struct run *run, const char *path, struct rd_err *err)
 {
@@ -610,7 +601,7 @@ static bool check_one(struct run *run, const char *path, struct rd_err *err)
     file->verdict = CHECK_UNREADABLE;
     if (file->checked)
         judge(file);
-    report_file(run, file);
+    check_report(run->cli, run->report, file);
     run->had[file->checked ? status_of(file) : CLI_OK] = true;
     if (!ok)
         run->had[rd_err_exit_status(file->err.code)] = true;

@@ -3,6 +3,7 @@
 #include "base/pump.h"
 #include "base/zlib.h"
 #include "base/zstd.h"
+#include "rdb/rdb.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/file_hint.h"
 
@@ -270,6 +271,13 @@ static bool is_place(const char *path)
     return strchr(path, '/') == NULL && (port || strcmp(path, "localhost") == 0);
 }
 
+/* Whether a snapshot has a version that does not exist yet for this program. */
+static bool is_newer(const struct rd_err *err)
+{
+    return err->code == RD_ERR_UNSUPPORTED && err->reason.id == RDB_REASON_VERSION &&
+           err->reason.args[0] > err->reason.args[1] && (err->offset == 5 || err->offset == 6);
+}
+
 /* A hint about the argument that cannot be opened, or is another kind of file. */
 static void hint_at_argument(struct cli *cli, const struct rd_err *err)
 {
@@ -277,7 +285,9 @@ static void hint_at_argument(struct cli *cli, const struct rd_err *err)
     const char *path = path_of(cli, err), *hint = file_hint(err, cli->tool, path);
     char tool[32];
     snprintf(tool, sizeof tool, " %.20s ", cli->tool != NULL ? cli->tool : "");
-    if (hint != NULL)
+    if (is_newer(err))
+        cli_hint(cli, "a later version of redoubt may read it: this is %s", REDOUBT_VERSION_STRING);
+    else if (hint != NULL)
         cli_hint(cli, "%s", hint);
     else if (path != NULL && err->sys == ENOENT && is_place(path) && strstr(readers, tool) != NULL)
         cli_hint(cli, "for a server: redis://%s", path);
