@@ -17,7 +17,7 @@ REDOUBT = os.environ["REDOUBT"]
 BACKUP = ("archive", "backup", "list", "prune", "restore", "verify")
 JSON_PAGES = {
     **{tool: f"{tool}-json" for tool in ("capture", "check-aof", "check-rdb", "convert", "diff",
-                                         "replay", "show", "split", "stat", "sum")},
+                                         "doctor", "replay", "show", "split", "stat", "sum")},
     **{tool: "backup-json" for tool in BACKUP},
     "merge": "convert-json",
 }
