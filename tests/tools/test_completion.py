@@ -30,6 +30,12 @@ class Completion(unittest.TestCase):
             self.assertIn("--json", found)
         self.assertIn("--input-format", complete("redoubt", "convert", "--in"))
         self.assertEqual(complete("redoubt", "convert", "--from"), [])
+        for tool, former, name in (("split", "--prefix-s", "--separator"),
+                                   ("capture", "--metrics", "--metrics-file"),
+                                   ("capture", "--master", "--master-name"),
+                                   ("diff", "--max", "--max-differences")):
+            self.assertNotIn(former, complete("redoubt", tool, former))
+            self.assertIn(name, complete("redoubt", tool, name[:-1]))
         self.assertEqual(complete("redoubt", "convert", "--until"), ["--until-offset", "--until"])
 
     def test_values(self):

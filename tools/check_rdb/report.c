@@ -397,7 +397,7 @@ static struct rd_err leading(const struct check_file *file)
     rd_err_reset(&err);
     rd_err_set(&err, proved ? RD_ERR_CORRUPT : shown->code, file->damage,
                "damage at or after this byte, first detected at byte %" PRIu64 " (0x%" PRIx64
-               "): %.100s",
+               "): %s",
                shown->offset, shown->offset, shown->text);
     return err;
 }

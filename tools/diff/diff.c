@@ -139,7 +139,7 @@ static int check_options(struct diff *diff)
     if (diff->force && diff->html_path == NULL && diff->out_path == NULL)
         return cli_usage_error(cli, "--force is only used with --html and -o");
     if (diff->max_elements > DIFF_ELEMENTS_MAX)
-        return cli_usage_error(cli, "--max-elements must be at most %d", DIFF_ELEMENTS_MAX);
+        return cli_usage_error(cli, "--max-differences must be at most %d", DIFF_ELEMENTS_MAX);
     return filter_check(&diff->filter, &err) ? CLI_OK : cli_fail(cli, &err);
 }
 
@@ -151,7 +151,8 @@ int tool_diff(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &diff.values,
          .help = "list the elements, fields and members that differ"},
-        {.name = "max-elements",
+        {.name = "max-elements", .kind = CLI_COUNT, .number = &diff.max_elements},
+        {.name = "max-differences",
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &diff.max_elements,
