@@ -485,8 +485,14 @@ class Behaviour(unittest.TestCase):
         reported = json.loads(run.stdout)
         self.assertEqual((reported["tool"], reported["keys"], reported["left_out"]),
                          ("convert", 1, 0))
-        self.assertEqual(reported["bytes"], os.path.getsize(self.out))
+        self.assertEqual((reported["bytes"], reported["format"]),
+                         (os.path.getsize(self.out), "ndjson"))
+        self.assertNotIn("version", reported)
         self.assertEqual(convert("--to", "ndjson", "--json", self.path).returncode, 2)
+        run = convert("--for", "redis-6.2", "--json", self.path, "-o", self.out + ".rdb")
+        reported = json.loads(run.stdout)
+        self.assertEqual((reported["format"], reported["dialect"], reported["version"]),
+                         ("rdb", "redis", 9))
 
     def test_an_existing_output_is_refused_without_force(self):
         self.write(b"\x00\x01k\x01v")

@@ -251,10 +251,29 @@ void job_free_target(struct job *job)
     stage_done(&job->payload);
 }
 
+/* Indexed by enum target. */
+static const char *const target_names[] = {"rdb", "aof", "resp", "ndjson", "csv"};
+
+static void put_written(const struct job *job, uint64_t bytes)
+{
+    struct cli_json *json = &job->cli->out;
+    enum rdb_dialect dialect = RDB_REDIS;
+    int version = 0;
+    if (job->target == TO_RDB)
+        job_choose_target(job, &dialect, &version);
+    cli_json_put_uint(json, "keys", job->keys);
+    cli_json_put_uint(json, "bytes", bytes);
+    cli_json_put_str(json, "format", target_names[job->target]);
+    if (version == 0)
+        return;
+    cli_json_put_str(json, "dialect", rdb_dialect_name(dialect));
+    cli_json_put_int(json, "version", version);
+}
+
 /* On a terminal. */
 static void print_written(const struct job *job, uint64_t bytes)
 {
-    enum rdb_dialect dialect;
+    enum rdb_dialect dialect = RDB_REDIS;
     int version = 0;
     const char *path = job->out_path;
     if (path == NULL || strcmp(path, "-") == 0 || isatty(STDERR_FILENO) != 1)
@@ -277,8 +296,7 @@ static bool finish(struct job *job, struct rd_err *err)
     if (!rd_sink_close(out, err))
         return false;
     if (job->cli->json) {
-        cli_json_put_uint(&job->cli->out, "keys", job->keys);
-        cli_json_put_uint(&job->cli->out, "bytes", bytes);
+        put_written(job, bytes);
     } else {
         print_written(job, bytes);
     }
@@ -393,9 +411,6 @@ static const char *misfit(const struct job *job)
             return options[i].name;
     return NULL;
 }
-
-/* Indexed by enum target. */
-static const char *const target_names[] = {"rdb", "aof", "resp", "ndjson", "csv"};
 
 /* The format that the name of the output ends in, before the end that asks for compression. */
 static int target_of_name(const char *path)
