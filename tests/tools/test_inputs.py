@@ -247,6 +247,9 @@ class Servers(unittest.TestCase):
             status, _, err = redoubt("stat", env=env)
             self.assertEqual(status, 2)
             self.assertIn("redoubt.conf: line 1 is neither a section nor key = value", err)
+            with open(path, "w") as f:
+                f.write(f"#\nsource = {self.url}/{300 * '0'}\n")
+            self.assertIn("redoubt.conf: line 2 is too long", redoubt("stat", env=env)[2])
 
     def test_the_options_of_a_connection(self):
         with redis_server.RedisServer() as server:
@@ -325,6 +328,16 @@ class Terminal(unittest.TestCase):
         self.assertNotIn("redoubt check-rdb", shown)
         self.assertTrue(shown.endswith("  hint       --salvage OUT writes what can be saved\n"))
         self.assertTrue(redoubt("check-rdb", path)[2].startswith("redoubt check-rdb: "))
+
+    def test_damage_of_a_log_is_told_once(self):
+        path = os.path.join(self.folder, "log.aof")
+        with open(path, "wb") as f:
+            f.write(b"*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nDEL\r\n$1")
+        shown = self.on_terminal("check-aof", path)
+        self.assertTrue(shown.startswith(f"{path}: "), shown)
+        self.assertEqual(shown.count("the file ends inside a command"), 1)
+        self.assertIn("  repair     --fix cuts the torn end\n", shown)
+        self.assertEqual(redoubt("check-aof", path)[2].count("the file ends inside a command"), 1)
 
     def test_a_version_to_come_has_a_hint(self):
         path = os.path.join(self.folder, "new.rdb")

@@ -5,7 +5,6 @@
 #include "rdb/version.h"
 
 #include <inttypes.h>
-#include <unistd.h>
 
 /* ---- the verdict ---- */
 
@@ -484,7 +483,7 @@ void check_report(struct cli *cli, FILE *out, const struct check_file *file)
 {
     bool report = !cli->json && !cli->quiet && file->verdict != CHECK_UNREADABLE;
     bool once = report && file->res.damaged && file->kind == NULL && file->err.code == RD_ERR_OK &&
-                isatty(fileno(out)) == 1 && isatty(STDERR_FILENO) == 1;
+                cli_report_is_enough(cli, out);
     if (!once)
         report_errors(cli, file);
     if (cli->json)

@@ -248,6 +248,10 @@ int cli_fail(struct cli *cli, const struct rd_err *err);
  * to JSON itself, with cli_json_err(). */
 int cli_report(struct cli *cli, const struct rd_err *err);
 
+/* Whether a report on `out` and the errors on stderr are on terminals, so that a report that has
+ * the errors is enough. */
+bool cli_report_is_enough(const struct cli *cli, FILE *out);
+
 /* Flushes stdout; false with err, which names standard output. */
 bool cli_flush(struct rd_err *err);
 

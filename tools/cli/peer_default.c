@@ -33,17 +33,36 @@ static int on_value(void *user, const char *section, const char *key, const char
     return 1;
 }
 
+/* The number of the first line that inih would cut; 0: none. */
+static int long_line(FILE *file)
+{
+    enum { LINE_MAX_BYTES = INI_MAX_LINE - 2 };
+    int line = 1, len = 0, c;
+    while ((c = getc(file)) != EOF) {
+        len = c == '\n' ? 0 : len + 1;
+        line += c == '\n';
+        if (len > LINE_MAX_BYTES)
+            return line;
+    }
+    rewind(file);
+    return 0;
+}
+
 /* False: it exists, but cannot be understood. A file that the user must not read is as none. */
 static bool load_file(struct load *load, const char *path)
 {
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return true;
-    int line = ini_parse_file(file, on_value, load);
+    int too_long = long_line(file), line = too_long;
+    if (line == 0)
+        line = ini_parse_file(file, on_value, load);
     fclose(file);
     if (line == 0)
         return true;
-    if (load->err == NULL || load->err->code == RD_ERR_OK)
+    if (too_long > 0)
+        rd_err_set(load->err, RD_ERR_USAGE, RD_NO_OFFSET, "line %d is too long", line);
+    else if (load->err == NULL || load->err->code == RD_ERR_OK)
         rd_err_set(load->err, RD_ERR_USAGE, RD_NO_OFFSET,
                    "line %d is neither a section nor key = value", line);
     rd_err_origin(load->err, path);

@@ -312,6 +312,11 @@ int cli_report(struct cli *cli, const struct rd_err *err)
     return rd_err_exit_status(err->code);
 }
 
+bool cli_report_is_enough(const struct cli *cli, FILE *out)
+{
+    return !cli->json && !cli->quiet && isatty(fileno(out)) == 1 && isatty(STDERR_FILENO) == 1;
+}
+
 /* The reader of the output has closed it, which is not an error of this program. */
 static bool is_quiet(const struct rd_err *err)
 {
