@@ -85,7 +85,11 @@ static int unknown_tool(struct cli *cli, const char *name)
 /* redoubt help [TOOL] */
 static int help(struct cli *cli, int argc, char **argv)
 {
-    if (argc < 2 || strcmp(argv[1], "help") == 0) {
+    if (argc >= 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
+        cli_print_version();
+        return CLI_OK;
+    }
+    if (argc < 2 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0) {
         print_help();
         return CLI_OK;
     }

@@ -17,7 +17,7 @@ REDOUBT = os.environ["REDOUBT"]
 BACKUP = ("archive", "backup", "list", "prune", "restore", "verify")
 JSON_PAGES = {
     **{tool: f"{tool}-json" for tool in ("capture", "check-aof", "check-rdb", "convert", "diff",
-                                         "replay", "show", "split", "stat", "sum")},
+                                         "doctor", "replay", "show", "split", "stat", "sum")},
     **{tool: "backup-json" for tool in BACKUP},
     "merge": "convert-json",
 }
@@ -36,9 +36,17 @@ def tools():
     return [name for name in names if name != "help"]
 
 
+def server_options(text):
+    """Those that the help leaves to the main page: they are the same for each tool."""
+    page = tree.read("docs/man/redoubt.1.scd").partition("# SERVERS")[2].partition("\n# ")[0]
+    names = re.findall(r"\*(--[\w-]+)\*[=,\n]", page)
+    return set(names) - {"--tls-key", "--match"} if "\n  a server: " in text else set()
+
+
 def options(text):
     """Long options of a help text: its table, or what every tool has."""
     table, _, common = text.partition("  every tool:")
+    table = re.sub(r"\n  a server: .*", "", table)
     table, _, brief = table.partition("  also: ")
     own = re.findall(r"^ {2,6}(?:-\w, )?(--[\w-]+)", table, re.M)
     own += re.findall(r"--[\w-]+", brief)
@@ -94,6 +102,7 @@ class Manual(tree.Lint):
             if not os.path.exists(os.path.join(tree.ROOT, path)):
                 continue
             own, common = options(run(tool, "--help"))
+            own += server_options(run(tool, "--help"))
             written = re.findall(r"^\*(?:-\w\*, \*)?(--[\w-]+)", tree.read(path), re.M)
             wrong += [f"{path}: {name}" for name in written if name not in own + common]
         self.none(wrong)
@@ -109,7 +118,8 @@ class Manual(tree.Lint):
         self.assertEqual(set(complete("redoubt", "")), {"help", "--help", "--version", *tools()})
         for tool in tools():
             own, common = options(run(tool, "--help"))
-            self.assertEqual(set(complete("redoubt", tool, "--")), set(own + common))
+            self.assertEqual(set(complete("redoubt", tool, "--")),
+                             set(own + common) | server_options(run(tool, "--help")))
             self.assertEqual(complete("redoubt", tool, ""), [])  # a file
             self.assertEqual(complete("redoubt", "help", tool), [tool])
 

@@ -1,5 +1,6 @@
 """redoubt capture beside a real master: not a byte missing, whatever happens to either of them."""
 
+import hashlib
 import json
 import os
 import re
@@ -270,10 +271,11 @@ class Ends(CaptureCase):
 
     def test_two_do_not_write_one_folder(self):
         master = self.server()
-        self.start(self.url(master), "-o", self.out)
+        first = self.start(self.url(master), "-o", self.out)
         eventually("it is there", lambda: self.acked(master) >= 0)
         _, err = self.run_capture(self.url(master), "-o", self.out, status=7)
-        self.assertIn("another process writes this capture", err)
+        self.assertIn('another process writes this capture: "redoubt", '
+                      f"process {first.process.pid}\n", err)
 
 
 class Refusals(CaptureCase):
@@ -400,6 +402,22 @@ class Snapshot(CaptureCase):
         self.assertEqual((reported["bytes"], reported["verified"]),
                          (os.path.getsize(self.file), True))
         self.check_loads(self.file, master)
+
+    def test_the_object_names_the_place_the_server_and_the_digests(self):
+        master = self.server()
+        master.command("SET", "k", "v")
+        out, _ = self.run_capture(self.url(master), "--rdb-only", self.file, "--json")
+        got = json.loads(out)
+        info = dict(line.split(":", 1) for line in
+                    master.command("INFO", "replication").decode().splitlines() if ":" in line)
+        self.assertEqual(got["replid"], info["master_replid"])
+        self.assertLessEqual(got["offset"], int(info["master_repl_offset"]))
+        self.assertEqual((got["server"], got["server_version"][:2], got["rdb_version"]),
+                         ("redis", "7.", 10))
+        with open(self.file, "rb") as f:
+            data = f.read()
+        self.assertEqual(got["sha256"], hashlib.sha256(data).hexdigest())
+        self.assertEqual(got["crc64"], f"{int.from_bytes(data[-8:], 'little'):016x}")
 
     def test_functions_alone(self):
         master = self.server()

@@ -332,6 +332,7 @@ class Fix(CheckAofTest):
         with open(self.path("one.aof"), "ab"):
             status, _, err = self.check("--fix", "--yes", "one.aof")
         self.assertEqual((status, self.read("one.aof")), (7, SET + b"x"))
+        self.assertRegex(err, rf'for writing: "[^"]+", process {os.getpid()}\n')
 
     def test_compressed_files_and_standard_input_are_not_cut(self):
         data = gzip.compress(SET + b"x")

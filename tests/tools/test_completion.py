@@ -30,6 +30,12 @@ class Completion(unittest.TestCase):
             self.assertIn("--json", found)
         self.assertIn("--input-format", complete("redoubt", "convert", "--in"))
         self.assertEqual(complete("redoubt", "convert", "--from"), [])
+        for tool, former, name in (("split", "--prefix-s", "--separator"),
+                                   ("capture", "--metrics", "--metrics-file"),
+                                   ("capture", "--master", "--master-name"),
+                                   ("diff", "--max", "--max-differences")):
+            self.assertNotIn(former, complete("redoubt", tool, former))
+            self.assertIn(name, complete("redoubt", tool, name[:-1]))
         self.assertEqual(complete("redoubt", "convert", "--until"), ["--until-offset", "--until"])
 
     def test_values(self):
@@ -39,6 +45,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete("redoubt", "convert", "--to", "=", "r"), ["rdb", "resp"])
         self.assertIn("valkey-9", complete("redoubt", "convert", "--for", "v"))
         self.assertEqual(complete("redoubt", "stat", "--color", "n"), ["never"])
+        self.assertEqual(complete("redoubt", "split", "--type", "s"), ["string", "set", "stream"])
 
     def test_a_value_that_is_not_known_is_a_file(self):
         self.assertEqual(complete("redoubt", "convert", "--output", ""), [])

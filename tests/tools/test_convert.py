@@ -385,11 +385,19 @@ class Behaviour(unittest.TestCase):
             ("redis-4.0", b"REDIS0008"), ("redis-5.0", b"REDIS0009"), ("redis-6.0", b"REDIS0009"),
             ("redis-6.2", b"REDIS0009"), ("redis-7.0", b"REDIS0010"), ("redis-7.2", b"REDIS0011"),
             ("redis-7.4", b"REDIS0012"), ("redis-8.0", b"REDIS0012"), ("valkey-7.2", b"REDIS0011"),
-            ("valkey-8", b"REDIS0011"), ("valkey-9", b"VALKEY080"),
+            ("valkey-8", b"REDIS0011"), ("valkey-9", b"VALKEY080"), ("valkey-8.1", b"REDIS0011"),
+            ("Redis-6.2.16", b"REDIS0009"), ("redis-8.4", b"REDIS0012"),
+            ("valkey-9.0.1", b"VALKEY080"),
         ):
             run = convert("--to", "rdb", "--for", server, self.path)
             self.assertEqual((run.returncode, run.stdout[:9], run.stderr), (0, magic, b""), server)
-        for options in (("--for", "redis-9"), ("--for", "valkey-8", "--rdb-version", "11"),
+        for server in ("redis-9", "redis-7", "valkey-9.2", "redis-6.2.", "keydb-6.2",
+                       "redis-6.2.1.0"):
+            run = convert("--to", "rdb", "--for", server, self.path)
+            self.assertEqual((run.returncode, run.stdout), (2, b""), server)
+            self.assertIn(b'"%s" is not a known server: redis-2.8, 3.0' % server.encode(),
+                          run.stderr)
+        for options in (("--for", "valkey-8", "--rdb-version", "11"),
                         ("--for", "valkey-8", "--dialect", "valkey"),
                         ("--dialect", "valkey", "--rdb-version", "11")):
             run = convert("--to", "rdb", *options, self.path)
@@ -468,6 +476,7 @@ class Behaviour(unittest.TestCase):
         ):
             run = convert("--to", target, *options, self.path)
             self.assertEqual((run.returncode, run.stdout), (2, b""), options)
+            self.assertIn(options[0].split("=")[0].encode(), run.stderr)
 
     def test_json_reports_how_much_was_converted(self):
         self.write(b"\x00\x01k\x01v")
@@ -476,8 +485,14 @@ class Behaviour(unittest.TestCase):
         reported = json.loads(run.stdout)
         self.assertEqual((reported["tool"], reported["keys"], reported["left_out"]),
                          ("convert", 1, 0))
-        self.assertEqual(reported["bytes"], os.path.getsize(self.out))
+        self.assertEqual((reported["bytes"], reported["format"]),
+                         (os.path.getsize(self.out), "ndjson"))
+        self.assertNotIn("version", reported)
         self.assertEqual(convert("--to", "ndjson", "--json", self.path).returncode, 2)
+        run = convert("--for", "redis-6.2", "--json", self.path, "-o", self.out + ".rdb")
+        reported = json.loads(run.stdout)
+        self.assertEqual((reported["format"], reported["dialect"], reported["version"]),
+                         ("rdb", "redis", 9))
 
     def test_an_existing_output_is_refused_without_force(self):
         self.write(b"\x00\x01k\x01v")

@@ -102,7 +102,22 @@ class Folders(unittest.TestCase):
         self.assertIn("also has a log or a capture: redoubt check-aof verifies it", err)
 
     def test_a_folder_without_snapshots_is_an_error(self):
-        self.assertEqual(redoubt("check-rdb", self.folder)[0], 3)
+        status, _, err = redoubt("check-rdb", self.folder)
+        self.assertEqual(status, 3)
+        self.assertIn("hint: no name in this folder ends in .rdb", err)
+
+    def test_check_aof_finds_the_log_of_a_folder(self):
+        self.write("dump.rdb")
+        status, _, err = redoubt("check-aof", self.folder)
+        self.assertEqual(status, 1)
+        self.assertIn("no log in this folder\n  hint: it has snapshots: redoubt check-rdb", err)
+        self.write("appendonly.aof.1.incr.aof", b"")
+        self.assertIn("hint: check-aof --fix-manifest", redoubt("check-aof", self.folder)[2])
+        self.write("appendonly.aof", b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n")
+        status, out, _ = redoubt("check-aof", self.folder)
+        self.assertEqual((status, out.splitlines()[0]), (0, f"{self.folder}/appendonly.aof: sound"))
+        status, out, _ = redoubt("convert", "--to", "ndjson", self.folder)
+        self.assertEqual((status, json.loads(out)["key"]), (0, "k"))
 
     def test_salvage_takes_the_only_snapshot_of_a_folder(self):
         self.write("dump.rdb")
@@ -149,6 +164,12 @@ class Servers(unittest.TestCase):
             self.assertEqual((status, err), (0, ""))
             self.assertEqual(json.loads(redoubt("stat", "--json", out)[1])["total"]["keys"], 1)
 
+    def test_a_server_without_its_scheme_has_a_hint(self):
+        for tool in (("stat",), ("check-rdb",), ("convert", "--to", "ndjson"), ("doctor",)):
+            status, _, err = redoubt(*tool, "localhost:6379")
+            self.assertEqual(status, 3)
+            self.assertIn("hint: for a server: redis://localhost:6379", err)
+
     def test_merge_and_split_read_a_server(self):
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "out.rdb")
@@ -184,6 +205,71 @@ class Servers(unittest.TestCase):
             self.assertEqual(redoubt("diff", path, "-p", "1", env=env)[0], 6)
             # A server is not filled because of a variable.
             self.assertEqual(redoubt("replay", folder, env=env)[0], 2)
+
+    def check_default(self, env):
+        status, out, err = redoubt("stat", "--json", env=env)
+        self.assertEqual(status, 0, err)
+        self.assertEqual(json.loads(out)["total"]["keys"], 100)
+        self.assertEqual(json.loads(out)["file"], self.url)
+        status, out, err = redoubt("check-rdb", env=env)
+        self.assertEqual(status, 0, err)
+        self.assertIn(f"{self.url}: sound", out)
+        status, out, err = redoubt("convert", "--to", "ndjson", env=env)
+        self.assertEqual((status, len(out.splitlines())), (0, 100), err)
+
+    def test_without_a_file_the_default_server_is_read(self):
+        self.check_default({"REDOUBT_URL": self.url})
+
+    def test_a_variable_that_is_no_url_is_named(self):
+        for tool in (("stat",), ("check-rdb",), ("doctor",)):
+            status, _, err = redoubt(*tool, env={"REDOUBT_URL": "localhost"})
+            self.assertEqual(status, 2)
+            self.assertIn("REDOUBT_URL: not the URL of a server: use redis://HOST", err)
+
+    def test_the_default_server_is_in_a_configuration(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "redoubt"))
+            path = os.path.join(folder, "redoubt", "redoubt.conf")
+            with open(path, "w") as f:
+                f.write(f"# of this user\nsource = {self.url}\nuser = \n"
+                        "keep = last 3\n[nightly]\nsource = redis://127.0.0.1:1\n")
+            env = {"XDG_CONFIG_HOME": folder, "REDOUBT_URL": ""}
+            self.check_default(env)
+            snapshot = os.path.join(folder, "out.rdb")
+            self.assertEqual(redoubt("capture", "--rdb-only", snapshot, env=env)[0], 0)
+            self.assertEqual(redoubt("diff", snapshot, env=env)[0], 0)
+            # The variable comes first, and a server is not filled because of a file.
+            self.assertEqual(redoubt("stat", env={**env, "REDOUBT_URL": "redis://127.0.0.1:1"})[0],
+                             6)
+            self.assertEqual(redoubt("replay", folder, env=env)[0], 2)
+            with open(path, "w") as f:
+                f.write("source\n")
+            status, _, err = redoubt("stat", env=env)
+            self.assertEqual(status, 2)
+            self.assertIn("redoubt.conf: line 1 is neither a section nor key = value", err)
+            with open(path, "w") as f:
+                f.write(f"#\nsource = {self.url}/{300 * '0'}\n")
+            self.assertIn("redoubt.conf: line 2 is too long", redoubt("stat", env=env)[2])
+
+    def test_the_options_of_a_connection(self):
+        with redis_server.RedisServer() as server:
+            server.command("CONFIG", "SET", "requirepass", "secret")
+            url = f"redis://127.0.0.1:{server.port}"
+            status, _, err = redoubt("stat", url)
+            self.assertEqual(status, 6, err)
+            self.assertIn("hint: set a password: REDISCLI_AUTH, --askpass, --pass-file FILE", err)
+            with tempfile.NamedTemporaryFile("w") as f:
+                f.write("secret\n")
+                f.flush()
+                for tool in (("stat",), ("check-rdb",), ("convert", "--to", "ndjson")):
+                    status, _, err = redoubt(*tool, "--pass-file", f.name, url)
+                    self.assertEqual(status, 0, err)
+            status, out, err = redoubt("stat", "--json",
+                                       env={"REDOUBT_URL": url.replace("//", "//:secret@")})
+            self.assertEqual((status, json.loads(out)["file"]), (0, url), err)
+        status, _, err = redoubt("stat", "--key", "x", "dump.rdb")
+        self.assertEqual(status, 2)
+        self.assertIn("use --match to select keys", err)
 
 
 class Terminal(unittest.TestCase):
@@ -231,6 +317,48 @@ class Terminal(unittest.TestCase):
         # Elsewhere all are listed.
         out = redoubt("diff", a, b)[1]
         self.assertEqual(out, every)
+
+    def test_damage_is_told_once(self):
+        path = self.snapshot("a", [(f"k{i}", "1") for i in range(9)])
+        with open(path, "r+b") as f:
+            f.seek(40)
+            f.write(b"\x40\x40\x40")
+        shown = self.on_terminal("check-rdb", path)
+        self.assertTrue(shown.startswith(f"{path}: "), shown)
+        self.assertNotIn("redoubt check-rdb", shown)
+        self.assertTrue(shown.endswith("  hint       --salvage OUT writes what can be saved\n"))
+        self.assertTrue(redoubt("check-rdb", path)[2].startswith("redoubt check-rdb: "))
+
+    def test_damage_of_a_log_is_told_once(self):
+        path = os.path.join(self.folder, "log.aof")
+        with open(path, "wb") as f:
+            f.write(b"*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nDEL\r\n$1")
+        shown = self.on_terminal("check-aof", path)
+        self.assertTrue(shown.startswith(f"{path}: "), shown)
+        self.assertEqual(shown.count("the file ends inside a command"), 1)
+        self.assertIn("  repair     --fix cuts the torn end\n", shown)
+        self.assertEqual(redoubt("check-aof", path)[2].count("the file ends inside a command"), 1)
+
+    def test_a_version_to_come_has_a_hint(self):
+        path = os.path.join(self.folder, "new.rdb")
+        with open(path, "wb") as f:
+            f.write(b"REDIS0099\xff" + bytes(8))
+        for tool in (("stat",), ("convert", "--to", "ndjson"), ("check-rdb",)):
+            status, out, err = redoubt(*tool, path)
+            self.assertEqual(status, 4)
+            self.assertIn("Redis RDB version 99 is newer than this program supports", err)
+            self.assertIn("hint: a later version of redoubt may read it: this is 0.", err)
+        self.assertIn("  format     RDB version 99, which is not supported\n", out)
+
+    def test_convert_and_merge_tell_what_they_wrote(self):
+        a = self.snapshot("a", [("k", "1"), ("l", "2")])
+        out = os.path.join(self.folder, "out")
+        shown = self.on_terminal("convert", "--to", "rdb", "--for", "redis-6.2", a, "-o", out)
+        self.assertRegex(shown, rf"^{out}: RDB version 9 \(Redis 5.0 to 6.2\), 2 keys, "
+                         r"\d+ bytes\n$")
+        shown = self.on_terminal("convert", a, "-o", out + ".ndjson.gz")
+        self.assertRegex(shown, r"gz: 2 keys, \d+ bytes before compression\n$")
+        self.assertIn(f"{out}.rdb: RDB version ", redoubt("merge", a, "-o", out + ".rdb")[2])
 
 
 if __name__ == "__main__":

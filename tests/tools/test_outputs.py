@@ -175,6 +175,28 @@ class Compressed(Case):
             run = self.run_tool("convert", self.input, "-o", self.path(name), status=2)
             self.assertIn(b"missing output format", run.stderr)
 
+    def test_other_tools_write_what_the_name_ends_in(self):
+        """With -o; diff ends with status 1, because it finds a difference."""
+        log, empty = self.path("in.aof"), self.path("empty.rdb")
+        self.run_tool("convert", self.input, "-o", log)
+        self.write(empty, snapshot([]))
+        for tool, lines in ((("stat", "--csv", self.input), "csv"),
+                            (("diff", "--ndjson", self.input, empty), "ndjson"),
+                            (("show", "--ndjson", log), "ndjson")):
+            status = int(tool[0] == "diff")
+            want = self.run_tool(*tool, status=status).stdout
+            tool = [word for word in tool if not word.startswith("--")]
+            out, page = self.path(f"{tool[0]}.{lines}.gz"), self.path(f"{tool[0]}.html.zst")
+            self.run_tool(*tool, "-o", out, status=status)
+            self.assertEqual(self.plain("gzip", out), want)
+            self.run_tool(*tool, "-o", out, status=2)
+            self.run_tool(*tool, "-o", out, "--force", status=status)
+            self.run_tool(*tool, "-o", page, status=status)
+            self.assertTrue(self.plain("zstd", page).lower().startswith(b"<!doctype html>"))
+        for tool in (("stat",), ("diff", empty)):
+            run = self.run_tool(*tool, self.input, "-o", self.path("x"), status=2)
+            self.assertIn(b"-o is for --", run.stderr)
+
     def test_an_output_that_is_not_complete_leaves_no_file(self):
         with open(self.input, "rb") as f:
             data = f.read()

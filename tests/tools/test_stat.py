@@ -133,6 +133,12 @@ class Text(StatTest):
         self.assertNotIn("\x1b", out)
         self.assertNotIn('"', out)
 
+    def test_a_valkey_that_writes_the_version_of_redis_is_named(self):
+        lines = self.lines(os.path.join(FIXTURES, "valkey-8.0.1", "tiny.rdb"))
+        self.assertTrue(lines[2].startswith("  written   by Valkey 8.0.1 at "), lines[2])
+        data = self.json(os.path.join(FIXTURES, "valkey-8.0.1", "tiny.rdb"))
+        self.assertEqual((data["server"], data["written_by"]), ("valkey", "8.0.1"))
+
     def test_an_empty_snapshot_has_no_keys(self):
         self.assertIn("  keys      0, 0 with an expiry", self.lines(self.write(Writer())))
 

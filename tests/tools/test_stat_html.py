@@ -358,13 +358,30 @@ class Phone(InBrowser):
         self.assertEqual(self.crumbs(), ["All keys", "user:"])
         self.assertEqual(self.browser.console(), [])
 
-    def test_it_is_dark_where_the_reader_wants_it(self):
+    def colours(self, selector):
+        """The sums of red, green and blue: of the background, and of the text."""
         colours = self.browser.run("""
-            const style = getComputedStyle(document.body);
-            return [style.backgroundColor, style.color];""")
-        back, ink = (sum(map(int, re.findall(r"\d+", c)[:3])) for c in colours)
+            const style = getComputedStyle(document.querySelector(arguments[0]));
+            return [style.backgroundColor, style.color];""", selector)
+        return (sum(map(int, re.findall(r"\d+", c)[:3])) for c in colours)
+
+    def test_it_is_dark_where_the_reader_wants_it(self):
+        back, ink = self.colours("body")
         self.assertLess(back, 150)
         self.assertGreater(ink, 600)
+
+    def test_on_paper_it_is_light_and_without_controls(self):
+        self.addCleanup(self.browser.emulate)
+        self.browser.devtools("Emulation.setEmulatedMedia", media="print", features=[
+            {"name": "prefers-color-scheme", "value": "dark"}])
+        for selector in ("body", "section"):
+            back, ink = self.colours(selector)
+            self.assertGreater(back, 700)
+            self.assertLess(ink, 200)
+        shown = self.browser.run("""
+            return [...document.querySelectorAll("input, select, .more")]
+                .filter(e => e.offsetParent !== null).map(e => e.outerHTML);""")
+        self.assertEqual(shown, [])
 
     def test_everybody_can_use_it(self):
         self.assertEqual(page_checks.findings(self.browser), [])

@@ -228,7 +228,7 @@ static bool is_version(const char *text)
 }
 
 /* Returns the error of invalid options or combinations, or NULL. */
-static const char *contradiction(const struct capture *c)
+static const char *contradiction(struct capture *c)
 {
     bool named = c->cli->n_args > 0 || peer_opts_has_one(&c->servers);
     bool stream = c->out != NULL || c->duration_ms != 0 || c->has_until || c->max_size != 0 ||
@@ -369,24 +369,26 @@ int tool_capture(struct cli *cli, int argc, char **argv)
          .each = add_sentinel,
          .ctx = &c,
          .help = "ask this sentinel for the master; repeatable"},
-        {.name = "master",
+        {.name = "master-name",
          .brief = true,
          .kind = CLI_STRING,
          .arg = "NAME",
          .string = &c.master,
          .help = "name of the master in Sentinel; default mymaster"},
+        {.name = "master", .kind = CLI_STRING, .string = &c.master},
         {.name = "sentinel-pass-file",
          .brief = true,
          .kind = CLI_STRING,
          .arg = "FILE",
          .string = &c.sentinel_pass_file,
          .help = "read the sentinels' password from FILE"},
-        {.name = "metrics",
+        {.name = "metrics-file",
          .brief = true,
          .kind = CLI_STRING,
          .arg = "FILE",
          .string = &c.report.metrics,
          .help = "write Prometheus metrics to FILE every second"},
+        {.name = "metrics", .kind = CLI_STRING, .string = &c.report.metrics},
         {.name = "rdb-only",
          .kind = CLI_STRING,
          .arg = "FILE",

@@ -1,6 +1,8 @@
 /* rdb.c - the snapshot alone: asked for, verified while it is written, and given its name
  * when it is whole and sound.
  */
+#include "base/digest.h"
+#include "rdb/version.h"
 #include "tools/capture/priv.h"
 #include "tools/snapshot/download.h"
 #include "tools/snapshot/sound.h"
@@ -12,6 +14,9 @@ struct snapshot {
     struct client_target target;
     struct download download;
     struct sound sound;
+    char version[32]; /* of the server; empty: the snapshot does not say */
+    bool is_valkey;
+    char sha256[RD_DIGEST_HEX];
 };
 
 static bool find_target(struct snapshot *s, struct rd_err *err)
@@ -37,13 +42,34 @@ static bool begin(struct snapshot *s, struct rd_err *err)
     return download_begin(&s->download, err);
 }
 
+static void on_event(void *ctx, const struct rdb_event *ev)
+{
+    struct snapshot *s = ctx;
+    char tmp[RD_NUM_I64_MAX];
+    bool valkey = ev->kind == RDB_AUX && rd_slice_is(ev->aux.name, "valkey-ver");
+    if (!valkey && (s->is_valkey || ev->kind != RDB_AUX || !rd_slice_is(ev->aux.name, "redis-ver")))
+        return;
+    s->is_valkey = valkey;
+    cli_escape(s->version, sizeof s->version, rdb_string_bytes(&ev->aux.value, tmp));
+}
+
 static bool check(struct snapshot *s, struct rd_err *err)
 {
     struct rd_src *src;
-    if (!download_source(&s->download, &src, err))
+    uint8_t sum[RD_DIGEST_MAX];
+    s->sound.event = on_event;
+    s->sound.ctx = s;
+    if (!rd_digest_new(&s->download.digest, RD_DIGEST_SHA256, err))
         return false;
-    bool ok = sound_check(&s->sound, src, err);
-    rd_src_close(src);
+    bool ok = download_source(&s->download, &src, err);
+    if (ok) {
+        ok = sound_check(&s->sound, src, err) && rd_digest_end(s->download.digest, sum, err);
+        rd_src_close(src);
+    }
+    if (ok)
+        rd_digest_hex(s->sha256, rd_slice(sum, rd_digest_size(RD_DIGEST_SHA256)));
+    rd_digest_free(s->download.digest);
+    s->download.digest = NULL;
     return ok;
 }
 
@@ -68,18 +94,40 @@ static bool work(struct snapshot *s, struct rd_err *err)
     return false;
 }
 
+static void put_json(const struct snapshot *s, const char *name)
+{
+    struct cli_json *json = &s->capture->cli->out;
+    const struct rdb_check_result *res = &s->sound.res;
+    const struct download *d = &s->download;
+    bool placed = repl_replid_is_set(&d->replid), summed = res->sum == RDB_SUM_OK;
+    char crc64[17];
+    snprintf(crc64, sizeof crc64, "%016" PRIx64, res->stored);
+    cli_json_put_str(json, "target", s->target.name);
+    cli_json_put_str(json, "file", name);
+    cli_json_put_uint(json, "bytes", d->size);
+    cli_json_put_uint(json, "keys", res->keys);
+    cli_json_put_uint(json, "functions", res->functions);
+    cli_json_put_bool(json, "verified", true);
+    cli_json_put_str(json, "replid", placed ? d->replid.hex : NULL);
+    cli_json_put_offset(json, "offset", placed ? d->offset : RD_NO_OFFSET);
+    cli_json_put_str(json, "server",
+                     s->version[0] == '\0' ? NULL
+                     : s->is_valkey        ? "valkey"
+                                           : "redis");
+    cli_json_put_str(json, "server_version", s->version[0] != '\0' ? s->version : NULL);
+    cli_json_put_str(json, "dialect", rdb_dialect_name(res->dialect));
+    cli_json_put_int(json, "rdb_version", res->version);
+    cli_json_put_str(json, "sha256", s->sha256);
+    cli_json_put_str(json, "crc64", summed ? crc64 : NULL);
+}
+
 static void report_snapshot(const struct snapshot *s)
 {
     struct cli *cli = s->capture->cli;
     const char *name = s->capture->rdb_only;
     uint64_t keys = s->sound.res.keys, functions = s->sound.res.functions;
     if (cli->json) {
-        cli_json_put_str(&cli->out, "target", s->target.name);
-        cli_json_put_str(&cli->out, "file", name);
-        cli_json_put_uint(&cli->out, "bytes", s->download.size);
-        cli_json_put_uint(&cli->out, "keys", keys);
-        cli_json_put_uint(&cli->out, "functions", functions);
-        cli_json_put_bool(&cli->out, "verified", true);
+        put_json(s, name);
     } else if (strcmp(name, "-") != 0 && !cli->quiet) {
         printf("%s: %s, %s key%s, %s librar%s, verified\n", name, cli_bytes(s->download.size).s,
                cli_count(keys).s, cli_plural(keys), cli_count(functions).s,

@@ -1,7 +1,9 @@
 /* store.c - writes the data from a master to the folder of a capture.
  */
 #include "tools/capture/priv.h"
+#include "tools/cli/holder.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 /* ---- jobs ---- */
@@ -61,6 +63,9 @@ bool capture_store_open(struct capture_store *store, const struct capture_store_
     store->has_fs = rd_fs_open_folder(&store->fs, opts->path, true, err);
     bool ok = store->has_fs && repl_capture_writer_open(&store->writer, &store->fs, &writer, err);
     if (!ok) {
+        char lock[PATH_MAX];
+        snprintf(lock, sizeof lock, "%s/capture.lock", opts->path);
+        holder_name(err, lock);
         rd_err_origin(err, opts->path);
         store->writer = NULL;
     }

@@ -3,6 +3,7 @@
  */
 #include "base/num.h"
 #include "tools/check_aof/priv.h"
+#include "tools/cli/holder.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -66,6 +67,7 @@ static bool nobody_writes(struct change *c, struct rd_err *err)
         if (!aof_file_is_written(path))
             continue;
         rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "another process has it open for writing");
+        holder_name(err, path);
         rd_err_origin(err, name);
         cli_hint(c->job->cli, "stop the server first");
         return false;

@@ -180,7 +180,8 @@ static int run_check(struct aof_job *job)
     struct rd_err err = {0};
     if (!aof_job_check(job, &job->found, &err))
         return cli_fail(cli, &err);
-    aof_job_report_errors(cli, job, &job->found);
+    if (!cli_report_is_enough(cli, stdout))
+        aof_job_report_errors(cli, job, &job->found);
     if (cli->json)
         aof_job_json(&cli->out, job, &job->found);
     else if (!cli->quiet)

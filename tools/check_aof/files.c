@@ -112,7 +112,17 @@ static bool holds(const struct aof_job *job, const char *name)
     return false;
 }
 
-/* Before Redis 7.0 the log is one file in the folder of the snapshot. */
+static bool holds_any(const struct aof_job *job, const char *tail)
+{
+    size_t n = strlen(tail);
+    for (size_t i = 0; i < job->n_names; i++) {
+        size_t len = strlen(job->names[i]);
+        if (len > n && strcmp(job->names[i] + len - n, tail) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool no_manifest(struct aof_job *job, struct rd_err *err)
 {
     struct cli_quoted folder = cli_plain(rd_slice_str(job->folder));
@@ -122,14 +132,13 @@ static bool no_manifest(struct aof_job *job, struct rd_err *err)
         cli_hint(job->cli, "redoubt show, convert and replay read captures");
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the folder holds a capture, not a log");
     }
-    if (holds(job, "appendonly.aof"))
-        cli_hint(job->cli, "a log written before Redis 7.0 is one file: use %.80s/appendonly.aof",
-                 folder.s);
-    else if (holds(job, "dump.rdb"))
-        cli_hint(job->cli, "the folder has a snapshot but no log: use %.80s/dump.rdb", folder.s);
-    else
+    if (holds_any(job, ".aof")) {
         cli_hint(job->cli, "check-aof --fix-manifest writes one from the existing files");
-    return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no manifest in this folder");
+        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no manifest in this folder");
+    }
+    if (holds_any(job, ".rdb"))
+        cli_hint(job->cli, "it has snapshots: redoubt check-rdb %.80s verifies them", folder.s);
+    return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no log in this folder");
 }
 
 /* Finds the manifest in the folder. A server writes a new one under a name that begins with "temp".
@@ -179,6 +188,20 @@ static bool go_down(struct aof_job *job, struct rd_err *err)
     return list_folder(job, err);
 }
 
+static bool look(struct aof_job *job, struct rd_err *err);
+
+/* Before Redis 7.0 the log is one file in the folder of the snapshot. */
+static bool take_old_log(struct aof_job *job, struct rd_err *err)
+{
+    int len = snprintf(job->file, sizeof job->file, "%s/appendonly.aof", job->folder);
+    if (len < 0 || (size_t)len >= sizeof job->file)
+        return rd_err_sys(err, ENAMETOOLONG, "open");
+    job->path = job->file;
+    cli_escape(job->shown, sizeof job->shown, rd_slice_str(job->path));
+    forget_names(job);
+    return split_path(job, err) && look(job, err);
+}
+
 static bool find_in_folder(struct aof_job *job, struct rd_err *err)
 {
     size_t len = strlen(job->path);
@@ -187,6 +210,8 @@ static bool find_in_folder(struct aof_job *job, struct rd_err *err)
     if (!set_text(job->folder, sizeof job->folder, rd_slice(job->path, len), err) ||
         !list_folder(job, err) || !go_down(job, err))
         return false;
+    if (!has_manifest(job) && job->change != AOF_JOB_MANIFEST && holds(job, "appendonly.aof"))
+        return take_old_log(job, err);
     job->has_manifest = job->in_folder = true;
     if (job->change == AOF_JOB_MANIFEST && !has_manifest(job))
         return true;

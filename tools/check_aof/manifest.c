@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/pump.h"
 #include "tools/check_aof/priv.h"
+#include "tools/cli/holder.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -227,7 +228,8 @@ static bool nobody_writes(struct aof_job *job, const struct aof_rebuild *plan, s
         if (!aof_file_is_written(path))
             continue;
         cli_hint(job->cli, "stop the server first");
-        rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "a process has it open for writing");
+        rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "another process has it open for writing");
+        holder_name(err, path);
         rd_err_origin(err, name);
         return false;
     }

@@ -41,6 +41,7 @@ struct aof_job {
 
     const char *path;
     char shown[RD_ERR_TEXT_MAX]; /* the path, escaped for text output */
+    char file[PATH_MAX];         /* the path of a log in the folder that the user gave */
     char folder[PATH_MAX];       /* of the files */
     char name[NAME_MAX + 1];     /* of the manifest, or of the one file */
     bool is_stdin, has_manifest;

@@ -19,7 +19,9 @@
 
 struct run {
     struct cli *cli;
-    bool quick, partial, force, strict, reseal, scan;
+    bool quick, partial, force, strict, reseal;
+    struct peer_opts servers;
+    struct server_in_opts server;
     const char *out;        /* --salvage */
     const char *doubtful;   /* --doubtful: the file for keys that are not verified */
     struct filter filter;   /* keys that are written to OUT */
@@ -379,7 +381,8 @@ static bool view_fill(struct work *work, struct view *view, struct rd_err *err)
     struct rd_src *src;
     if (server_in_is(work->file->path)) {
         view->spooled = true;
-        return server_in_read(work->run->cli, work->file->path, work->run->scan, &view->spool, err);
+        return server_in_read(work->run->cli, work->file->path, &work->run->server, &view->spool,
+                              err);
     }
     if (!cli_open_in(work->run->cli, work->file->path, &src, err))
         return false;
@@ -586,15 +589,6 @@ static void name_file(struct check_file *file, const char *path)
     file->name[len] = '\0';
 }
 
-static void report_file(struct run *run, const struct check_file *file)
-{
-    check_report_errors(run->cli, file);
-    if (run->cli->json)
-        check_json_put(&run->cli->out, file);
-    else if (!run->cli->quiet && file->verdict != CHECK_UNREADABLE)
-        check_report_print(run->cli, run->report, file);
-}
-
 /* False only if memory runs out before the check begins. */
 static bool check_one(struct run *run, const char *path, struct rd_err *err)
 {
@@ -607,7 +601,7 @@ static bool check_one(struct run *run, const char *path, struct rd_err *err)
     file->verdict = CHECK_UNREADABLE;
     if (file->checked)
         judge(file);
-    report_file(run, file);
+    check_report(run->cli, run->report, file);
     run->had[file->checked ? status_of(file) : CLI_OK] = true;
     if (!ok)
         run->had[rd_err_exit_status(file->err.code)] = true;
@@ -640,6 +634,8 @@ static bool check_path(struct run *run, const char *path, struct rd_err *err)
         if (folder.has_log)
             cli_hint(run->cli, "the folder has a log or a capture, but no snapshot: "
                                "use redoubt check-aof");
+        else if (is_folder(path) && err->code == RD_ERR_OK)
+            cli_hint(run->cli, "no name in this folder ends in .rdb");
         check_folder_done(&folder);
         return err->code == RD_ERR_OK && check_one(run, path, err);
     }
@@ -759,7 +755,7 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &run.force,
          .help = "with --salvage: replace OUT if it exists"},
-        SERVER_IN_OPTION(&run.scan),
+        SERVER_IN_OPTIONS(&run.server.scan, &run.servers),
         FILTER_OPTIONS(&run.filter),
         {0},
     };
@@ -770,7 +766,6 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
                  "Exit status 1: damage or warnings; with --salvage 8: saved, but incomplete\n"
                  "or with doubtful keys.",
         .opts = opts,
-        .min_args = 1,
         .max_args = CLI_MANY,
         .example = "redoubt check-rdb --salvage saved.rdb dump.rdb",
     };
@@ -778,8 +773,14 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
     if (cli->compat)
         return check_rdb_compat(cli, argc, argv);
     filter_init(&run.filter, cli, cli_now_ms());
-    if (cli_parse(cli, &usage, argc, argv, &status))
-        status = check_all(&run);
+    peer_opts_init(&run.servers);
+    run.server.servers = &run.servers;
+    if (cli_parse(cli, &usage, argc, argv, &status)) {
+        status = peer_choose_argument(cli, &run.servers, &usage);
+        if (status == CLI_OK)
+            status = check_all(&run);
+    }
+    peer_opts_done(&run.servers);
     filter_done(&run.filter);
     return status;
 }

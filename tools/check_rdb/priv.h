@@ -117,13 +117,12 @@ bool check_is_earlier(const struct check_file *file);
 /* Returns the value of an auxiliary field, or an empty slice. */
 struct rd_slice check_aux_find(const struct check_file *file, const char *name);
 
-void check_report_print(struct cli *cli, FILE *out, const struct check_file *file);
+/* Reports a file: its errors on stderr, and unless -q is given a report on out, or with --json an
+ * object. */
+void check_report(struct cli *cli, FILE *out, const struct check_file *file);
 
 /* Prints one line for an event (-v), if events of its kind are shown. */
 void check_report_event(FILE *out, const struct rdb_event *ev);
-
-/* Prints the findings that are errors to stderr. */
-void check_report_errors(struct cli *cli, const struct check_file *file);
 
 void check_json_put(struct cli_json *json, const struct check_file *file);
 

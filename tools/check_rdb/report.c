@@ -105,6 +105,8 @@ static void print_format(FILE *out, const struct check_file *file)
     if (res->has_header) {
         fputs(rdb_version_text(res->dialect, res->version).s, out);
         print_writer(out, file);
+    } else if (res->err.code == RD_ERR_UNSUPPORTED && res->err.reason.id == RDB_REASON_VERSION) {
+        fprintf(out, "RDB version %" PRIu64 ", which is not supported", res->err.reason.args[0]);
     } else {
         fputs("unknown header", out);
     }
@@ -364,7 +366,7 @@ static void print_out(struct cli *cli, FILE *out, const struct check_file *file)
     fputc('\n', out);
 }
 
-void check_report_print(struct cli *cli, FILE *out, const struct check_file *file)
+static void print_report(struct cli *cli, FILE *out, const struct check_file *file)
 {
     print_verdict(cli, out, file);
     if (file->kind == NULL) {
@@ -387,16 +389,24 @@ static struct rd_err leading(const struct check_file *file)
 {
     struct rd_err err = file->res.err;
     const struct rd_err *shown = &file->res.err;
-    if (!check_is_earlier(file))
-        return err;
     bool proved =
         file->searched && (file->salvage.first_loss < file->res.record || file->salvage.corrected);
+    if (!check_is_earlier(file) || (shown->code == RD_ERR_UNSUPPORTED && !proved))
+        return err;
     rd_err_reset(&err);
     rd_err_set(&err, proved ? RD_ERR_CORRUPT : shown->code, file->damage,
                "damage at or after this byte, first detected at byte %" PRIu64 " (0x%" PRIx64
-               "): %.100s",
+               "): %s",
                shown->offset, shown->offset, shown->text);
     return err;
+}
+
+/* The advice is in the report as well, except how to follow it. */
+static void report_hint(struct cli *cli, const struct check_file *file)
+{
+    if (file->checked && file->searched && !file->salvaged &&
+        (file->salvage.corrected || file->salvage.keys > 0))
+        cli_note(cli, "  %-10s --salvage OUT writes what can be saved", "hint");
 }
 
 static void hint(struct cli *cli, const struct check_file *file)
@@ -442,7 +452,7 @@ static void report_finding(struct cli *cli, const struct check_file *file, const
     cli_report(cli, &err);
 }
 
-void check_report_errors(struct cli *cli, const struct check_file *file)
+static void report_errors(struct cli *cli, const struct check_file *file)
 {
     if (file->checked && file->kind != NULL) {
         struct rd_err err = check_other_kind(file);
@@ -466,6 +476,22 @@ void check_report_errors(struct cli *cli, const struct check_file *file)
     }
     if (file->err.code != RD_ERR_OK)
         cli_report(cli, &file->err);
+}
+
+/* On a terminal that shows both the report and the errors, damage is reported once. */
+void check_report(struct cli *cli, FILE *out, const struct check_file *file)
+{
+    bool report = !cli->json && !cli->quiet && file->verdict != CHECK_UNREADABLE;
+    bool once = report && file->res.damaged && file->kind == NULL && file->err.code == RD_ERR_OK &&
+                cli_report_is_enough(cli, out);
+    if (!once)
+        report_errors(cli, file);
+    if (cli->json)
+        check_json_put(&cli->out, file);
+    else if (report)
+        print_report(cli, out, file);
+    if (once)
+        report_hint(cli, file);
 }
 
 /* ---- events ---- */

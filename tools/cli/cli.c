@@ -125,6 +125,20 @@ static int refuse(struct cli *cli, const struct cli_opt *opt, const char *value,
     return cli_usage_error(cli, "%s: %s is not %s", spell(opt).s, quoted, what);
 }
 
+/* "auto|always|never" becomes "one of auto, always, never". */
+static int refuse_word(struct cli *cli, const struct cli_opt *opt, const char *value)
+{
+    char list[300];
+    size_t len = (size_t)snprintf(list, sizeof list, "one of ");
+    for (const char *at = opt->words; *at != '\0' && len + 3 < sizeof list; at++) {
+        list[len++] = *at == '|' ? ',' : *at;
+        if (*at == '|')
+            list[len++] = ' ';
+    }
+    list[len] = '\0';
+    return refuse(cli, opt, value, list);
+}
+
 static bool choose(const struct cli_opt *opt, const char *value)
 {
     int index = 0;
@@ -174,7 +188,7 @@ static int store(struct cli *cli, const struct cli_opt *opt, const char *value)
                           "a time such as 2024-05-01T12:00:00Z, -15m or unix time");
         return CLI_OK;
     case CLI_ENUM:
-        return choose(opt, value) ? CLI_OK : refuse(cli, opt, value, opt->words);
+        return choose(opt, value) ? CLI_OK : refuse_word(cli, opt, value);
     case CLI_EACH:
         return call_each(cli, opt, value);
     }
@@ -280,7 +294,7 @@ static int parse_short(struct parser *p, const char *text)
 
 /* Changes SCHEME://USER:PASSWORD@HOST to SCHEME://HOST in argv, which process lists, errors and
  * reports show. */
-static int take_argument(struct cli *cli, char *arg)
+bool cli_add_argument(struct cli *cli, char *arg, struct rd_err *err)
 {
     size_t i = cli->n_args++;
     size_t len = strlen(arg);
@@ -288,18 +302,21 @@ static int take_argument(struct cli *cli, char *arg)
     char *at = strrchr(arg, '@');
     cli->args[i] = arg;
     if (colon == NULL || at == NULL || at < colon + 3)
-        return CLI_OK;
+        return true;
     cli->urls[i] = rd_alloc(len + 1);
-    if (cli->urls[i] == NULL) {
-        struct rd_err err = {0};
-        rd_err_nomem(&err, len + 1);
-        return cli_fail(cli, &err);
-    }
+    if (cli->urls[i] == NULL)
+        return rd_err_nomem(err, len + 1);
     memcpy(cli->urls[i], arg, len + 1);
     size_t lost = (size_t)(at + 1 - (colon + 3));
     memmove(colon + 3, at + 1, strlen(at + 1) + 1);
     explicit_bzero(arg + len - lost, lost);
-    return CLI_OK;
+    return true;
+}
+
+static int take_argument(struct cli *cli, char *arg)
+{
+    struct rd_err err = {0};
+    return cli_add_argument(cli, arg, &err) ? CLI_OK : cli_fail(cli, &err);
 }
 
 const char *cli_url(const struct cli *cli, size_t i)
@@ -400,15 +417,26 @@ static void print_brief(const struct cli_opt *opts)
         printf("\n");
 }
 
+static void print_apart(const struct cli_opt *opts)
+{
+    for (const struct cli_opt *opt = opts; opt != NULL && !is_last(opt); opt++) {
+        if (!opt->apart)
+            continue;
+        printf("  a server: --pass-file=FILE, --cacert=FILE and others: see man redoubt\n");
+        return;
+    }
+}
+
 static void print_help(const struct cli *cli, const struct cli_usage *usage)
 {
     print_synopsis(cli, usage->synopsis);
     printf("\n%s\n\n", usage->about);
     for (const struct cli_opt *opt = usage->opts; opt != NULL && !is_last(opt); opt++) {
-        if (opt->help != NULL && !opt->brief)
+        if (opt->help != NULL && !opt->brief && !opt->apart)
             print_option(opt);
     }
     print_brief(usage->opts);
+    print_apart(usage->opts);
     printf("  every tool: --json, --progress=auto|always|never|json, -q/--quiet,\n"
            "              -v/--verbose, --color=auto|always|never, -h/--help, -V/--version\n");
     if (usage->example != NULL)
@@ -422,8 +450,8 @@ static void list_options(const struct cli_opt *opts, bool hidden)
     for (const struct cli_opt *opt = opts; opt != NULL && !is_last(opt); opt++) {
         if (opt->name == NULL || (opt->help == NULL && !opt->brief && !hidden))
             continue;
-        printf("--%s%s%s\n", opt->name, opt->kind == CLI_ENUM ? " " : "",
-               opt->kind == CLI_ENUM ? opt->words : "");
+        printf("--%s%s%s\n", opt->name, opt->words != NULL ? " " : "",
+               opt->words != NULL ? opt->words : "");
     }
 }
 
@@ -451,10 +479,17 @@ static bool wants_json(int argc, char **argv)
     return false;
 }
 
+/* The synopsis is the first line: the others are other uses of the tool. */
+int cli_missing_argument(struct cli *cli, const struct cli_usage *usage)
+{
+    return cli_usage_error(cli, "missing argument: %s %.*s", cli->tool,
+                           (int)strcspn(usage->synopsis, "\n"), usage->synopsis);
+}
+
 static int check_args(struct cli *cli, const struct cli_usage *usage)
 {
     if (cli->n_args < usage->min_args)
-        return cli_usage_error(cli, "missing argument: %s %s", cli->tool, usage->synopsis);
+        return cli_missing_argument(cli, usage);
     if (cli->n_args > usage->max_args) {
         char quoted[100];
         rd_err_quote(quoted, sizeof quoted, rd_slice_str(cli->args[usage->max_args]));

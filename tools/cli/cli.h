@@ -193,8 +193,9 @@ struct cli_opt {
     enum cli_kind kind;
     const char *arg;   /* name of the argument in the help; CLI_EACH: NULL: no argument */
     const char *help;  /* one short line, lower case, no full stop; NULL: not in the help */
-    const char *words; /* CLI_ENUM: "rdb|aof|resp" */
+    const char *words; /* CLI_ENUM: "rdb|aof|resp"; CLI_EACH: for completion, may be NULL */
     bool brief;        /* the help lists it by name only, in a paragraph with others */
+    bool apart;        /* the help refers to redoubt(1), which describes it for all tools */
     union {
         bool *flag;
         const char **string;
@@ -226,6 +227,12 @@ struct cli_usage {
 bool cli_parse(struct cli *cli, const struct cli_usage *usage, int argc, char **argv,
                int *ret_status);
 
+/* Adds an argument, at most one, after those of the command line. text is changed as argv is, and
+ * must outlive the run. */
+bool cli_add_argument(struct cli *cli, char *text, struct rd_err *err);
+/* Reports that there are too few arguments; returns CLI_USAGE. */
+int cli_missing_argument(struct cli *cli, const struct cli_usage *usage);
+
 /* Returns an argument as given, including the password of a URL. Use it to connect; do not print
  * it. NULL if the argument does not exist. */
 const char *cli_url(const struct cli *cli, size_t i);
@@ -240,6 +247,10 @@ int cli_fail(struct cli *cli, const struct rd_err *err);
 /* The same on stderr only, for a tool that continues with the next FILE. The tool writes the error
  * to JSON itself, with cli_json_err(). */
 int cli_report(struct cli *cli, const struct rd_err *err);
+
+/* Whether a report on `out` and the errors on stderr are on terminals, so that a report that has
+ * the errors is enough. */
+bool cli_report_is_enough(const struct cli *cli, FILE *out);
 
 /* Flushes stdout; false with err, which names standard output. */
 bool cli_flush(struct rd_err *err);
@@ -276,6 +287,9 @@ bool cli_check_out(struct cli *cli, const char *path, bool force, struct rd_err 
 
 /* Whether cli_open_out() compresses a file of this name. */
 bool cli_is_compressed_out(const char *path);
+/* Whether the name of an output ends in .format, before an end that asks for compression. path may
+ * be NULL. */
+bool cli_out_ends(const char *path, const char *format);
 
 /* Fills in mode and owner of the output `path`, which contains data of the input files: only users
  * who can read all of them and whom umask allows may read it. If the data is from standard input, a

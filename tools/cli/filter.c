@@ -118,7 +118,8 @@ bool filter_add_type(void *ctx, const char *value, struct rd_err *err)
     for (unsigned kind = 0; kind < RDB_KIND_COUNT; kind++)
         if (strcmp(value, rdb_kind_name((enum rdb_kind)kind)) == 0)
             return add(ctx, (struct filter_rule){.kind = RULE_TYPE, .from = kind}, err);
-    return refuse(err, value, "a value type");
+    return refuse(err, value,
+                  "a value type: string, list, set, zset, hash, stream, module or array");
 }
 
 bool filter_add_prefix(void *ctx, const char *value, struct rd_err *err)

@@ -82,6 +82,8 @@ bool filter_add_no_expired(void *ctx, const char *value, struct rd_err *err);
 bool filter_add_min_size(void *ctx, const char *value, struct rd_err *err);
 bool filter_add_not(void *ctx, const char *value, struct rd_err *err);
 
+#define FILTER_TYPES "string|list|set|zset|hash|stream|module|array"
+
 #define FILTER_OPTION(option, argument, add, filter, text)                                         \
     {                                                                                              \
         .name = option, .kind = CLI_EACH, .arg = argument, .help = text, .brief = true,            \
@@ -93,7 +95,8 @@ bool filter_add_not(void *ctx, const char *value, struct rd_err *err);
     FILTER_OPTION("db", "N", filter_add_db, f, "keys of database N"),                              \
     FILTER_OPTION("match", "GLOB", filter_add_match, f, "keys that match a KEYS pattern"),         \
     FILTER_OPTION("match-regex", "ERE", filter_add_match_regex, f, "keys that match a regex"),     \
-    FILTER_OPTION("type", "T", filter_add_type, f, "string, list, set, zset, hash, stream, …"),    \
+    {.name = "type", .kind = CLI_EACH, .arg = "T", .words = FILTER_TYPES, .brief = true,           \
+     .each = filter_add_type, .ctx = f, .help = "values of this type"},                            \
     FILTER_OPTION("prefix", "P", filter_add_prefix, f, "keys that begin with P"),                  \
     FILTER_OPTION("slot", "A[-B]", filter_add_slot, f, "keys of these cluster slots"),             \
     FILTER_OPTION("expired", NULL, filter_add_expired, f, "keys whose expiry has passed"),         \

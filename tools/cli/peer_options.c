@@ -19,24 +19,14 @@ void peer_opts_done(struct peer_opts *opts)
     client_secret_free(opts->url);
     client_secret_free(opts->password);
     client_secret_free(opts->asked);
+    client_secret_free(opts->argument);
+    peer_defaults_done(opts);
     *opts = (struct peer_opts){0};
 }
 
 bool peer_opts_names_one(const struct peer_opts *opts)
 {
     return opts->host != NULL || opts->socket != NULL || opts->url != NULL || opts->port != 0;
-}
-
-/* The server of the variable REDOUBT_URL; NULL: it is not set. */
-static const char *default_url(void)
-{
-    const char *url = getenv("REDOUBT_URL");
-    return url != NULL && url[0] != '\0' ? url : NULL;
-}
-
-bool peer_opts_has_one(const struct peer_opts *opts)
-{
-    return peer_opts_names_one(opts) || default_url() != NULL;
 }
 
 /* ---- the options ---- */
@@ -181,10 +171,9 @@ bool peer_target_find(struct client_target *ret, struct peer_opts *opts, const c
 {
     struct client_target target = {.opts = &opts->connect, .tls = opts->tls};
     url = url != NULL ? url : opts->url;
-    if (url == NULL && !peer_opts_names_one(opts))
-        url = default_url();
-    bool ok = find_place(&target, opts, url, err) && find_user(&target, opts, err) &&
-              find_password(&target, opts, err);
+    bool named = url != NULL || peer_opts_names_one(opts);
+    bool ok = (named || peer_default_url(opts, &url, err)) && find_place(&target, opts, url, err) &&
+              find_user(&target, opts, err) && find_password(&target, opts, err);
     if (ok && !target.has_db) {
         target.has_db = opts->has_db;
         target.db = opts->db;

@@ -3,6 +3,7 @@
 #include "base/pump.h"
 #include "base/zlib.h"
 #include "base/zstd.h"
+#include "rdb/rdb.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/file_hint.h"
 
@@ -260,6 +261,38 @@ static const char *path_of(const struct cli *cli, const struct rd_err *err)
     return NULL;
 }
 
+/* Whether the name of a file that does not exist looks like HOST:PORT. */
+static bool is_place(const char *path)
+{
+    static const char digits[] = "0123456789";
+    const char *colon = strchr(path, ':');
+    size_t n = colon != NULL ? strspn(colon + 1, digits) : 0;
+    bool port = n > 0 && n <= 5 && colon[1 + n] == '\0' && colon > path;
+    return strchr(path, '/') == NULL && (port || strcmp(path, "localhost") == 0);
+}
+
+/* Whether a snapshot has a version that does not exist yet for this program. */
+static bool is_newer(const struct rd_err *err)
+{
+    return err->code == RD_ERR_UNSUPPORTED && err->reason.id == RDB_REASON_VERSION &&
+           err->reason.args[0] > err->reason.args[1] && (err->offset == 5 || err->offset == 6);
+}
+
+/* A hint about the argument that cannot be opened, or is another kind of file. */
+static void hint_at_argument(struct cli *cli, const struct rd_err *err)
+{
+    static const char readers[] = " check-rdb convert diff doctor merge split stat ";
+    const char *path = path_of(cli, err), *hint = file_hint(err, cli->tool, path);
+    char tool[32];
+    snprintf(tool, sizeof tool, " %.20s ", cli->tool != NULL ? cli->tool : "");
+    if (is_newer(err))
+        cli_hint(cli, "a later version of redoubt may read it: this is %s", REDOUBT_VERSION_STRING);
+    else if (hint != NULL)
+        cli_hint(cli, "%s", hint);
+    else if (path != NULL && err->sys == ENOENT && is_place(path) && strstr(readers, tool) != NULL)
+        cli_hint(cli, "for a server: redis://%s", path);
+}
+
 int cli_report(struct cli *cli, const struct rd_err *err)
 {
     char line[1024];
@@ -271,13 +304,17 @@ int cli_report(struct cli *cli, const struct rd_err *err)
         rd_err_render(err, line, sizeof line);
     fprintf(stderr, "%s%s%s\n", cli_color(cli, stderr, CLI_RED), line,
             cli_color(cli, stderr, CLI_PLAIN));
-    const char *hint = cli->hint[0] == '\0' ? file_hint(err, cli->tool, path_of(cli, err)) : NULL;
-    if (hint != NULL)
-        cli_hint(cli, "%s", hint);
+    if (cli->hint[0] == '\0')
+        hint_at_argument(cli, err);
     for (unsigned i = 0; i < err->n_doing; i++)
         fprintf(stderr, "  while reading %s\n", err->doing[i]);
     print_hint(cli);
     return rd_err_exit_status(err->code);
+}
+
+bool cli_report_is_enough(const struct cli *cli, FILE *out)
+{
+    return !cli->json && !cli->quiet && isatty(fileno(out)) == 1 && isatty(STDERR_FILENO) == 1;
 }
 
 /* The reader of the output has closed it, which is not an error of this program. */
@@ -439,6 +476,15 @@ bool cli_open_out_as_is(struct cli *cli, const char *path, bool force, bool bina
 bool cli_is_compressed_out(const char *path)
 {
     return !is_stdout(path) && compressor_of(path) != NULL;
+}
+
+bool cli_out_ends(const char *path, const char *format)
+{
+    if (path == NULL)
+        return false;
+    size_t len = cli_is_compressed_out(path) ? (size_t)(strrchr(path, '.') - path) : strlen(path);
+    size_t n = strlen(format);
+    return len > n + 1 && path[len - n - 1] == '.' && strncasecmp(path + len - n, format, n) == 0;
 }
 
 bool cli_open_out(struct cli *cli, const char *path, bool force, bool binary, struct rd_sink **ret,

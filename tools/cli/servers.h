@@ -3,6 +3,8 @@
 #ifndef TOOLS_CLI_SERVERS_H
 #define TOOLS_CLI_SERVERS_H
 
+#include "base/err.h"
+
 #define CLI_SERVERS                                                                                \
     "redis-2.8|redis-3.0|redis-3.2|redis-4.0|redis-5.0|redis-6.0|redis-6.2|redis-7.0|redis-7.2|"   \
     "redis-7.4|redis-8.0|valkey-7.2|valkey-8|valkey-9"
@@ -25,5 +27,9 @@ enum cli_server {
     CLI_VALKEY_9,
     CLI_SERVER_COUNT
 };
+
+/* For CLI_EACH: sets an int, *ctx, to an enum cli_server. A server can be named by the version that
+ * it reports ("redis-6.2.16"), and by one that has the same formats ("valkey-8.1"). */
+bool cli_server_add(void *ctx, const char *value, struct rd_err *err);
 
 #endif

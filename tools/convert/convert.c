@@ -1,10 +1,10 @@
 /* convert - converts a snapshot or log to another format, version or dialect. */
+#include "rdb/version.h"
 #include "tools/convert/priv.h"
 #include "tools/input/proof.h"
 #include "tools/input/server_in.h"
 #include "tools/tools.h"
 
-#include <strings.h>
 #include <unistd.h>
 
 enum { TEXTS = 64, PLAIN = 64 }; /* strings of a value, and keys, per call */
@@ -251,6 +251,41 @@ void job_free_target(struct job *job)
     stage_done(&job->payload);
 }
 
+/* Indexed by enum target. */
+static const char *const target_names[] = {"rdb", "aof", "resp", "ndjson", "csv"};
+
+static void put_written(const struct job *job, uint64_t bytes)
+{
+    struct cli_json *json = &job->cli->out;
+    enum rdb_dialect dialect = RDB_REDIS;
+    int version = 0;
+    if (job->target == TO_RDB)
+        job_choose_target(job, &dialect, &version);
+    cli_json_put_uint(json, "keys", job->keys);
+    cli_json_put_uint(json, "bytes", bytes);
+    cli_json_put_str(json, "format", target_names[job->target]);
+    if (version == 0)
+        return;
+    cli_json_put_str(json, "dialect", rdb_dialect_name(dialect));
+    cli_json_put_int(json, "version", version);
+}
+
+/* On a terminal. */
+static void print_written(const struct job *job, uint64_t bytes)
+{
+    enum rdb_dialect dialect = RDB_REDIS;
+    int version = 0;
+    const char *path = job->out_path;
+    if (path == NULL || strcmp(path, "-") == 0 || isatty(STDERR_FILENO) != 1)
+        return;
+    if (job->target == TO_RDB)
+        job_choose_target(job, &dialect, &version);
+    cli_note(job->cli, "%s: %s%s%s key%s, %s%s", cli_plain(rd_slice_str(path)).s,
+             version != 0 ? rdb_version_text(dialect, version).s : "", version != 0 ? ", " : "",
+             cli_count(job->keys).s, cli_plural(job->keys), cli_bytes(bytes).s,
+             cli_is_compressed_out(path) ? " before compression" : "");
+}
+
 static bool finish(struct job *job, struct rd_err *err)
 {
     uint64_t bytes = rd_sink_offset(job->out);
@@ -261,13 +296,9 @@ static bool finish(struct job *job, struct rd_err *err)
     if (!rd_sink_close(out, err))
         return false;
     if (job->cli->json) {
-        cli_json_put_uint(&job->cli->out, "keys", job->keys);
-        cli_json_put_uint(&job->cli->out, "bytes", bytes);
-    } else if (job->out_path != NULL && strcmp(job->out_path, "-") != 0 &&
-               isatty(STDERR_FILENO) == 1) {
-        cli_note(job->cli, "%s: %s key%s, %s%s", cli_plain(rd_slice_str(job->out_path)).s,
-                 cli_count(job->keys).s, cli_plural(job->keys), cli_bytes(bytes).s,
-                 cli_is_compressed_out(job->out_path) ? " before compression" : "");
+        put_written(job, bytes);
+    } else {
+        print_written(job, bytes);
     }
     return omitted_report(job->omitted, err);
 }
@@ -355,36 +386,39 @@ static int run(struct job *job)
     return job->is_void ? filter_report_nothing(job->cli, "written") : CLI_OK;
 }
 
-/* Whether all options apply to the target. Others must not be ignored silently. */
-static bool fits_target(const struct job *job)
+/* An option that does not apply to the target, or NULL. It must not be ignored silently. */
+static const char *misfit(const struct job *job)
 {
     bool commands = job->target == TO_RESP || job->target == TO_AOF;
     bool snapshot = job->target == TO_RDB;
-    bool versions = job->version != 0 || job->dialect >= 0 || job->server >= 0 || job->lossy;
-    bool shape = job->restore || job->replace || job->max_elems != 0 || job->max_bytes != 0;
-    return (snapshot || commands || !versions) && (snapshot || !job->rewrite) &&
-           (commands || !shape) && (job->target == TO_NDJSON || !job->meta);
-}
-
-/* Indexed by enum target. */
-static const char *const target_names[] = {"rdb", "aof", "resp", "ndjson", "csv"};
-
-static bool ends_in(const char *path, size_t len, const char *format)
-{
-    size_t n = strlen(format);
-    return len > n + 1 && path[len - n - 1] == '.' && strncasecmp(path + len - n, format, n) == 0;
+    const struct {
+        bool given, fits;
+        const char *name;
+    } options[] = {
+        {job->server >= 0, snapshot || commands, "--for"},
+        {job->version != 0, snapshot || commands, "--rdb-version"},
+        {job->dialect >= 0, snapshot || commands, "--dialect"},
+        {job->lossy, snapshot || commands, "--lossy"},
+        {job->rewrite, snapshot, "--rewrite"},
+        {job->restore, commands, "--restore"},
+        {job->replace, commands, "--replace"},
+        {job->max_elems != 0, commands, "--max-elements"},
+        {job->max_bytes != 0, commands, "--max-bytes"},
+        {job->meta, job->target == TO_NDJSON, "--meta"},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given && !options[i].fits)
+            return options[i].name;
+    return NULL;
 }
 
 /* The format that the name of the output ends in, before the end that asks for compression. */
 static int target_of_name(const char *path)
 {
-    if (path == NULL)
-        return TO_NOTHING;
-    size_t len = cli_is_compressed_out(path) ? (size_t)(strrchr(path, '.') - path) : strlen(path);
     for (int i = 0; i < TO_NOTHING; i++)
-        if (ends_in(path, len, target_names[i]))
+        if (cli_out_ends(path, target_names[i]))
             return i;
-    return ends_in(path, len, "jsonl") ? TO_NDJSON : TO_NOTHING;
+    return cli_out_ends(path, "jsonl") ? TO_NDJSON : TO_NOTHING;
 }
 
 static int check_options(struct job *job)
@@ -404,8 +438,9 @@ static int check_options(struct job *job)
                                (unsigned long long)job->version);
     if (!filter_check(&job->filter, &err))
         return cli_fail(job->cli, &err);
-    if (!fits_target(job))
-        return cli_usage_error(job->cli, "an option cannot be used with --to %s",
+    const char *option = misfit(job);
+    if (option != NULL)
+        return cli_usage_error(job->cli, "%s cannot be used with the format %s", option,
                                target_names[job->target]);
     return convert_choose_server(job);
 }
@@ -438,7 +473,7 @@ int tool_convert(struct cli *cli, int argc, char **argv)
          .string = &job.out_path,
          .help = "output file; default: standard output"},
         SNAPSHOT_IN_OPTIONS(&job.log),
-        SERVER_IN_OPTION(&job.log.scan),
+        SERVER_IN_OPTIONS(&job.log.server.scan, &job.servers),
         FOR_OPTION(&job.server),
         {.name = "rdb-version",
          .kind = CLI_COUNT,
@@ -501,17 +536,21 @@ int tool_convert(struct cli *cli, int argc, char **argv)
         .synopsis = "[--to FORMAT] [OPTION…] IN [-o OUT]",
         .about = "Converts a snapshot, a log or JSON lines to another format or version.",
         .opts = opts,
-        .min_args = 1,
         .max_args = 1,
         .example = "redoubt convert --to ndjson dump.rdb | jq -c 'select(.type == \"hash\")'",
     };
     int status;
     filter_init(&job.filter, cli, cli_now_ms());
+    peer_opts_init(&job.servers);
+    job.log.server.servers = &job.servers;
     if (cli_parse(cli, &usage, argc, argv, &status)) {
-        status = check_options(&job);
+        status = peer_choose_argument(cli, &job.servers, &usage);
+        if (status == CLI_OK)
+            status = check_options(&job);
         if (status == CLI_OK)
             status = run(&job);
     }
+    peer_opts_done(&job.servers);
     filter_done(&job.filter);
     return status;
 }

@@ -48,6 +48,7 @@ struct job {
     int strings;
     const char *out_path;
     struct filter filter;
+    struct peer_opts servers;
     struct snapshot_in_opts log;
 
     struct spool spool; /* the snapshot built from a log */
@@ -113,7 +114,8 @@ bool job_copy_value(struct job *job, struct rd_sink *to, struct rd_err *err);
 
 #define FOR_OPTION(to)                                                                             \
     {                                                                                              \
-        .name = "for", .kind = CLI_ENUM, .arg = "SERVER", .words = CLI_SERVERS, .choice = (to),    \
+        .name = "for", .kind = CLI_EACH, .arg = "SERVER", .words = CLI_SERVERS,                    \
+        .each = cli_server_add, .ctx = (to),                                                       \
         .help = "rdb, resp: redis-2.8 to redis-8.0, valkey-7.2 to -9"                              \
     }
 

@@ -31,7 +31,8 @@ bool diff_work(struct diff *diff, struct rd_err *err)
     struct cli *cli = diff->cli;
     bool silent = cli->quiet && !cli->json && !diff->lines && diff->html_path == NULL &&
                   diff->tolerance_ms == 0;
-    if (!cli_check_out(cli, diff->html_path, diff->force, err) || !diff_open(diff, err))
+    if (!cli_check_out(cli, diff->html_path, diff->force, err) ||
+        !cli_check_out(cli, diff->out_path, diff->force, err) || !diff_open(diff, err))
         return false;
     diff->due_ms[DIFF_B] = cli_now_ms();
     diff->due_ms[DIFF_A] = diff->due_ms[DIFF_B] - diff->shift_ms;
@@ -39,7 +40,7 @@ bool diff_work(struct diff *diff, struct rd_err *err)
         return false;
     if (silent)
         return true;
-    if (diff->lines && !cli_open_out(cli, NULL, false, false, &diff->out, err))
+    if (diff->lines && !cli_open_out(cli, diff->out_path, diff->force, false, &diff->out, err))
         return false;
     if (diff->html_path != NULL && !diff_page_begin(diff, err))
         return false;
@@ -91,10 +92,29 @@ static int run(struct diff *diff)
     return ok ? status : cli_fail(diff->cli, &err);
 }
 
+/* The name of the output gives its form, if no option does. */
+static int choose_output(struct diff *diff)
+{
+    const char *path = diff->out_path;
+    if (path == NULL || diff->lines)
+        return CLI_OK;
+    diff->lines =
+        diff->html_path == NULL && (cli_out_ends(path, "ndjson") || cli_out_ends(path, "jsonl"));
+    if (diff->html_path == NULL && cli_out_ends(path, "html"))
+        diff->html_path = path;
+    else if (!diff->lines)
+        return cli_usage_error(
+            diff->cli, "-o is for --ndjson, or for a name that ends in .ndjson, .jsonl or .html");
+    return CLI_OK;
+}
+
 static int check_options(struct diff *diff)
 {
     struct cli *cli = diff->cli;
     struct rd_err err = {0};
+    int status = choose_output(diff);
+    if (status != CLI_OK)
+        return status;
     bool named = peer_opts_names_one(&diff->servers);
     if (cli->n_args == 1 && !peer_opts_has_one(&diff->servers))
         return cli_usage_error(cli, "missing argument: diff [OPTION…] A B");
@@ -116,10 +136,10 @@ static int check_options(struct diff *diff)
                                cli->json     ? "json"
                                : diff->lines ? "ndjson"
                                              : "all");
-    if (diff->force && diff->html_path == NULL)
-        return cli_usage_error(cli, "--force is only used with --html");
+    if (diff->force && diff->html_path == NULL && diff->out_path == NULL)
+        return cli_usage_error(cli, "--force is only used with --html and -o");
     if (diff->max_elements > DIFF_ELEMENTS_MAX)
-        return cli_usage_error(cli, "--max-elements must be at most %d", DIFF_ELEMENTS_MAX);
+        return cli_usage_error(cli, "--max-differences must be at most %d", DIFF_ELEMENTS_MAX);
     return filter_check(&diff->filter, &err) ? CLI_OK : cli_fail(cli, &err);
 }
 
@@ -131,7 +151,8 @@ int tool_diff(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &diff.values,
          .help = "list the elements, fields and members that differ"},
-        {.name = "max-elements",
+        {.name = "max-elements", .kind = CLI_COUNT, .number = &diff.max_elements},
+        {.name = "max-differences",
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &diff.max_elements,
@@ -157,6 +178,13 @@ int tool_diff(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &diff.lines,
          .help = "one JSON object per difference, one per line"},
+        {.name = "output",
+         .letter = 'o',
+         .kind = CLI_STRING,
+         .arg = "OUT",
+         .string = &diff.out_path,
+         .brief = true,
+         .help = "write --ndjson to OUT, or what its name ends in"},
         {.name = "html",
          .kind = CLI_STRING,
          .arg = "OUT",
@@ -165,7 +193,8 @@ int tool_diff(struct cli *cli, int argc, char **argv)
         {.name = "force",
          .kind = CLI_FLAG,
          .flag = &diff.force,
-         .help = "--html: replace OUT if it exists"},
+         .help = "replace OUT if it exists",
+         .brief = true},
         FILTER_OPTIONS(&diff.filter),
         SNAPSHOT_IN_FROM_OPTION(&diff.log),
         PEER_OPTIONS(&diff.servers),

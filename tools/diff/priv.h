@@ -101,6 +101,7 @@ struct diff {
     bool lines;
     bool all;              /* list every difference on a terminal, too */
     const char *html_path; /* NULL: no page */
+    const char *out_path;  /* -o; of --ndjson, or as html_path */
     bool force;
     bool ignore_expire;
     uint64_t tolerance_ms;

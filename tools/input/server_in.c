@@ -1,6 +1,5 @@
 #include "tools/input/server_in.h"
 
-#include "tools/cli/peer_options.h"
 #include "tools/input/live_in.h"
 #include "tools/snapshot/download.h"
 
@@ -65,21 +64,22 @@ static bool read_keys(struct cli *cli, const struct client_target *target, struc
     return true;
 }
 
-bool server_in_read(struct cli *cli, const char *path, bool scan, struct spool *spool,
-                    struct rd_err *err)
+bool server_in_read(struct cli *cli, const char *path, const struct server_in_opts *opts,
+                    struct spool *spool, struct rd_err *err)
 {
-    struct peer_opts servers;
+    struct peer_opts none;
     struct client_target target = {0};
-    peer_opts_init(&servers);
-    bool ok = peer_target_find(&target, &servers, whole_url(cli, path), err);
+    peer_opts_init(&none);
+    struct peer_opts *servers = opts->servers != NULL ? opts->servers : &none;
+    bool ok = peer_target_find(&target, servers, whole_url(cli, path), err);
     if (ok) {
-        ok = (scan ? read_keys : read_snapshot)(cli, &target, spool, err);
+        ok = (opts->scan ? read_keys : read_snapshot)(cli, &target, spool, err);
         if (!ok) {
             peer_hint(cli, err);
             rd_err_origin(err, target.name);
         }
         client_target_done(&target);
     }
-    peer_opts_done(&servers);
+    peer_opts_done(&none);
     return ok;
 }

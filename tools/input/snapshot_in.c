@@ -211,7 +211,8 @@ static bool open_server(struct cli *cli, const char *path, const struct snapshot
     if (is_wanted(opts))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "a server has only its present data: use a log or a capture of it");
-    if (!server_in_read(cli, path, opts->scan, spool, err) || !spool_source(spool, path, ret, err))
+    if (!server_in_read(cli, path, &opts->server, spool, err) ||
+        !spool_source(spool, path, ret, err))
         return false;
     begin_reading(cli, path, *ret, rd_src_size(*ret));
     return true;

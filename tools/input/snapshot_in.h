@@ -16,6 +16,7 @@
 #include "rdb/event.h"
 #include "rebuild/rebuild.h"
 #include "tools/cli/cli.h"
+#include "tools/input/server_in.h"
 #include "tools/input/spool.h"
 
 enum snapshot_in_from { SNAPSHOT_IN_FROM_ANY, SNAPSHOT_IN_FROM_RDB, SNAPSHOT_IN_FROM_AOF };
@@ -23,8 +24,8 @@ enum snapshot_in_from { SNAPSHOT_IN_FROM_ANY, SNAPSHOT_IN_FROM_RDB, SNAPSHOT_IN_
 struct snapshot_in_opts {
     struct rebuild_opts rebuild;
     bool is_log; /* regardless of its first bytes */
-    bool scan;   /* a server: read its keys, see server_in.h */
-    int from;    /* enum snapshot_in_from: --input-format, for snapshots and logs only */
+    struct server_in_opts server;
+    int from; /* enum snapshot_in_from: --input-format, for snapshots and logs only */
 };
 
 /* The initial value: all commands. */
@@ -84,7 +85,7 @@ bool snapshot_in_add_skip(void *ctx, const char *value, struct rd_err *err);
      .help = "capture: the data at this time", .brief = true},                                     \
     {.name = "at-time", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->rebuild.until_ms},       \
     {.name = "skip-command", .kind = CLI_EACH, .arg = "N", .ctx = (o),                             \
-     .each = snapshot_in_add_skip,                                                                 \
+     .each = snapshot_in_add_skip, .brief = true,                                                  \
      .help = "log: omit the Nth command, or FILE:OFFSET"}
 /* clang-format on */
 

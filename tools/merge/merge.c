@@ -1,4 +1,5 @@
 /* merge - merges several snapshots into one. */
+#include "rdb/version.h"
 #include "tools/merge/priv.h"
 #include "tools/tools.h"
 
@@ -90,6 +91,11 @@ static bool report(struct merge *merge, uint64_t bytes, struct rd_err *err)
         cli_note(cli, "%s: %s of %s key%s", merge->inputs[i].path,
                  cli_count(merge->inputs[i].keys).s, cli_count(merge->inputs[i].seen).s,
                  cli_plural(merge->inputs[i].seen));
+    if (!cli->json && merge->out_path != NULL && strcmp(merge->out_path, "-") != 0)
+        cli_note(cli, "%s: %s, %s key%s, %s%s", cli_plain(rd_slice_str(merge->out_path)).s,
+                 rdb_version_text(merge->dialect, merge->target).s, cli_count(merge->total).s,
+                 cli_plural(merge->total), cli_bytes(bytes).s,
+                 cli_is_compressed_out(merge->out_path) ? " before compression" : "");
     if (!cli->json)
         return omitted_report(&merge->omitted, err);
     cli_json_put_uint(&cli->out, "keys", merge->total);

@@ -161,7 +161,7 @@ int tool_replay(struct cli *cli, int argc, char **argv)
          .arg = "relative|recorded",
          .words = "relative|recorded",
          .choice = &replay.expiry,
-         .help = "relative: same time to live; absolute: same time"},
+         .help = "relative: same time to live; recorded: same time"},
         {.name = "commands",
          .brief = true,
          .kind = CLI_FLAG,

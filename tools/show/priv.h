@@ -215,6 +215,7 @@ struct show {
     struct cli *cli;
     const char *path;
     const char *html_path; /* or NULL */
+    const char *out_path;  /* of the lines; NULL: standard output */
     bool full, count, follow, ndjson, stats, force;
     uint64_t tail, before, after, cut, top;
     struct show_pick pick;
@@ -230,6 +231,7 @@ struct show {
     struct rebuild_stream capture;
 
     /* output */
+    struct rd_sink *out; /* of the lines; NULL: standard output */
     struct show_form form;
     struct show_stats sums;
     struct rd_buf line;

@@ -57,6 +57,11 @@ static void write_line(struct show *show, const struct rd_buf *line)
         rd_sink_write(show->cli->out.out, line->ptr, line->len);
         return;
     }
+    if (show->out != NULL) {
+        rd_sink_write(show->out, line->ptr, line->len);
+        rd_sink_byte(show->out, '\n');
+        return;
+    }
     fwrite(line->ptr, 1, line->len, stdout);
     putchar('\n');
 }

@@ -20,6 +20,8 @@ static int run(struct show *show)
     struct rd_err err = {0};
     struct cli_json *json = &show->cli->out;
     if (!cli_check_out(show->cli, show->html_path, show->force, &err) ||
+        (show->out_path != NULL &&
+         !cli_open_out(show->cli, show->out_path, show->force, false, &show->out, &err)) ||
         !show_pick_check(&show->pick, &err) || !show_put_begin(show, &err))
         return cli_fail(show->cli, &err);
     if (show->cli->json) {
@@ -30,15 +32,20 @@ static int run(struct show *show)
     show_put_end(show);
     if (!ok)
         return cli_fail(show->cli, &err);
-    if (show->n_seen > 0 || !show_pick_active(&show->pick))
-        return show->html_path == NULL || write_page(show, &err) ? CLI_OK
-                                                                 : cli_fail(show->cli, &err);
+    if (show->n_seen > 0 || !show_pick_active(&show->pick)) {
+        struct rd_sink *out = show->out;
+        show->out = NULL;
+        ok = (out == NULL || rd_sink_close(out, &err)) &&
+             (show->html_path == NULL || write_page(show, &err));
+        return ok ? CLI_OK : cli_fail(show->cli, &err);
+    }
     cli_note(show->cli, "no command matches");
     return CLI_FINDINGS;
 }
 
 static void done(struct show *show)
 {
+    rd_sink_abort(show->out);
     show_put_done(show);
     show_pick_done(&show->pick);
     aof_manifest_done(&show->manifest);
@@ -48,6 +55,16 @@ static void done(struct show *show)
 static int check_options(struct show *show)
 {
     bool context = show->before > 0 || show->after > 0;
+    if (show->html_path == NULL && cli_out_ends(show->out_path, "html")) {
+        show->html_path = show->out_path;
+        show->out_path = NULL;
+    }
+    if (show->out_path != NULL &&
+        (show->html_path != NULL || show->stats || show->count || show->cli->json || show->follow))
+        return cli_usage_error(show->cli,
+                               "-o is for the lines of commands, and for a name that ends "
+                               "in .html");
+    show->ndjson |= cli_out_ends(show->out_path, "ndjson") || cli_out_ends(show->out_path, "jsonl");
     if (show->html_path != NULL && (show->stats || show->cli->json))
         return cli_usage_error(show->cli, "--html cannot be used with --%s",
                                show->stats ? "stats" : "json");
@@ -106,6 +123,13 @@ int tool_show(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &show.stats,
          .help = "print sums by command, key prefix and second"},
+        {.name = "output",
+         .letter = 'o',
+         .kind = CLI_STRING,
+         .arg = "OUT",
+         .string = &show.out_path,
+         .brief = true,
+         .help = "write the lines to OUT"},
         {.name = "html",
          .kind = CLI_STRING,
          .arg = "OUT",
@@ -114,7 +138,7 @@ int tool_show(struct cli *cli, int argc, char **argv)
         {.name = "force",
          .kind = CLI_FLAG,
          .flag = &show.force,
-         .help = "--html: replace OUT if it exists",
+         .help = "replace OUT if it exists",
          .brief = true},
         {.name = "top",
          .kind = CLI_COUNT,

@@ -134,6 +134,8 @@ static enum rd_src_status download_read(void *impl, uint8_t *buf, size_t cap, si
         rd_err_adopt(err, rd_sink_err(d->copy));
         return RD_SRC_FAIL;
     }
+    if (d->digest != NULL && !rd_digest_update(d->digest, buf, len, err))
+        return RD_SRC_FAIL;
     cli_progress_at(d->cli, d->size);
     *ret_len = len;
     return len > 0 ? RD_SRC_OK : RD_SRC_END;

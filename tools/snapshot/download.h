@@ -15,6 +15,7 @@
 
 #include <stdatomic.h>
 
+#include "base/digest.h"
 #include "repl/psync.h"
 #include "tools/cli/cli.h"
 #include "client/peer.h"
@@ -27,6 +28,7 @@ struct download {
     const char *replica_version; /* or NULL: nothing is said */
     const char *rdb_filter;      /* see repl/psync.h */
     struct rd_sink *copy;        /* the bytes go here too; may be NULL */
+    struct rd_digest *digest;    /* and here; may be NULL */
     const atomic_bool *cancel;   /* true: give up, with RD_ERR_IO; may be NULL */
 
     uint64_t size;             /* bytes so far */

@@ -391,8 +391,12 @@ static void keep_writer(struct stat_meta *meta, struct rd_slice text)
 /* Valkey 8 writes the RDB version of Redis 7.2. */
 static void note_writer(struct stat_read *read, struct rd_slice name, struct rd_slice text)
 {
+    bool valkey = rd_slice_is(name, "valkey-ver");
+    if (read->meta.by_valkey && !valkey)
+        return;
     keep_writer(&read->meta, text);
-    if (rd_slice_is(name, "valkey-ver") && read->wanted == NULL)
+    read->meta.by_valkey = valkey;
+    if (valkey && read->wanted == NULL)
         read->layout = stat_layout_of_valkey(read->layout, text);
     read->pass.layout = read->layout;
 }

@@ -28,6 +28,7 @@ struct stat_meta {
     enum rdb_dialect dialect;
     int version;
     char writer[32];     /* version of the server, printable; may be empty */
+    bool by_valkey;      /* the server is Valkey */
     int64_t ctime_s;     /* when it was written; 0: unknown */
     int64_t used_memory; /* of the server; 0: unknown */
     uint64_t functions;

@@ -23,7 +23,8 @@ struct job {
     uint64_t depth;
     const char *separator;
     const char *html_path;
-    int server; /* enum cli_server; -1: the one that wrote the file */
+    const char *out_path; /* -o; of --csv, or as html_path */
+    int server;           /* enum cli_server; -1: the one that wrote the file */
     bool csv;
     bool exact;
     bool force;
@@ -31,6 +32,7 @@ struct job {
     int64_t at_ms;   /* INT64_MIN: now */
     int64_t made_ms; /* when the tool began; 0: the report is for another time */
     struct filter filter;
+    struct peer_opts servers;
     struct snapshot_in_opts log;
 
     struct input inputs[2]; /* of which the last is the one that is reported */
@@ -110,7 +112,8 @@ static bool work(struct job *job, struct rd_err *err)
         if (!snapshot_in_open(cli, in->path, &in->log, &in->spool, &in->src, err))
             return false;
         if (i == 0 && (job->csv || job->html_path != NULL) &&
-            !cli_open_out(cli, job->html_path, job->force, false, &job->out, err))
+            !cli_open_out(cli, job->html_path != NULL ? job->html_path : job->out_path, job->force,
+                          false, &job->out, err))
             return false;
         if (!read_file(job, in, i > 0 ? &job->inputs[0].read.sum : NULL, err))
             return false;
@@ -135,9 +138,26 @@ static int run(struct job *job)
     return is_void ? filter_report_nothing(job->cli, "counted") : CLI_OK;
 }
 
+/* The name of the output gives its form, if no option does. */
+static int choose_output(struct job *job)
+{
+    if (job->out_path == NULL || job->csv)
+        return CLI_OK;
+    job->csv = job->html_path == NULL && cli_out_ends(job->out_path, "csv");
+    if (job->html_path == NULL && cli_out_ends(job->out_path, "html"))
+        job->html_path = job->out_path;
+    else if (!job->csv)
+        return cli_usage_error(job->cli,
+                               "-o is for --csv, or for a name that ends in .csv or .html");
+    return CLI_OK;
+}
+
 static int check_options(struct job *job)
 {
     struct rd_err err = {0};
+    int status = choose_output(job);
+    if (status != CLI_OK)
+        return status;
     bool html_to_stdout = job->html_path != NULL && strcmp(job->html_path, "-") == 0;
     if (job->csv && job->n > 1)
         return cli_usage_error(job->cli, "--csv takes one FILE");
@@ -145,7 +165,8 @@ static int check_options(struct job *job)
         return cli_usage_error(job->cli, "only one FILE can be standard input");
     if (job->csv && job->html_path != NULL)
         return cli_usage_error(job->cli, "--csv and --html cannot be used together");
-    if (job->cli->json && (job->csv || html_to_stdout))
+    bool csv_to_stdout = job->csv && (job->out_path == NULL || strcmp(job->out_path, "-") == 0);
+    if (job->cli->json && (csv_to_stdout || html_to_stdout))
         return cli_usage_error(job->cli, "--json and --%s would both write to standard output",
                                job->csv ? "csv" : "html");
     if (job->top > TOP_MAX)
@@ -189,16 +210,24 @@ int tool_stat(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &job.csv,
          .help = "write one line per key, columns as redis-rdb-tools"},
+        {.name = "output",
+         .letter = 'o',
+         .kind = CLI_STRING,
+         .arg = "OUT",
+         .string = &job.out_path,
+         .brief = true,
+         .help = "write --csv to OUT, or what its name ends in"},
         {.name = "html",
          .kind = CLI_STRING,
          .arg = "OUT",
          .string = &job.html_path,
          .help = "write an HTML page with charts to OUT"},
         {.name = "for",
-         .kind = CLI_ENUM,
+         .kind = CLI_EACH,
          .arg = "SERVER",
          .words = CLI_SERVERS,
-         .choice = &job.server,
+         .each = cli_server_add,
+         .ctx = &job.server,
          .help = "memory in this server; default: the writer"},
         {.name = "exact",
          .kind = CLI_FLAG,
@@ -213,7 +242,7 @@ int tool_stat(struct cli *cli, int argc, char **argv)
         {.name = "at", .kind = CLI_TIME, .arg = "TIME", .time_ms = &job.at_ms},
         FILTER_OPTIONS(&job.filter),
         SNAPSHOT_IN_FROM_OPTION(&job.log),
-        SERVER_IN_OPTION(&job.log.scan),
+        SERVER_IN_OPTIONS(&job.log.server.scan, &job.servers),
         {0},
     };
     const struct cli_usage usage = {
@@ -222,18 +251,22 @@ int tool_stat(struct cli *cli, int argc, char **argv)
                  "the memory that they use in a server. With OLD, an earlier snapshot: also\n"
                  "what grew, shrank, is new or is gone.",
         .opts = opts,
-        .min_args = 1,
         .max_args = 2,
         .example = "redoubt stat --html report.html dump.rdb",
     };
     int status;
     filter_init(&job.filter, cli, cli_now_ms());
+    peer_opts_init(&job.servers);
+    job.log.server.servers = &job.servers;
     if (cli_parse(cli, &usage, argc, argv, &status)) {
+        status = peer_choose_argument(cli, &job.servers, &usage);
         job.n = cli->n_args;
-        status = check_options(&job);
+        if (status == CLI_OK)
+            status = check_options(&job);
         if (status == CLI_OK)
             status = run(&job);
     }
+    peer_opts_done(&job.servers);
     filter_done(&job.filter);
     return status;
 }

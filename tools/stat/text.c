@@ -89,7 +89,7 @@ static void print_head(const struct screen *s, const char *path)
             stat_fit(rd_slice_str(path), 78).s, cli_color(s->cli, s->out, CLI_PLAIN));
     fprintf(s->out, "  format    %s", rdb_version_text(meta->dialect, meta->version).s);
     if (meta->writer[0] != '\0')
-        fprintf(s->out, "\n  written   by %s %s", meta->dialect == RDB_VALKEY ? "Valkey" : "Redis",
+        fprintf(s->out, "\n  written   by %s %s", meta->by_valkey ? "Valkey" : "Redis",
                 meta->writer);
     if (meta->ctime_s > 0 && meta->ctime_s < INT64_MAX / 1000)
         fprintf(s->out, "%s at %s", meta->writer[0] != '\0' ? "" : "\n  written  ",

@@ -101,7 +101,7 @@ const draw = () => {
   const hidden = kind === "all" ? total : kind === "both" ? data.different : data.only[kind === "a" ? 0 : 1];
   const kept = data.differences.filter(row => kind === "all" || row.in === kind).length;
   keys.fill(rows);
-  $("keys-about").textContent = plural(rows.length, "key") + (kept < hidden ? ` of the ${count(kept)} that have room on the page; there are ${count(hidden)}` : "");
+  $("keys-about").textContent = plural(rows.length, "key") + (kept < hidden ? `. The page has room for ${count(kept)} of ${count(hidden)} keys.` : "");
   for (const button of $("kinds").children) button.setAttribute("aria-pressed", String(button.dataset.kind === kind));
 };
 for (const [name, label] of [["all", "All"], ...Object.entries(kinds)]) {

@@ -144,7 +144,7 @@ table("prefixes", "Prefix", "prefix", prefixes);
 
 const notes = [];
 if (data.width_s > 1) notes.push(`The time is longer than the page can show in seconds: its smallest part is ${length(data.width_s)}.`);
-if (data.timed) notes.push(`At most the first ${data.samples} commands of each part are on the page, fewer where it has no room, and long ones are cut. Redoubt show prints all of them.`);
+if (data.timed) notes.push(`At most the first ${data.samples} commands of each part are on the page, fewer where it has no room, and long ones are cut. The command redoubt show prints all of them.`);
 if ([...commands, ...prefixes].some(row => row.name === null)) notes.push("Names that have no room on the page are in “all others”.");
 notes.push(`Made at ${moment(data.made_at)} by redoubt ${data.made_by} (redoubt show) from ${show(data.file)}.`);
 $("foot").append(...notes.map(note => make("p", {}, note)));

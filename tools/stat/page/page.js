@@ -5,7 +5,7 @@ const colour = kind => `var(--${/^[a-z]+$/.test(kind) ? kind : "rest"})`;
 const total = data.total, old = data.old;
 const moment = text => text.replace("T", " ").replace("Z", " UTC");
 const fileName = snapshot => show(snapshot.file.split("/").pop()) || "Snapshot";
-const server = snapshot => snapshot.dialect === "valkey" ? "Valkey" : "Redis";
+const server = snapshot => snapshot.server === "valkey" ? "Valkey" : "Redis";
 const origin = snapshot => snapshot.format +
   (snapshot.written_by ? `, written by ${server(snapshot)} ${snapshot.written_by}` : "") +
   (snapshot.written_at ? (snapshot.written_by ? " at " : ", written at ") + moment(snapshot.written_at) : "");
