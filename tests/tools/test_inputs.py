@@ -270,6 +270,11 @@ class Servers(unittest.TestCase):
         status, _, err = redoubt("stat", "--key", "x", "dump.rdb")
         self.assertEqual(status, 2)
         self.assertIn("use --match to select keys", err)
+        for option, name in (("--pass-file=x", "--pass-file"), ("--cacert=x", "--cacert"),
+                             ("--tls", "--tls"), ("--user=x", "--user"), ("-ax", "-a")):
+            status, _, err = redoubt("check-rdb", option, "dump.rdb")
+            self.assertEqual(status, 2)
+            self.assertIn(f"{name} is for a server, but none is given", err)
 
 
 class Terminal(unittest.TestCase):

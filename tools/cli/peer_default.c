@@ -148,6 +148,31 @@ static bool has_url(const struct cli *cli)
     return false;
 }
 
+/* An option of a connection that is given, or NULL. */
+static const char *given(const struct peer_opts *opts)
+{
+    const struct client_opts *c = &opts->connect;
+    const struct {
+        const char *name;
+        bool given;
+    } options[] = {
+        {"--user", opts->user != NULL},
+        {"--pass-file", opts->pass_file != NULL},
+        {"-a", opts->password != NULL},
+        {"--askpass", opts->askpass},
+        {"--tls", opts->tls},
+        {"--sni", c->sni != NULL},
+        {"--cacert", c->cacert != NULL},
+        {"--cacertdir", c->cacertdir != NULL},
+        {"--cert", c->cert != NULL},
+        {"--insecure", c->insecure},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given)
+            return options[i].name;
+    return NULL;
+}
+
 int peer_choose_argument(struct cli *cli, struct peer_opts *opts, const struct cli_usage *usage)
 {
     struct rd_err err = {0};
@@ -161,8 +186,12 @@ int peer_choose_argument(struct cli *cli, struct peer_opts *opts, const struct c
     }
     if (cli->n_args == 0)
         return cli_missing_argument(cli, usage);
-    if (opts->connect.key != NULL && !has_url(cli))
+    if (has_url(cli))
+        return CLI_OK;
+    if (opts->connect.key != NULL)
         return cli_usage_error(cli, "--key is a TLS private key, but no server is given; "
                                     "use --match to select keys");
-    return CLI_OK;
+    const char *option = given(opts);
+    return option == NULL ? CLI_OK
+                          : cli_usage_error(cli, "%s is for a server, but none is given", option);
 }

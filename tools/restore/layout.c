@@ -145,14 +145,9 @@ static bool names_folder(const char *path)
 /* Whether a path is that of a file, existing or not, rather than of a folder. */
 static bool names_file(const char *path)
 {
-    static const char *const ends[] = {".rdb", ".rdb.gz", ".rdb.lz4", ".rdb.zst"};
-    size_t len = strlen(path);
     if (access(path, F_OK) == 0 || strcmp(path, "-") == 0)
         return !is_folder(path);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (len >= strlen(ends[i]) && strcmp(path + len - strlen(ends[i]), ends[i]) == 0)
-            return true;
-    return false;
+    return cli_out_ends(path, "rdb");
 }
 
 /* Whether a folder has files; a folder that does not exist has none. */
