@@ -99,6 +99,25 @@ class Replies(unittest.TestCase):
             for call in calls:
                 self.assertEqual(*(c.ask("CLIENT", *call) for c in clients), call)
 
+    def test_a_redirect_is_broken_when_a_message_cannot_be_sent(self):
+        with pair() as servers:
+            seen = []
+            for server in servers:
+                c, other, target = server.client(3), server.client(), server.client()
+                number = target.command("CLIENT", "ID")
+                c.command("CLIENT", "TRACKING", "on", "REDIRECT", number)
+                c.command("GET", "k")
+                target.close()
+                wait_for(lambda o=other, n=number: f"id={n} " not in
+                         o.command("CLIENT", "LIST").decode())
+                before = c.ask("CLIENT", "TRACKINGINFO")
+                other.command("SET", "k", "v")
+                message = c.read()
+                after = c.ask("CLIENT", "TRACKINGINFO")
+                self.assertIn("broken_redirect", repr(after))
+                seen.append([repr(x).replace(str(number), "N") for x in (before, message, after)])
+            self.assertEqual(*seen)
+
 
 class Scripts(unittest.TestCase):
     def test_a_script_that_reads_counts_with_its_own_keys(self):
