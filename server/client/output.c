@@ -194,6 +194,17 @@ static void flush(struct client *c)
     conn_watch(c->conn, true, pending);
 }
 
+void client_end_reply(struct client *c)
+{
+    if (c->flags & CLIENT_BLOCKED)
+        return;
+    bool skip = (c->flags & CLIENT_REPLY_SKIP_NEXT) != 0;
+    c->flags &= ~(uint32_t)(CLIENT_REPLY_SKIP | CLIENT_REPLY_SKIP_NEXT);
+    if (skip)
+        c->flags |= CLIENT_REPLY_SKIP;
+    c->reply.off = (c->flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP)) != 0;
+}
+
 void client_writable(struct client *c)
 {
     /* The output may acknowledge changes made in this turn of the loop. */

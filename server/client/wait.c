@@ -126,6 +126,8 @@ void client_unblock(struct client *c)
     if (c->waits == CLIENT_WAITS_ACKS)
         c->srv->replication->n_waiting--;
     c->flags &= ~(uint32_t)CLIENT_BLOCKED;
+    if (c->waits != CLIENT_WAITS_PAUSE)
+        client_end_reply(c);
     c->waits = CLIENT_WAITS_NOT;
     if (c->wait_index > 0)
         heap_remove(all, c);

@@ -145,9 +145,8 @@ void server_cmd_reset(struct dispatch_call *call)
     engine_session_done(&c->session);
     engine_session_init(&c->session, call->srv->engine, ENGINE_CLIENT);
     c->session.ctx = c;
-    c->flags &= ~(uint32_t)(CLIENT_PUBSUB | CLIENT_MONITOR | CLIENT_NO_EVICT | CLIENT_REPLY_OFF |
-                            CLIENT_REPLY_SKIP | CLIENT_REPLY_SKIP_NEXT);
-    c->reply.off = false;
+    c->flags &= ~(uint32_t)(CLIENT_PUBSUB | CLIENT_MONITOR | CLIENT_NO_EVICT | CLIENT_REPLY_OFF);
+    c->reply.off = (c->flags & CLIENT_REPLY_SKIP) != 0;
     c->reply.proto = 2;
     call->reply->proto = 2;
     rd_buf_reset(&c->name);

@@ -37,9 +37,12 @@ static void put_push(struct engine_reply *r)
         engine_reply_error(r, "ERR RESP2 is not supported by this command");
         return;
     }
+    bool off = r->off; /* CLIENT REPLY OFF does not suppress a message */
+    r->off = false;
     engine_reply_push(r, 2);
     engine_reply_str(r, "server-cpu-usage");
     engine_reply_int(r, 42);
+    r->off = off;
     engine_reply_str(r, "Some real reply following the push reply");
 }
 

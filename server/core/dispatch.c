@@ -231,18 +231,6 @@ static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine
     monitor_command(srv, s, command, argc, argv);
 }
 
-/* CLIENT REPLY: removes the reply to this command, or prevents it. */
-static void after_reply(struct client *c)
-{
-    if (c->flags & CLIENT_REPLY_SKIP)
-        c->flags &= ~(uint32_t)CLIENT_REPLY_SKIP;
-    if (c->flags & CLIENT_REPLY_SKIP_NEXT) {
-        c->flags &= ~(uint32_t)CLIENT_REPLY_SKIP_NEXT;
-        c->flags |= CLIENT_REPLY_SKIP;
-    }
-    c->reply.off = (c->flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP)) != 0;
-}
-
 /* The deadline on the monotonic clock. `wall_us` and `mono_us`: both clocks when the command that
  * computed the deadline began. The wall clock may have been set since. */
 static int64_t monotonic(int64_t deadline_us, int64_t wall_us, int64_t mono_us)
@@ -440,7 +428,7 @@ enum dispatch_status dispatch(struct client *c, size_t argc, const struct rd_sli
         tracking_next_command(c, dispatch_find(argv, argc));
     if (RD_UNLIKELY(c->flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP | CLIENT_REPLY_SKIP_NEXT)) ||
         c->reply.off)
-        after_reply(c);
+        client_end_reply(c);
     if (client_pending_output(c) > 0)
         client_queue_write(c);
     client_count(c);

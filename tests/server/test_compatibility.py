@@ -8,7 +8,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from server_under_test import pair  # noqa: E402
+from server_under_test import pair, wait_for  # noqa: E402
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -136,6 +136,48 @@ class Walk(unittest.TestCase):
                     b.send("CLIENT", "REPLY", word)
                     b.send("PING")
                     out.append(b.ask("CLIENT", "REPLY", "ON"))
+                said.append(out)
+            self.assertEqual(*said)
+
+    def replies(self, c, *calls):
+        """What is read up to the reply of the last call, which is an ECHO."""
+        for call in calls:
+            c.send(*call)
+        c.send("ECHO", "end")
+        out = []
+        while not out or out[-1] != ("$", b"end"):
+            out.append(c.read())
+        return out
+
+    def test_client_reply_skips_what_is_answered_later(self):
+        calls = [
+            [("RESET",)], [("BLPOP", "none", "0.02")], [("XREAD", "BLOCK", "20", "STREAMS", "s", "$")],
+            [("WAIT", "1", "20")], [("BLPOP", "list", "0")], [("CLIENT", "REPLY", "SKIP"), ("PING",)],
+            [("MULTI",), ("PING",), ("EXEC",)], [("SUBSCRIBE", "ch"), ("UNSUBSCRIBE", "ch")],
+            [("DEBUG", "PROTOCOL", "push")], [("CLIENT", "PAUSE", "30", "WRITE"), ("SET", "k", "v")],
+            [("QUIT_", "x")], [("EVAL", "return 1", "0")], [("BLMOVE", "list", "l2", "LEFT", "LEFT", "1")]]
+        with pair() as servers:
+            said = []
+            for server in servers:
+                other = server.client()
+                out = []
+                for call in calls:
+                    c = server.client(3)
+                    other.command("RPUSH", "list", "a")
+                    out.append((call, self.replies(c, ("CLIENT", "REPLY", "SKIP"), *call)))
+                    c.close()
+                for call in (("RESET",), ("DEBUG", "PROTOCOL", "push"), ("BLPOP", "none", "0.02")):
+                    c = server.client(3)
+                    out.append((call, self.replies(c, ("CLIENT", "REPLY", "OFF"), call,
+                                                   ("CLIENT", "REPLY", "ON"))))
+                    c.close()
+                c = server.client()
+                for argv in (("CLIENT", "REPLY", "SKIP"), ("BLPOP", "none", "0")):
+                    c.send(*argv)
+                wait_for(lambda o=other: b"cmd=blpop" in o.command("CLIENT", "LIST"))
+                line = [x for x in other.command("CLIENT", "LIST").split(b"\n") if b"=blpop" in x][0]
+                other.command("CLIENT", "UNBLOCK", line.split()[0][3:], "ERROR")
+                out.append(self.replies(c))
                 said.append(out)
             self.assertEqual(*said)
 
