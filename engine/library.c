@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/crc64.h"
 #include "base/endian.h"
+#include "base/words.h"
 #include "engine/snapshot_kept.h"
 
 #include <strings.h>
@@ -22,19 +23,17 @@ static bool is_name_byte(uint8_t c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-static struct rd_slice next_word(struct rd_slice *line)
+/* The text of a word as a part of the code, where quotes surround it. A name that is written with
+ * escapes is not found, and refused. */
+static bool find_text(struct rd_slice line, struct rd_slice text, struct rd_slice *ret)
 {
-    const uint8_t *p = line->ptr, *end = p + line->len;
-    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))
-        p++;
-    const uint8_t *from = p;
-    while (p < end && *p != ' ' && *p != '\t' && *p != '\r')
-        p++;
-    *line = rd_slice(p, (size_t)(end - p));
-    return rd_slice(from, (size_t)(p - from));
+    const uint8_t *at = memmem(line.ptr, line.len, text.ptr, text.len);
+    *ret = rd_slice(at, text.len);
+    return at != NULL;
 }
 
-static bool take_name(struct rd_slice word, struct engine_library *lib, const char **ret_why)
+static bool find_name(struct rd_slice line, struct rd_slice word, struct engine_library *lib,
+                      const char **ret_why)
 {
     static const char key[] = "name=";
     size_t n = sizeof key - 1;
@@ -46,16 +45,33 @@ static bool take_name(struct rd_slice word, struct engine_library *lib, const ch
         *ret_why = "Invalid metadata value, name argument was given multiple times";
         return false;
     }
-    lib->name = rd_slice(word.ptr + n, word.len - n);
-    if (lib->name.len >= 2 && lib->name.ptr[0] == '"' && lib->name.ptr[lib->name.len - 1] == '"')
-        lib->name = rd_slice(lib->name.ptr + 1, lib->name.len - 2);
-    for (size_t i = 0; i < lib->name.len; i++)
-        if (!is_name_byte(lib->name.ptr[i])) {
-            *ret_why = "Library names can only contain letters, numbers, or underscores(_) and "
-                       "must be at least one character long";
+    bool sound = find_text(line, rd_slice(word.ptr + n, word.len - n), &lib->name);
+    for (size_t i = 0; sound && i < lib->name.len; i++)
+        sound = is_name_byte(lib->name.ptr[i]);
+    if (!sound)
+        *ret_why = "Library names can only contain letters, numbers, or underscores(_) and "
+                   "must be at least one character long";
+    return sound;
+}
+
+static bool find_parts(struct rd_slice line, const struct rd_words *words,
+                       struct engine_library *lib, const char **ret_why)
+{
+    struct rd_slice first = words->argv[0];
+    for (size_t i = 1; i < words->argc; i++)
+        if (!find_name(line, words->argv[i], lib, ret_why))
             return false;
-        }
-    return true;
+    if (lib->name.len > 0 && first.len > 2 &&
+        find_text(line, rd_slice(first.ptr + 2, first.len - 2), &lib->language))
+        return true;
+    *ret_why = "Library name was not given";
+    return false;
+}
+
+const uint8_t *engine_library_line_end(struct rd_slice code)
+{
+    const uint8_t *lf = memchr(code.ptr, '\n', code.len);
+    return lf != NULL && memchr(code.ptr, '\0', (size_t)(lf - code.ptr)) == NULL ? lf : NULL;
 }
 
 bool engine_library_parse(struct rd_slice code, struct engine_library *ret, const char **ret_why)
@@ -65,22 +81,22 @@ bool engine_library_parse(struct rd_slice code, struct engine_library *ret, cons
         *ret_why = no_header;
         return false;
     }
-    const uint8_t *lf = memchr(code.ptr, '\n', code.len);
+    const uint8_t *lf = engine_library_line_end(code);
     if (lf == NULL) {
         *ret_why = "Invalid library metadata";
         return false;
     }
-    struct rd_slice line = rd_slice(code.ptr + 2, (size_t)(lf - code.ptr) - 2), word;
-    lib.language = next_word(&line);
-    while ((word = next_word(&line)).len > 0)
-        if (!take_name(word, &lib, ret_why))
-            return false;
-    if (lib.name.len == 0 || lib.language.len == 0) {
-        *ret_why = "Library name was not given";
-        return false;
-    }
-    *ret = lib;
-    return true;
+    struct rd_slice line = rd_slice(code.ptr, (size_t)(lf - code.ptr));
+    struct rd_words words = {0};
+    bool ok = rd_words_split(&words, line) && words.argc > 0;
+    if (ok)
+        ok = find_parts(line, &words, &lib, ret_why);
+    else
+        *ret_why = "Invalid library metadata";
+    rd_words_done(&words);
+    if (ok)
+        *ret = lib;
+    return ok;
 }
 
 /* ---- records ---- */

@@ -22,6 +22,10 @@ struct engine_library {
     struct rd_slice code;
 };
 
+/* Returns the end of the first line. NULL: there is none, or a NUL byte is before it, which ends
+ * the text for servers. */
+const uint8_t *engine_library_line_end(struct rd_slice code);
+
 /* Parses the first line. False: *ret_why is the reason. */
 bool engine_library_parse(struct rd_slice code, struct engine_library *ret, const char **ret_why);
 

@@ -61,6 +61,8 @@ const char *rdb_library_fault(struct rd_slice code, bool whole)
     if (eol == NULL)
         return whole ? "function library of one line; servers refuse it" : NULL;
     struct rd_slice line = rd_slice(code.ptr, (size_t)(eol - code.ptr));
+    if (memchr(line.ptr, '\0', line.len) != NULL)
+        return "function library whose first line has a NUL byte; servers refuse it";
     if (memchr(line.ptr, '"', line.len) != NULL || memchr(line.ptr, '\'', line.len) != NULL)
         return NULL;
     struct rd_slice engine = next_word(&line);

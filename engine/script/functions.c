@@ -1,5 +1,7 @@
 #include "engine/script/functions.h"
 
+#include "base/words.h"
+#include "engine/library.h"
 #include "engine/mem.h"
 
 #include <strings.h>
@@ -280,17 +282,17 @@ struct header {
     size_t len; /* of the line, without its end */
 };
 
-static char *read_words(const struct script_words *words, struct rd_slice *ret_engine,
+static char *read_words(const struct rd_words *words, struct rd_slice *ret_engine,
                         struct rd_slice *ret_name)
 {
     static const char key[] = "name=";
     size_t n = sizeof key - 1;
     bool named = false;
-    if (words->n == 0)
+    if (words->argc == 0)
         return script_text("ERR Invalid library metadata");
-    *ret_engine = rd_slice(words->list[0].ptr + 2, words->list[0].len - 2);
-    for (size_t i = 1; i < words->n; i++) {
-        struct rd_slice word = words->list[i];
+    *ret_engine = rd_slice(words->argv[0].ptr + 2, words->argv[0].len - 2);
+    for (size_t i = 1; i < words->argc; i++) {
+        struct rd_slice word = words->argv[i];
         if (word.len < n || strncasecmp((const char *)word.ptr, key, n) != 0)
             return script_text("ERR Invalid metadata value given: %s", (const char *)word.ptr);
         if (named)
@@ -311,15 +313,15 @@ static char *read_words(const struct script_words *words, struct rd_slice *ret_e
 
 static bool read_header(struct rd_slice code, struct header *ret, char **ret_error)
 {
-    struct script_words words;
+    struct rd_words words = {0};
     struct rd_slice engine, name;
     const uint8_t *end = NULL;
     if (code.len < 2 || code.ptr[0] != '#' || code.ptr[1] != '!') {
         *ret_error = script_text("ERR Missing library metadata");
         return false;
     }
-    end = memchr(code.ptr, '\n', code.len);
-    if (end == NULL || !script_words(rd_slice(code.ptr, (size_t)(end - code.ptr)), &words)) {
+    end = engine_library_line_end(code);
+    if (end == NULL || !rd_words_split(&words, rd_slice(code.ptr, (size_t)(end - code.ptr)))) {
         *ret_error = script_text("ERR Invalid library metadata");
         return false;
     }
@@ -327,7 +329,7 @@ static bool read_header(struct rd_slice code, struct header *ret, char **ret_err
     *ret_error = read_words(&words, &engine, &name);
     if (*ret_error == NULL)
         ret->name = copy_text((const char *)name.ptr, name.len);
-    script_words_done(&words);
+    rd_words_done(&words);
     return *ret_error == NULL;
 }
 

@@ -133,16 +133,7 @@ const char *script_verbatim_refuses(const struct script_run *run,
 void script_verbatim_ran(lua_State *L, struct script_run *run,
                          const struct engine_command *command);
 
-/* ---- words.c ---- */
-
-/* The words of a first line, as sdssplitargs() of a server does. False: unbalanced quotes. */
-struct script_words {
-    struct rd_buf bytes;
-    struct rd_slice *list;
-    size_t n;
-};
-bool script_words(struct rd_slice line, struct script_words *ret);
-void script_words_done(struct script_words *words);
+/* ---- shebang.c ---- */
 
 /* A formatted error, on the heap of engine_scratch_alloc(). */
 char *script_text(const char *fmt, ...) RD_PRINTF(1, 2);

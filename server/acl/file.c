@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/words.h"
 #include "engine/mem.h"
 #include "server/core/log.h"
-#include "server/core/words.h"
 #include "server/settings/text.h"
 
 enum { FILE_MAX = 64 << 20 };
@@ -58,12 +58,12 @@ static bool load_rules(struct acl_user *user, const struct acl_list *rules, bool
 
 static bool load_line(struct server *srv, const char *line)
 {
-    struct words words = {0};
+    struct rd_words words = {0};
     struct acl_list rules = {0};
     bool channels = srv->settings.acl_pubsub_default != 0;
     size_t open;
     /* The line was checked when it was read. */
-    bool ok = words_split(&words, rd_slice_str(line)) && words.argc > 1 &&
+    bool ok = rd_words_split(&words, rd_slice_str(line)) && words.argc > 1 &&
               acl_join(words.argv + 2, words.argc - 2, &rules, &open);
     if (ok && acl_text_has_blanks(words.argv[1])) {
         log_warning("Spaces not allowed in ACL usernames");
@@ -84,7 +84,7 @@ static bool load_line(struct server *srv, const char *line)
                        acl_user_name(user));
     }
     acl_list_clear(&rules);
-    words_done(&words);
+    rd_words_done(&words);
     return ok;
 }
 

@@ -5,8 +5,8 @@
 #include <strings.h>
 
 #include "base/digest.h"
+#include "base/words.h"
 #include "engine/mem.h"
-#include "server/core/words.h"
 
 const char *acl_fault_text(enum acl_fault fault)
 {
@@ -262,12 +262,12 @@ static enum acl_fault rule_of_selector(struct acl_selector *s, struct rd_slice r
 static enum acl_fault rule_parentheses(struct acl_user *user, struct rd_slice rule, bool channels)
 {
     struct acl_selector s = {.all_channels = channels};
-    struct words words = {0};
+    struct rd_words words = {0};
     enum acl_fault fault = ACL_FAULT_NONE;
-    bool sound = words_split(&words, rd_slice(rule.ptr + 1, rule.len - 2));
+    bool sound = rd_words_split(&words, rd_slice(rule.ptr + 1, rule.len - 2));
     for (size_t i = 0; sound && i < words.argc && fault == ACL_FAULT_NONE; i++)
         fault = rule_of_selector(&s, words.argv[i]);
-    words_done(&words);
+    rd_words_done(&words);
     if (fault == ACL_FAULT_NONE)
         add_selector(user, &s);
     else

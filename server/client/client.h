@@ -219,8 +219,8 @@ static inline struct engine_reply *client_reply(struct client *c)
     return &c->reply;
 }
 
-/* A command has replied: CLIENT REPLY SKIP applies to the one after it. Does nothing while the client
- * is blocked, as its reply is still to come. */
+/* A command has replied: CLIENT REPLY SKIP applies to the one after it. Does nothing while the
+ * client is blocked, as its reply is still to come. */
 void client_end_reply(struct client *c);
 
 /* Output was appended: it is sent before the loop sleeps, or, if it is over the hard limit of the

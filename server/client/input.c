@@ -49,7 +49,7 @@ static size_t run_view(struct client *c, const uint8_t *ptr, size_t len)
         struct client_parse_limits limits = {
             .max_bulk = longest < ENGINE_VALUE_MAX ? longest : ENGINE_VALUE_MAX,
             .authenticated = !acl_login_needed(c)};
-        struct words words = {0};
+        struct rd_words words = {0};
         const char *error = NULL;
         size_t used = 0;
         client_parse_rebase(in, ptr + done);
@@ -61,7 +61,7 @@ static size_t run_view(struct client *c, const uint8_t *ptr, size_t len)
             status = dispatch(c, in->argc, in->argv);
         } else if (found == CLIENT_PARSE_NOTHING && (c->flags & CLIENT_REPLICA) != 0)
             replica_heard(c);
-        words_done(&words);
+        rd_words_done(&words);
         if (found == CLIENT_PARSE_MORE)
             break;
         if (found == CLIENT_PARSE_FAIL) {

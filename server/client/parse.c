@@ -171,7 +171,7 @@ static enum client_parse multibulk(struct client_input *in, size_t len,
     return CLIENT_PARSE_COMMAND;
 }
 
-static enum client_parse inline_command(struct client_input *in, size_t len, struct words *words,
+static enum client_parse inline_command(struct client_input *in, size_t len, struct rd_words *words,
                                         size_t *ret_used, const char **ret_error)
 {
     const uint8_t *lf = memchr(in->base, '\n', len);
@@ -184,7 +184,7 @@ static enum client_parse inline_command(struct client_input *in, size_t len, str
     *ret_used = n + 1;
     n -= n > 0 && lf[-1] == '\r';
     *ret_error = "Protocol error: unbalanced quotes in request";
-    if (!words_split(words, rd_slice(in->base, n)) || !room(in, words->argc + 1))
+    if (!rd_words_split(words, rd_slice(in->base, n)) || !room(in, words->argc + 1))
         return CLIENT_PARSE_FAIL;
     in->argc = words->argc;
     for (size_t i = 0; i < words->argc; i++)
@@ -192,7 +192,7 @@ static enum client_parse inline_command(struct client_input *in, size_t len, str
     return in->argc > 0 ? CLIENT_PARSE_COMMAND : CLIENT_PARSE_NOTHING;
 }
 
-enum client_parse client_parse(struct client_input *in, size_t len, struct words *words,
+enum client_parse client_parse(struct client_input *in, size_t len, struct rd_words *words,
                                const struct client_parse_limits *limits, size_t *ret_used,
                                const char **ret_error)
 {

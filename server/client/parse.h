@@ -6,8 +6,8 @@
 #ifndef SERVER_CLIENT_PARSE_H
 #define SERVER_CLIENT_PARSE_H
 
+#include "base/words.h"
 #include "server/client/client.h"
-#include "server/core/words.h"
 
 enum client_parse {
     CLIENT_PARSE_COMMAND, /* in->argc arguments in in->argv; *ret_used bytes */
@@ -28,7 +28,7 @@ enum {
 
 /* in->base[0 .. len) are the available bytes, from the first byte of the command on. words is used
  * for inline commands; their arguments then point into it. */
-enum client_parse client_parse(struct client_input *in, size_t len, struct words *words,
+enum client_parse client_parse(struct client_input *in, size_t len, struct rd_words *words,
                                const struct client_parse_limits *limits, size_t *ret_used,
                                const char **ret_error);
 

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/words.h"
 #include "server/acl/acl.h"
 #include "server/core/dispatch.h"
 #include "server/core/log.h"
 #include "server/settings/item.h"
 #include "server/settings/text.h"
-#include "server/core/words.h"
 
 enum {
     FILE_MAX = 64 << 20, /* maximum bytes of a file */
@@ -159,14 +159,14 @@ static bool value_line(struct reading *r, const struct settings_item *item, size
  * an invalid line. */
 static bool password_line(struct reading *r, const char *line)
 {
-    struct words words = {0};
+    struct rd_words words = {0};
     const struct settings_item *item = NULL;
-    if (words_split(&words, rd_slice_str(line)) && words.argc == 2)
+    if (rd_words_split(&words, rd_slice_str(line)) && words.argc == 2)
         item = settings_item_find((const char *)words.argv[0].ptr);
     bool found = item != NULL && settings_item_is_password(item);
     if (found)
         settings_item_set_password(r->s, item, words.argv[1]);
-    words_done(&words);
+    rd_words_done(&words);
     return found;
 }
 
@@ -174,9 +174,10 @@ static bool is_defined(const struct settings *s, struct rd_slice user)
 {
     bool found = false;
     for (size_t i = 0; i < s->n_users && !found; i++) {
-        struct words words = {0};
-        found = words_split(&words, rd_slice_str(s->users[i])) && rd_slice_eq(words.argv[1], user);
-        words_done(&words);
+        struct rd_words words = {0};
+        found =
+            rd_words_split(&words, rd_slice_str(s->users[i])) && rd_slice_eq(words.argv[1], user);
+        rd_words_done(&words);
     }
     return found;
 }
@@ -185,9 +186,9 @@ static bool is_defined(const struct settings *s, struct rd_slice user)
  * *ret_ok: the rules are valid. */
 static bool user_line(struct reading *r, const char *line, bool *ret_ok)
 {
-    struct words words = {0};
+    struct rd_words words = {0};
     struct rd_buf why = {0};
-    bool found = words_split(&words, rd_slice_str(line)) && words.argc >= 2 &&
+    bool found = rd_words_split(&words, rd_slice_str(line)) && words.argc >= 2 &&
                  dispatch_arg_is(words.argv[0], "user");
     if (found && is_defined(r->s, words.argv[1]))
         rd_buf_printf(&why,
@@ -202,7 +203,7 @@ static bool user_line(struct reading *r, const char *line, bool *ret_ok)
     else if (found)
         snprintf(r->value.why, sizeof r->value.why, "%.*s", (int)why.len, (const char *)why.ptr);
     rd_buf_done(&why);
-    words_done(&words);
+    rd_words_done(&words);
     return found;
 }
 

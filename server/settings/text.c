@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/sink.h"
-#include "server/core/words.h"
+#include "base/words.h"
 
 void *settings_text_room(size_t n, size_t size)
 {
@@ -60,17 +60,17 @@ static void put(struct rd_buf *buf, char byte)
 
 const char *settings_text_split(const char *line, char ***ret_words, size_t *ret_n)
 {
-    struct words words = {0};
+    struct rd_words words = {0};
     *ret_words = NULL;
     *ret_n = 0;
-    const char *why = words_split(&words, rd_slice_str(line)) ? NULL : "Unbalanced quotes";
+    const char *why = rd_words_split(&words, rd_slice_str(line)) ? NULL : "Unbalanced quotes";
     for (size_t i = 0; i < words.argc && why == NULL; i++) {
         if (memchr(words.argv[i].ptr, 0, words.argv[i].len) != NULL)
             why = "NUL byte";
         append(ret_words, ret_n,
                settings_text_copy((const char *)words.argv[i].ptr, words.argv[i].len));
     }
-    words_done(&words);
+    rd_words_done(&words);
     if (why == NULL)
         return NULL;
     settings_text_free(*ret_words, *ret_n);

@@ -100,6 +100,26 @@ class Scripts(unittest.TestCase):
                     self.assertEqual(kinds, ["-" if policy == "APPEND" else "+"] * 2)
                 self.assertEqual(self.ask_both(clients, "FCALL", "f3", "0"), (":", 3))
 
+    def test_what_is_wrong_in_a_first_line(self):
+        lines = [b"#!lua", b"#!lua\n", b"#!lua\r\n", b"#!\n", b"#! lua\n", b"#!Lua\n",
+                 b"#!js name=a\n", b"#!lua a\n", b"#!lua name=a\n", b"#!lua nAme=b\n",
+                 b"#!lua \"\n",
+                 b"#!lua name=\n", b"#!lua name=c name=d\n", b"#!lua name=e\r", b"#!lua 'name=f'\n",
+                 b"#!\"lua\" name=g\n", b"#!lua name=\"h\"\n", b"#!lua name='h'i\n",
+                 b"#!lua flags=\n", b"#!lua flags=,\n", b"#!lua flags=x\n",
+                 b"#!lua 'flags=no-writes'\n", b"#!lua a\0b\n", b"#!lua\0 b\n",
+                 b"#!lua name=j\0k\n", b"#!lua name=l\n\0", b"\0#!lua\n"]
+        with pair() as servers:
+            clients = [server.client() for server in servers]
+            for n, line in enumerate(lines):
+                with self.subTest(line=line):
+                    self.ask_both(clients, "EVAL", line + b"return 1", "0")
+                    self.ask_both(clients, "FUNCTION", "LOAD", line + (
+                        b"redis.register_function('f%d', function() return 1 end)" % n))
+            self.ask_both(clients, "DEBUG", "RELOAD")
+            lists = [client.ask("FUNCTION", "LIST")[1] for client in clients]
+            self.assertEqual(*(sorted(items, key=repr) for items in lists))
+
     def test_what_is_wrong_in_a_payload_of_functions(self):
         good = record(library("a", "a"))
         bodies = [b"", good, good + good, b"\xf5", b"\xf5\x80\xff\xff\xff\xff", b"\xff", b"\x00",

@@ -33,6 +33,12 @@ Test(library, every_other_line_is_a_fault)
         cr_expect(is_fault(bad[i], true), "%s", bad[i]);
 }
 
+Test(library, a_nul_byte_ends_the_line_for_servers)
+{
+    static const char code[] = "#!lua 'name=a'\0\nreturn 1";
+    cr_expect(rdb_library_fault(rd_slice(code, sizeof code - 1), true) != NULL);
+}
+
 Test(library, a_line_that_is_cut_by_its_piece_is_not_judged)
 {
     cr_expect_not(is_fault("#!lua name=a", false));

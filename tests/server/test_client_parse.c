@@ -10,7 +10,7 @@
 static void feed(const char *text, size_t len, size_t piece, bool authenticated, char *out)
 {
     struct client_input in = {0};
-    struct words words = {0};
+    struct rd_words words = {0};
     struct client_parse_limits limits = {.max_bulk = 1000000, .authenticated = authenticated};
     size_t start = 0, have = 0;
     uint8_t *copy = NULL;
@@ -50,7 +50,7 @@ static void feed(const char *text, size_t len, size_t piece, bool authenticated,
 end:
     free(copy);
     rd_free(in.argv);
-    words_done(&words);
+    rd_words_done(&words);
 }
 
 static void expect_as(const char *text, bool authenticated, const char *want)

@@ -151,11 +151,15 @@ class Walk(unittest.TestCase):
 
     def test_client_reply_skips_what_is_answered_later(self):
         calls = [
-            [("RESET",)], [("BLPOP", "none", "0.02")], [("XREAD", "BLOCK", "20", "STREAMS", "s", "$")],
-            [("WAIT", "1", "20")], [("BLPOP", "list", "0")], [("CLIENT", "REPLY", "SKIP"), ("PING",)],
+            [("RESET",)], [("BLPOP", "none", "0.02")],
+            [("XREAD", "BLOCK", "20", "STREAMS", "s", "$")],
+            [("WAIT", "1", "20")], [("BLPOP", "list", "0")],
+            [("CLIENT", "REPLY", "SKIP"), ("PING",)],
             [("MULTI",), ("PING",), ("EXEC",)], [("SUBSCRIBE", "ch"), ("UNSUBSCRIBE", "ch")],
-            [("DEBUG", "PROTOCOL", "push")], [("CLIENT", "PAUSE", "30", "WRITE"), ("SET", "k", "v")],
-            [("QUIT_", "x")], [("EVAL", "return 1", "0")], [("BLMOVE", "list", "l2", "LEFT", "LEFT", "1")]]
+            [("DEBUG", "PROTOCOL", "push")],
+            [("CLIENT", "PAUSE", "30", "WRITE"), ("SET", "k", "v")],
+            [("QUIT_", "x")], [("EVAL", "return 1", "0")],
+            [("BLMOVE", "list", "l2", "LEFT", "LEFT", "1")]]
         with pair() as servers:
             said = []
             for server in servers:
@@ -175,8 +179,9 @@ class Walk(unittest.TestCase):
                 for argv in (("CLIENT", "REPLY", "SKIP"), ("BLPOP", "none", "0")):
                     c.send(*argv)
                 wait_for(lambda o=other: b"cmd=blpop" in o.command("CLIENT", "LIST"))
-                line = [x for x in other.command("CLIENT", "LIST").split(b"\n") if b"=blpop" in x][0]
-                other.command("CLIENT", "UNBLOCK", line.split()[0][3:], "ERROR")
+                lines = other.command("CLIENT", "LIST").split(b"\n")
+                number = [line.split()[0][3:] for line in lines if b"=blpop" in line][0]
+                other.command("CLIENT", "UNBLOCK", number, "ERROR")
                 out.append(self.replies(c))
                 said.append(out)
             self.assertEqual(*said)

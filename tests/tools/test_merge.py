@@ -179,6 +179,21 @@ class Records(Case):
         self.merge("--on-conflict", "last", a, b)
         self.assertEqual(self.functions(), [library(b"one", "2").decode()])
 
+    def test_the_name_of_a_library_is_what_a_server_reads(self):
+        for line, conflict in ((b"#!lua 'name=one'", True), (b"#!LUA\tNAME=one", True),
+                               (b'#!lua name="one"', True), (b"#!lua name=One", False)):
+            one = library(b"one")
+            other = line + one[one.index(b"\n"):] + b"\n-- another"
+            a = self.write("a.rdb", [], functions=[one])
+            b = self.write("b.rdb", [], functions=[other])
+            run = self.merge(a, b, status=1 if conflict else 0)
+            self.assertEqual(b"1 function with the same name" in run.stderr, conflict, line)
+        name = b"n" * 200  # as long as one likes
+        a = self.write("a.rdb", [], functions=[library(name + b"1")])
+        b = self.write("b.rdb", [], functions=[library(name + b"2")])
+        self.merge(a, b)
+        self.assertEqual(len(self.functions()), 2)
+
 
 class Versions(Case):
     def header(self):

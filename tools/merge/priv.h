@@ -18,7 +18,7 @@
 #include "tools/cli/filter.h"
 #include "tools/input/sort.h"
 
-enum { MERGE_MEMORY = 16 << 20, MERGE_EXAMPLES = 5, MERGE_MAPS_MAX = 256, MERGE_LIB_NAME = 128 };
+enum { MERGE_MEMORY = 16 << 20, MERGE_EXAMPLES = 5, MERGE_MAPS_MAX = 256 };
 
 enum merge_policy { MERGE_FIRST, MERGE_LAST, MERGE_FAIL };
 
@@ -44,7 +44,8 @@ struct merge_map {
 struct merge_lib {
     size_t input;
     uint64_t offset;
-    char name[MERGE_LIB_NAME];
+    bool named; /* the first line has a name */
+    struct rd_hash128 name;
     struct rd_hash128 code;
     bool drop;
 };

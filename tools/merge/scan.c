@@ -7,6 +7,7 @@
 #include "tools/input/proof.h"
 
 #include "base/endian.h"
+#include "engine/library.h"
 
 enum { PLACE_LEN = 20, LOSER_LEN = 12, LIBS_MAX = 1 << 16 };
 
@@ -46,18 +47,22 @@ uint64_t merge_map_db(const struct merge *merge, size_t input, uint64_t db)
 
 /* ---- functions ---- */
 
-/* The name in "#!lua name=NAME …"; empty if the first line has none. */
-static void find_name(struct rd_slice code, char dst[MERGE_LIB_NAME])
+static void find_name(const struct merge *merge, struct rd_slice code, struct merge_lib *lib)
 {
-    static const char tag[] = " name=";
-    const uint8_t *line_end = code.len > 0 ? memchr(code.ptr, '\n', code.len) : NULL;
-    size_t len = line_end != NULL ? (size_t)(line_end - code.ptr) : code.len;
-    const uint8_t *at = len > 0 ? memmem(code.ptr, len, tag, sizeof tag - 1) : NULL;
-    size_t n = 0;
-    if (at != NULL)
-        for (at += sizeof tag - 1; at<code.ptr + len && * at> ' ' && n + 1 < MERGE_LIB_NAME; at++)
-            dst[n++] = (char)*at;
-    dst[n] = '\0';
+    struct engine_library parsed;
+    struct rd_siphash hash;
+    const char *why;
+    lib->named = engine_library_parse(code, &parsed, &why);
+    if (!lib->named)
+        return;
+    rd_siphash_begin(&hash, merge->hashing.key);
+    rd_siphash_add(&hash, parsed.name.ptr, parsed.name.len);
+    lib->name = rd_siphash_end(&hash);
+}
+
+static bool same_name(const struct merge_lib *a, const struct merge_lib *b)
+{
+    return a->named && b->named && rd_hash128_eq(a->name, b->name);
 }
 
 /* Of two libraries with the same name, only one can be loaded. */
@@ -68,7 +73,7 @@ static void settle_lib(struct merge *merge, struct merge_lib *new)
     for (size_t i = 0; i < n; i++) {
         struct merge_lib *old = &libs[i];
         bool same = rd_hash128_eq(old->code, new->code);
-        if (old->drop || (!same && (new->name[0] == '\0' || strcmp(old->name, new->name) != 0)))
+        if (old->drop || (!same && !same_name(old, new)))
             continue;
         merge->lib_conflicts += !same;
         *(same || merge->policy != MERGE_LAST ? &new->drop : &old->drop) = true;
@@ -85,7 +90,7 @@ static bool scan_function(struct merge *merge, size_t input, const struct rdb_ev
     if (code->first) {
         *lib = (struct merge_lib){.input = input, .offset = ev->offset};
         if (!ev->function.pre_ga)
-            find_name(bytes, lib->name);
+            find_name(merge, bytes, lib);
         rd_siphash_begin(&merge->code, merge->hashing.key);
         rd_siphash_add_u64(&merge->code, ev->function.pre_ga);
     }

@@ -1,15 +1,15 @@
-#include "server/core/words.h"
+#include "base/words.h"
 
 #include <criterion/criterion.h>
 
 static void expect(const char *line, size_t n, const char *const *want)
 {
-    struct words words = {0};
-    cr_assert(words_split(&words, rd_slice_str(line)), "%s", line);
+    struct rd_words words = {0};
+    cr_assert(rd_words_split(&words, rd_slice_str(line)), "%s", line);
     cr_assert_eq(words.argc, n, "%s: %zu words", line, words.argc);
     for (size_t i = 0; i < n; i++)
         cr_assert(rd_slice_is(words.argv[i], want[i]), "%s: word %zu", line, i);
-    words_done(&words);
+    rd_words_done(&words);
 }
 
 Test(words, are_separated_by_any_number_of_blanks)
@@ -38,19 +38,19 @@ Test(words, a_quote_may_begin_inside_of_a_word)
 Test(words, quotes_that_do_not_close_or_are_followed_by_text_are_refused)
 {
     static const char *const bad[] = {"\"a", "'a", "\"a\"b", "'a'b", "a \"", "\"a\\", "'a\\'"};
-    struct words words = {0};
+    struct rd_words words = {0};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        cr_assert_not(words_split(&words, rd_slice_str(bad[i])), "%s", bad[i]);
-    words_done(&words);
+        cr_assert_not(rd_words_split(&words, rd_slice_str(bad[i])), "%s", bad[i]);
+    rd_words_done(&words);
 }
 
 Test(words, bytes_of_any_value_go_through)
 {
-    struct words words = {0};
-    cr_assert(words_split(&words, rd_slice_str("\"\\x00\\xff\"")));
+    struct rd_words words = {0};
+    cr_assert(rd_words_split(&words, rd_slice_str("\"\\x00\\xff\"")));
     cr_assert_eq(words.argc, 1);
     cr_assert_eq(words.argv[0].len, 2);
     cr_assert_eq(words.argv[0].ptr[0], 0);
     cr_assert_eq(words.argv[0].ptr[1], 0xff);
-    words_done(&words);
+    rd_words_done(&words);
 }

@@ -1,4 +1,4 @@
-#include "server/core/words.h"
+#include "base/words.h"
 
 #include <ctype.h>
 
@@ -65,7 +65,7 @@ static bool word(struct cursor *c, struct rd_buf *out)
     return true;
 }
 
-static bool room(struct words *words)
+static bool room(struct rd_words *words)
 {
     if (words->argc < words->cap)
         return true;
@@ -79,7 +79,7 @@ static bool room(struct words *words)
 }
 
 /* The bytes move while words are added: positions become pointers at the end. */
-static void settle(struct words *words)
+static void settle(struct rd_words *words)
 {
     size_t off = 0;
     for (size_t i = 0; i < words->argc; i++) {
@@ -88,7 +88,7 @@ static void settle(struct words *words)
     }
 }
 
-bool words_split(struct words *words, struct rd_slice line)
+bool rd_words_split(struct rd_words *words, struct rd_slice line)
 {
     struct cursor c = {.at = line.ptr, .end = line.ptr + line.len};
     words->argc = 0;
@@ -109,9 +109,9 @@ bool words_split(struct words *words, struct rd_slice line)
     return true;
 }
 
-void words_done(struct words *words)
+void rd_words_done(struct rd_words *words)
 {
     rd_free(words->argv);
     rd_buf_done(&words->bytes);
-    *words = (struct words){0};
+    *words = (struct rd_words){0};
 }

@@ -1,19 +1,20 @@
-/* words.h - splits a line of text into words, as in inline commands and redis.conf.
+/* words.h - splits a line of text into words, as in inline commands, redis.conf and the first line
+ * of a library.
  *
- *     struct words words = {0};
- *     if (words_split(&words, line))
+ *     struct rd_words words = {0};
+ *     if (rd_words_split(&words, line))
  *         ... words.argv[0] .. words.argv[words.argc - 1] ...
- *     words_done(&words);
+ *     rd_words_done(&words);
  *
  * Blanks separate words; "…" understands \n \r \t \b \a \xHH and \c for any other c, '…' only \'; a
  * closing quote must be followed by a blank or the end.
  */
-#ifndef SERVER_CORE_WORDS_H
-#define SERVER_CORE_WORDS_H
+#ifndef BASE_WORDS_H
+#define BASE_WORDS_H
 
 #include "base/buf.h"
 
-struct words {
+struct rd_words {
     struct rd_slice *argv; /* each is followed by a NUL that does not count */
     size_t argc;
     size_t cap;
@@ -21,7 +22,7 @@ struct words {
 };
 
 /* False: unbalanced quotes. The previous words are dropped. */
-bool words_split(struct words *words, struct rd_slice line);
-void words_done(struct words *words);
+bool rd_words_split(struct rd_words *words, struct rd_slice line);
+void rd_words_done(struct rd_words *words);
 
 #endif
