@@ -150,6 +150,9 @@ class Servers(unittest.TestCase):
                 self.assertEqual(status, 0, err)
                 file, = json.loads(out)["files"]
                 self.assertEqual((file["verdict"], file["keys"]), ("ok", 100))
+                _, out, _ = redoubt("check-rdb", *options, self.url)
+                self.assertRegex(out, "checksum +" + ("none, the keys were read one by one"
+                                                      if options else "matches"))
                 status, out, err = redoubt("convert", "--to", "ndjson", *options, self.url)
                 self.assertEqual(status, 0, err)
                 lines = {v["key"]: v["value"] for v in map(json.loads, out.splitlines())}

@@ -381,6 +381,7 @@ static bool view_fill(struct work *work, struct view *view, struct rd_err *err)
     struct rd_src *src;
     if (server_in_is(work->file->path)) {
         view->spooled = true;
+        work->file->scanned = work->run->server.scan;
         return server_in_read(work->run->cli, work->file->path, &work->run->server, &view->spool,
                               err);
     }

@@ -55,6 +55,7 @@ struct check_file {
     const char *path;
     char name[RD_ERR_TEXT_MAX]; /* the path, escaped for text output */
     bool once;                  /* can be read only once: standard input, a pipe */
+    bool scanned;               /* built from the keys of a server, --scan */
     bool checked;               /* res is set, and the verdict is one of the first six */
     enum check_verdict verdict;
     struct rd_err err; /* why reading or searching it, or writing OUT, failed */

@@ -163,8 +163,9 @@ static void print_content(FILE *out, const struct check_file *file)
     }
 }
 
-static void print_sum(FILE *out, const struct rdb_check_result *res)
+static void print_sum(FILE *out, const struct check_file *file)
 {
+    const struct rdb_check_result *res = &file->res;
     label(out, "checksum");
     switch (res->sum) {
     case RDB_SUM_UNKNOWN:
@@ -174,7 +175,9 @@ static void print_sum(FILE *out, const struct rdb_check_result *res)
         fputs("none in this version\n", out);
         break;
     case RDB_SUM_OFF:
-        fputs("disabled when it was saved\n", out);
+        fputs(file->scanned ? "none, the keys were read one by one\n"
+                            : "disabled when it was saved\n",
+              out);
         break;
     case RDB_SUM_OK:
         fprintf(out, "matches (%016" PRIx64 ")\n", res->stored);
@@ -372,7 +375,7 @@ static void print_report(struct cli *cli, FILE *out, const struct check_file *fi
     if (file->kind == NULL) {
         print_format(out, file);
         print_content(out, file);
-        print_sum(out, &file->res);
+        print_sum(out, file);
     }
     findings_print(cli, out, &file->findings);
     if (file->searched)
