@@ -240,7 +240,6 @@ class Cluster(ClusterCase):
         self.fill(nodes)
         self.clustered(nodes)
         self.good("backup")
-        self.fails(4, "is a cluster", "restore", "--to", "redis://127.0.0.1:1")
         self.fails(4, "is a cluster", "restore", "--to", "-")
         self.good("restore", "--to", self.path("some"), "--match", "k1{?}")
         with RedisServer() as server:
@@ -255,6 +254,46 @@ class Cluster(ClusterCase):
             flip(path, os.path.getsize(path) // 2)
             self.fails(1, "DAMAGED", "verify", "--level", "digest")
             flip(path, os.path.getsize(path) // 2)
+
+    def test_a_running_cluster_gets_what_was_saved(self):
+        library = "#!lua name=lib\nredis.register_function('f', function() return 1 end)"
+        nodes = self.cluster()
+        self.fill(nodes)
+        for node in nodes:
+            node.command("FUNCTION", "LOAD", library)
+        self.clustered(nodes)
+        self.good("backup")
+        saved = sorted(key for node in nodes for key in node.command("KEYS", "*"))
+        self.assertEqual(len(saved), 120)
+        one, fewer = self.server(), self.cluster(2)
+        url = f"redis://127.0.0.1:{fewer[0].port}"
+        reported, _ = self.json("restore", "--to", url, "--match", "k[12]{?}")
+        self.assertEqual((reported["keys"], reported["sent_to_masters"]), (6, 2))
+        self.fails(2, "is not empty", "restore", "--to", url)
+        said = self.good("restore", "--to", url, "--force")
+        self.assertIn(b"120 keys sent to the 2 masters of a cluster", said)
+        self.assertEqual(sorted(k for node in fewer for k in node.command("KEYS", "*")), saved)
+        for node in fewer:
+            self.assertGreater(node.command("DBSIZE"), 20)
+            self.assertEqual(node.command("FUNCTION", "LIST")[0][1], b"lib")
+        self.good("restore", "--to", f"redis://127.0.0.1:{one.port}")
+        self.assertEqual(sorted(one.command("KEYS", "*")), saved)
+        fewer[1].command("CLUSTER", "DELSLOTS", "16383")
+        self.fails(6, "slots of the cluster have a master", "restore", "--to",
+                   f"redis://127.0.0.1:{fewer[1].port}", "--force")
+
+    def test_a_running_cluster_gets_the_set_of_a_server(self):
+        server, nodes = self.server(), self.cluster()
+        self.nightly(source=f"redis://127.0.0.1:{server.port}")
+        for i in range(100):
+            server.command("SET", f"k{i}", i)
+        server.command("MOVE", "k99", 3)
+        self.good("backup")
+        url = f"redis://127.0.0.1:{nodes[1].port}"
+        self.fails(4, "database 3 has keys", "restore", "--to", url)
+        self.assertEqual([node.command("DBSIZE") for node in nodes], [0] * 3)
+        self.good("restore", "--to", url, "--db", "0")
+        self.assertEqual(sum(node.command("DBSIZE") for node in nodes), 99)
 
     def test_a_server_without_a_cluster_is_reported(self):
         server = self.server()

@@ -40,7 +40,7 @@ void filter_done(struct filter *filter)
 
 bool filter_active(const struct filter *filter)
 {
-    return filter->n_rules > 0;
+    return filter->n_rules > 0 || filter->slots != NULL;
 }
 
 bool filter_drops_expired(const struct filter *filter)
@@ -268,9 +268,17 @@ static bool holds(const struct filter *filter, const struct filter_rule *rule,
     return ev->key.expire_ms != RDB_NO_EXPIRE && ev->key.expire_ms < filter->now_ms;
 }
 
+static bool has_slot(const struct filter *filter, struct rd_slice name)
+{
+    unsigned slot = rd_hash_slot(name);
+    return (filter->slots[slot / 8] & 1U << slot % 8) != 0;
+}
+
 /* Evaluates only the rules whose bit is set. */
 static bool wants(const struct filter *filter, const struct rdb_event *ev, unsigned known)
 {
+    if (filter->slots != NULL && (known & 1U << RULE_SLOT) != 0 && !has_slot(filter, ev->key.name))
+        return false;
     bool asked[RULE_KINDS] = {false}, found[RULE_KINDS] = {false};
     for (size_t i = 0; i < filter->n_rules; i++) {
         const struct filter_rule *rule = &filter->rules[i];

@@ -36,6 +36,8 @@ struct filter {
     struct cli *cli;
     int64_t now_ms; /* what --expired compares with */
     bool negate;    /* --not precedes the next option */
+    const uint8_t
+        *slots; /* a bit for each cluster slot whose keys can match; NULL: all; borrowed */
 };
 
 void filter_init(struct filter *filter, struct cli *cli, int64_t now_ms);

@@ -106,7 +106,8 @@ struct replay {
     int64_t from_ms, until_ms;
     const char *from_text, *until_text;
     bool no_snapshot, flush, replace, commands, dry_run, verify, no_expired;
-    int expiry; /* enum replay_expiry */
+    bool no_functions; /* of the snapshot */
+    int expiry;        /* enum replay_expiry */
     uint64_t window;
     struct peer_opts servers;
     struct client_target target;

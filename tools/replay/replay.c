@@ -19,10 +19,14 @@ static bool begin(struct replay *replay, struct rd_err *err)
         return false;
     if (replay->dry_run)
         return true;
-    return peer_target_find(&replay->target, &replay->servers, cli_url(replay->cli, 1), err) &&
-           check_target(replay, err) && client_peer_open(&replay->peer, &replay->target, err) &&
-           replay_sender_init(&replay->sender, replay->peer, (size_t)replay->window, err) &&
-           replay_make_room(replay, err);
+    if (!peer_target_find(&replay->target, &replay->servers, cli_url(replay->cli, 1), err) ||
+        !check_target(replay, err) || !client_peer_open(&replay->peer, &replay->target, err) ||
+        !replay_sender_init(&replay->sender, replay->peer, (size_t)replay->window, err))
+        return false;
+    bool ok = replay_make_room(replay, err);
+    if (!ok)
+        rd_err_origin(err, replay->target.name);
+    return ok;
 }
 
 static bool work(struct replay *replay, struct rd_err *err)

@@ -94,9 +94,7 @@ bool replay_make_room(struct replay *replay, struct rd_err *err)
         return true;
     cli_hint(replay->cli, "--flush empties it first, --replace replaces existing keys, "
                           "--no-snapshot sends the stream only");
-    rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the server is not empty");
-    rd_err_origin(err, replay->target.name);
-    return false;
+    return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the server is not empty");
 }
 
 /* ---- keys ---- */
@@ -130,6 +128,8 @@ static bool send_events(struct replay *replay, struct job *job, int64_t shift_ms
             job->in_dialect = ev.header.dialect;
             job->in_version = ev.header.version;
         }
+        if (ev.kind == RDB_FUNCTION && replay->no_functions)
+            continue;
         prepare(replay, job, &ev, shift_ms);
         if (!job_put(job, &ev, err))
             return false;

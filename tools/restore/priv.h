@@ -62,6 +62,7 @@ struct restore {
     struct restore_plan plan; /* unless goal is RESTORE_SET */
     struct rebuild_counts result;
     uint64_t keys;        /* sent, or kept by the filter */
+    size_t masters;       /* of the running cluster that got them; 0: a single server */
     bool nothing;         /* the filter matches no key */
     struct rd_buf staged; /* the names of files that wait for others */
 };

@@ -57,6 +57,8 @@ static void put_json(struct restore *run)
         cli_json_put_uint(json, "masters", run->set->m.n_nodes);
     if (!run->dry_run && (restore_converts(run) || is_server(run)))
         cli_json_put_uint(json, "keys", run->keys);
+    if (run->masters > 0)
+        cli_json_put_uint(json, "sent_to_masters", run->masters);
     cli_json_key(json, "objects");
     cli_json_array(json);
     for (size_t i = 0; i < n_objects(run); i++) {
@@ -78,6 +80,14 @@ static void print_moment(const struct restore *run)
     printf("  the data at offset %" PRIu64 " of %s", plan->offset, plan->base->m.replid);
     if (plan->last_us != 0)
         printf(", last command at %s", cli_time(plan->last_us / 1000).s);
+    printf("\n");
+}
+
+static void print_keys(const struct restore *run)
+{
+    printf("  %s key%s sent", cli_count(run->keys).s, cli_plural(run->keys));
+    if (run->masters > 0)
+        printf(" to the %zu master%s of a cluster", run->masters, cli_plural(run->masters));
     printf("\n");
 }
 
@@ -116,6 +126,8 @@ void restore_report(struct restore *run)
     printf("%s: set %s of %s, %s %s\n", run->shown, run->set->id, run->repo->target,
            run->dry_run ? "would be restored from" : "restored from", run->repo->store->origin);
     print_moment(run);
+    if (is_server(run) && !run->dry_run)
+        print_keys(run);
     for (size_t i = 0; run->dry_run && i < n_objects(run); i++) {
         get_object(run, i, name, &bytes);
         printf("  %s, %s\n", name, cli_bytes(bytes).s);

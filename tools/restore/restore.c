@@ -54,10 +54,9 @@ static bool find_set(struct restore *run, struct archive_sets *sets, struct rd_e
 
 static bool fits_set(const struct restore *run, struct rd_err *err)
 {
-    bool folder = !client_target_is_url(run->to) && strcmp(run->to, "-") != 0;
-    return folder || !restore_of_cluster(run->set) ||
+    return strcmp(run->to, "-") != 0 || !restore_of_cluster(run->set) ||
            rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                      "the set is a cluster: restore it into a folder");
+                      "the set is a cluster: restore it into a folder or a running cluster");
 }
 
 static bool restore_from(struct restore *run, struct archive_sets *sets, struct rd_err *err)

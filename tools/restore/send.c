@@ -1,50 +1,211 @@
-/* send.c - sends a set or a moment to a running server. */
+/* send.c - sends a set or a moment to a running server, or to the masters of a running cluster.
+ *
+ * Each snapshot of the set is complete before its first key is sent. A master of a cluster gets the
+ * keys of its slots from every snapshot, so the cluster need not be divided as the old one was.
+ */
+#include "base/crc16.h"
+#include "client/topology.h"
 #include "tools/replay/priv.h"
 #include "tools/restore/priv.h"
 
-static bool send_to(struct restore *run, struct replay *replay, struct rd_src *src,
-                    struct rd_err *err)
+struct send {
+    struct restore *run;
+    struct client_target target;    /* that the user named */
+    struct client_topology cluster; /* n == 0: the target is not in a cluster */
+    struct replay replay;           /* with one master at a time */
+    struct filter filter;           /* of the keys for that master */
+    uint8_t slots[RD_HASH_SLOTS / 8];
+};
+
+/* ---- the masters ---- */
+
+static bool is_in_cluster(struct client_peer *peer, bool *ret, struct rd_err *err)
 {
-    bool ok = client_peer_open(&replay->peer, &replay->target, err) &&
-              replay_sender_init(&replay->sender, replay->peer, replay->window, err) &&
-              replay_make_room(replay, err) && replay_source(replay, src, &run->filter, 0, err);
-    run->keys = replay->result.keys;
-    if (!ok && err != NULL && err->code == RD_ERR_USAGE)
-        cli_hint(run->cli, "--force replaces existing keys");
-    if (ok && replay->sender.n_errors > 0) {
+    static const char yes[] = "cluster_enabled:1";
+    struct resp_node node;
+    *ret = false;
+    if (!client_peer_send_line(peer, "INFO cluster", err))
+        return false;
+    do {
+        if (!client_peer_next(peer, &node, err))
+            return false;
+        if (node.type == RESP_BULK || node.type == RESP_VERBATIM)
+            *ret = memmem(node.text.ptr, node.text.len, yes, sizeof yes - 1) != NULL;
+    } while (!node.last);
+    return true;
+}
+
+static bool find_masters(struct send *s, struct rd_err *err)
+{
+    struct client_peer *peer;
+    bool clustered;
+    if (!client_peer_open(&peer, &s->target, err))
+        return false;
+    bool ok = is_in_cluster(peer, &clustered, err) &&
+              (!clustered || client_topology_read(&s->cluster, peer, err));
+    client_peer_close(peer);
+    if (ok && clustered && s->cluster.n_slots != RD_HASH_SLOTS) {
         rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
-                   "the server refused %llu of %llu commands: %s",
-                   (unsigned long long)replay->sender.n_errors,
-                   (unsigned long long)replay->sender.n_sent, replay->sender.errors[0].text);
-        rd_err_origin(err, replay->target.name);
+                   "%u of the %d slots of the cluster have a master", s->cluster.n_slots,
+                   RD_HASH_SLOTS);
         ok = false;
     }
-    replay_sender_done(&replay->sender);
-    client_peer_close(replay->peer);
+    if (!ok)
+        rd_err_origin(err, s->target.name);
+    s->run->masters = s->cluster.n;
     return ok;
 }
 
-/* The snapshot is complete before the first key is sent. */
+/* A master of the cluster: its address, and the filter for its keys. */
+static bool choose_master(struct send *s, size_t i, struct client_target *ret, struct rd_err *err)
+{
+    const struct client_topology_node *node = &s->cluster.nodes[i];
+    memset(s->slots, 0, sizeof s->slots);
+    for (size_t k = 0; k < node->n_ranges; k++)
+        for (unsigned slot = node->ranges[k].first; slot <= node->ranges[k].last; slot++)
+            s->slots[slot / 8] |= (uint8_t)(1U << slot % 8);
+    s->filter.slots = s->slots;
+    return client_target_at(ret, &s->target, rd_slice_str(node->host), node->port, err);
+}
+
+typedef bool (*master_fn)(struct send *s, const char *name, const struct spool *spool,
+                          struct rd_err *err);
+
+static bool with_master(struct send *s, const struct client_target *target, master_fn fn,
+                        const struct spool *spool, struct rd_err *err)
+{
+    struct replay *replay = &s->replay;
+    bool ok = client_peer_open(&replay->peer, target, err);
+    if (ok) {
+        ok = replay_sender_init(&replay->sender, replay->peer, replay->window, err) &&
+             fn(s, target->name, spool, err);
+        replay_sender_done(&replay->sender);
+        client_peer_close(replay->peer);
+    }
+    if (!ok)
+        rd_err_origin(err, target->name);
+    return ok;
+}
+
+/* Calls fn with a connection to each master. The spool is for fn. */
+static bool each_master(struct send *s, master_fn fn, const struct spool *spool, struct rd_err *err)
+{
+    if (s->cluster.n == 0)
+        return with_master(s, &s->target, fn, spool, err);
+    bool ok = true;
+    for (size_t i = 0; ok && i < s->cluster.n; i++) {
+        struct client_target target = {0};
+        ok = choose_master(s, i, &target, err) && with_master(s, &target, fn, spool, err);
+        client_target_done(&target);
+    }
+    return ok;
+}
+
+/* ---- what they get ---- */
+
+static bool make_room(struct send *s, const char *name, const struct spool *spool,
+                      struct rd_err *err)
+{
+    (void)name;
+    (void)spool;
+    bool ok = replay_make_room(&s->replay, err);
+    if (!ok && err != NULL && err->code == RD_ERR_USAGE)
+        cli_hint(s->run->cli, "--force replaces existing keys");
+    return ok;
+}
+
+static bool send_keys(struct send *s, const char *name, const struct spool *spool,
+                      struct rd_err *err)
+{
+    const struct replay_sender *sender = &s->replay.sender;
+    struct rd_src *src;
+    if (!spool_source(spool, name, &src, err))
+        return false;
+    bool ok = replay_source(&s->replay, src, &s->filter, 0, err);
+    rd_src_close(src);
+    if (!ok || sender->n_errors == 0)
+        return ok;
+    return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
+                      "the server refused %llu of %llu commands: %s",
+                      (unsigned long long)sender->n_errors, (unsigned long long)sender->n_sent,
+                      sender->errors[0].text);
+}
+
+/* A cluster has only database 0. */
+static bool fits_cluster(struct send *s, const struct spool *spool, struct rd_err *err)
+{
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES);
+    struct rdb_reader *reader = NULL;
+    struct rdb_event ev;
+    struct rd_src *src;
+    enum rdb_status status = RDB_END;
+    if (s->cluster.n == 0)
+        return true;
+    if (!spool_source(spool, s->target.name, &src, err))
+        return false;
+    bool ok = rdb_reader_new(&reader, src, &opts, err);
+    while (ok && (status = rdb_reader_next(reader, &ev)) == RDB_EVENT) {
+        if (ev.kind != RDB_KEY || ev.key.db == 0 || !filter_wants(&s->run->filter, &ev))
+            continue;
+        rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                   "database %llu has keys, and a cluster has only database 0",
+                   (unsigned long long)ev.key.db);
+        cli_hint(s->run->cli, "--db 0 restores only its keys");
+        ok = false;
+    }
+    if (ok && status != RDB_END) {
+        rd_err_adopt(err, rdb_reader_err(reader));
+        ok = false;
+    }
+    rdb_reader_free(reader);
+    rd_src_close(src);
+    return ok;
+}
+
+/* The masters of a cluster have the same libraries, so those of the first snapshot are enough. */
+static bool send_file(struct send *s, const struct archive_file *file, bool first,
+                      struct rd_err *err)
+{
+    struct spool spool = {0};
+    s->replay.no_functions = !first;
+    bool ok = restore_spool(s->run, file, &spool, err) && fits_cluster(s, &spool, err) &&
+              each_master(s, send_keys, &spool, err);
+    spool_done(&spool);
+    return ok;
+}
+
+static bool send_files(struct send *s, struct rd_err *err)
+{
+    const struct archive_manifest *m = &s->run->set->m;
+    bool first = true;
+    if (!restore_of_cluster(s->run->set))
+        return send_file(s, &m->files[0], true, err);
+    for (size_t i = 0; i < m->n_files; i++) {
+        if (m->files[i].role != ARCHIVE_ROLE_RDB)
+            continue;
+        if (!send_file(s, &m->files[i], first, err))
+            return false;
+        first = false;
+    }
+    return true;
+}
+
 bool restore_send(struct restore *run, struct rd_err *err)
 {
-    struct replay replay = {.cli = run->cli,
-                            .replace = run->force,
-                            .expiry = REPLAY_RECORDED,
-                            .least_shift_ms = INT64_MAX,
-                            .window = REPLAY_WINDOW};
-    struct spool spool = {0};
-    struct rd_src *src;
-    peer_opts_init(&replay.servers);
-    bool ok = peer_target_find(&replay.target, &replay.servers, run->to, err) &&
-              restore_spool(run, &run->set->m.files[0], &spool, err) &&
-              spool_source(&spool, replay.target.name, &src, err);
-    if (ok) {
-        ok = send_to(run, &replay, src, err);
-        rd_src_close(src);
-    }
-    spool_done(&spool);
-    client_target_done(&replay.target);
-    peer_opts_done(&replay.servers);
+    struct send s = {.run = run,
+                     .replay = {.cli = run->cli,
+                                .replace = run->force,
+                                .expiry = REPLAY_RECORDED,
+                                .least_shift_ms = INT64_MAX,
+                                .window = REPLAY_WINDOW},
+                     .filter = run->filter};
+    peer_opts_init(&s.replay.servers);
+    bool ok = peer_target_find(&s.target, &s.replay.servers, run->to, err) &&
+              find_masters(&s, err) && each_master(&s, make_room, NULL, err) && send_files(&s, err);
+    run->keys = s.replay.result.keys;
     run->nothing = ok && run->keys == 0 && filter_active(&run->filter);
+    client_topology_done(&s.cluster);
+    client_target_done(&s.target);
+    peer_opts_done(&s.replay.servers);
     return ok;
 }
