@@ -323,6 +323,7 @@ static bool read_header(struct rd_slice code, struct header *ret, char **ret_err
     end = engine_library_line_end(code);
     if (end == NULL || !rd_words_split(&words, rd_slice(code.ptr, (size_t)(end - code.ptr)))) {
         *ret_error = script_text("ERR Invalid library metadata");
+        rd_words_done(&words);
         return false;
     }
     ret->len = (size_t)(end - code.ptr);

@@ -112,6 +112,7 @@ bool script_read_flags(struct rd_slice body, unsigned *ret_flags, size_t *ret_le
     *ret_len = (size_t)(end - body.ptr);
     if (!rd_words_split(&words, rd_slice(body.ptr, *ret_len))) {
         *ret_error = script_text("ERR Invalid engine in script shebang");
+        rd_words_done(&words);
         return false;
     }
     bool ok = read_words(&words, ret_flags, ret_error);
