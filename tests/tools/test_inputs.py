@@ -110,7 +110,7 @@ class Folders(unittest.TestCase):
         self.write("dump.rdb")
         status, _, err = redoubt("check-aof", self.folder)
         self.assertEqual(status, 1)
-        self.assertIn("no log in this folder\n  hint: it has snapshots: redoubt check-rdb", err)
+        self.assertIn("no log in this folder\n  hint: the folder has a snapshot", err)
         self.write("appendonly.aof.1.incr.aof", b"")
         self.assertIn("hint: check-aof --fix-manifest", redoubt("check-aof", self.folder)[2])
         self.write("appendonly.aof", b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n")

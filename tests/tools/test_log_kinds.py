@@ -348,11 +348,14 @@ class ServersName(Case):
 class Folders(Case):
     """A folder that is not the folder of a log gets the hint that helps."""
 
-    def fails(self, word):
+    def runs(self):
         for args in (("check-aof", "f"), ("convert", "--to", "resp", "f"), ("stat", "f"),
                      ("show", "f"), ("diff", "f", "f")):
-            run = subprocess.run([REDOUBT, *args], cwd=self.folder, capture_output=True,
-                                 stdin=subprocess.DEVNULL, timeout=600)
+            yield args, subprocess.run([REDOUBT, *args], cwd=self.folder, capture_output=True,
+                                       stdin=subprocess.DEVNULL, timeout=600)
+
+    def fails(self, word):
+        for args, run in self.runs():
             self.assertNotEqual(run.returncode, 0, args)
             self.assertIn(word, run.stderr, args)
 
@@ -364,12 +367,18 @@ class Folders(Case):
         os.mkdir(self.path("f"))
         self.write("f/appendonly.aof", LOG)
         self.write("f/dump.rdb", b"REDIS0009\xff" + bytes(8))
-        self.fails(b"f/appendonly.aof")
+        for args, run in self.runs():
+            self.assertEqual(run.returncode, 0, (args, run.stderr))
 
     def test_a_folder_with_a_snapshot_alone(self):
         os.mkdir(self.path("f"))
         self.write("f/dump.rdb", b"REDIS0009\xff" + bytes(8))
         self.fails(b"f/dump.rdb")
+
+    def test_a_folder_with_snapshots_of_other_names(self):
+        os.mkdir(self.path("f"))
+        self.write("f/monday.rdb", b"REDIS0009\xff" + bytes(8))
+        self.fails(b"redoubt check-rdb f")
 
     def test_a_capture_without_a_segment_is_not_sound(self):
         os.mkdir(self.path("f"))

@@ -136,7 +136,9 @@ static bool no_manifest(struct aof_job *job, struct rd_err *err)
         cli_hint(job->cli, "check-aof --fix-manifest writes one from the existing files");
         return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no manifest in this folder");
     }
-    if (holds_any(job, ".rdb"))
+    if (holds(job, "dump.rdb"))
+        cli_hint(job->cli, "the folder has a snapshot but no log: use %.80s/dump.rdb", folder.s);
+    else if (holds_any(job, ".rdb"))
         cli_hint(job->cli, "it has snapshots: redoubt check-rdb %.80s verifies them", folder.s);
     return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no log in this folder");
 }
