@@ -30,7 +30,7 @@ static enum parsed take_head(struct rd_slice *in, char type, int64_t max, int64_
         return PARSE_FAIL;
     const uint8_t *end = memmem(in->ptr, in->len, "\r\n", 2);
     if (end == NULL)
-        return in->len > ARG_BYTES ? PARSE_FAIL : PARSE_MORE;
+        return PARSE_MORE;
     struct rd_slice number = rd_slice(in->ptr + 1, (size_t)(end - in->ptr) - 1);
     if (!rd_num_get_i64(number, ret) || *ret <= 0 || *ret > max)
         return PARSE_FAIL;

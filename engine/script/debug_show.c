@@ -175,7 +175,6 @@ static void put_reply(struct cursor *in, struct rd_buf *out)
         rd_buf_add(out, rest.ptr, rest.len);
         break;
     case '$':
-    case '=':
         put_bulk(in, out, n);
         break;
     case '*':
@@ -193,15 +192,16 @@ static void put_reply(struct cursor *in, struct rd_buf *out)
     case '_':
         put(out, "(null)");
         break;
-    case '#':
-        put(out, rest.len > 0 && rest.ptr[0] == 't' ? "#true" : "#false");
-        break;
     case ',':
         put(out, "(double) ");
         rd_buf_add(out, rest.ptr, rest.len);
         break;
-    default:
+    case '+':
+    case '-':
         put_quoted(out, line);
+        break;
+    default: /* texts with a format, which servers do not show either */
+        in->p = in->end;
     }
 }
 

@@ -9,7 +9,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from server_under_test import Redoubt, ServerDied, pair, wait_for  # noqa: E402
+from server_under_test import Redoubt, ServerDied, encode, pair, wait_for  # noqa: E402
 
 SCRIPT = b"""local a = 1
 local b = {1, 2, {x = 'y'}}
@@ -25,6 +25,8 @@ local e = redis.pcall('incr', 'l')
 redis.call('nosuch')
 return r
 """
+
+POINTER = re.compile("0x[0-9a-f]+")
 
 PROTOCOL = ("string", "integer", "double", "bignum", "null", "array", "set", "map", "verbatim",
             "true", "false")
@@ -89,7 +91,6 @@ class Sessions(unittest.TestCase):
                     "e \x1bLua", "e return nil", "e error('x')", "e return redis.pcall('nosuch')",
                     *(f"r debug protocol {kind}" for kind in PROTOCOL), "r hgetall none",
                     "r get none", "r lrange none 0 -1", "a b", "t t", "m x", "s", "w", "c", "c"]
-        pointer = re.compile("0x[0-9a-f]+")
         with pair() as servers:
             seen = []
             for server in servers:
@@ -103,9 +104,77 @@ class Sessions(unittest.TestCase):
                     replies.append((command, c.read()))
                     if replies[-1][1][0] != "*":
                         break
-                seen.append([pointer.sub("PTR", repr(reply)) for reply in replies])
+                seen.append([POINTER.sub("PTR", repr(reply)) for reply in replies])
             for ours, theirs in zip(*seen, strict=True):
                 self.assertEqual(ours, theirs)
+
+    def in_turn(self, script, commands, mode="sync", config=None):
+        """Compares each reply of a session with that of redis-server; commands are words, or
+        bytes as they are sent."""
+        with pair(config) as servers:
+            clients = [server.client() for server in servers]
+            for c in clients:
+                c.command("SCRIPT", "DEBUG", mode)
+                c.send("EVAL", script, "0")
+            self.assertEqual(*(c.read() for c in clients))
+            for command in commands:
+                for c in clients:
+                    if isinstance(command, bytes):
+                        c.send_raw(command)
+                    else:
+                        c.send(*command.split())
+                ours, theirs = (POINTER.sub("PTR", repr(c.read())) for c in clients)
+                self.assertEqual(ours, theirs, command)
+            self.assertEqual(*(c.read() for c in clients))
+            self.assertTrue(all(c.closed() for c in clients))
+
+    def test_replies_of_commands_are_shown_in_resp3(self):
+        script = (b"redis.setresp(3)\nredis.call('hset', 'h', 'f', 'v')\n"
+                  b"redis.call('zadd', 'z', 1.5, 'm')\nreturn 1\n")
+        self.in_turn(script, [
+            "s", "s", "s", "m 0", "r hgetall h", "r hgetall none", "r zrange z 0 -1 withscores",
+            "r zscore z m", "r get none", "r smembers none", "r sadd s a", "r smembers s",
+            "r lmpop 1 none left", "r incr h", "r type h", "r info keyspace", "r lolwut",
+            "r memory doctor", "r mget a b c d e f g h i j k l", "r blpop none 1", "c"])
+
+    def test_nulls_and_values_of_code_are_shown(self):
+        self.in_turn(b"local x = 1\nreturn x", [
+            "r lmpop 1 none left", "r geopos none a", "r xpending none g", "r", "e", "e return",
+            "e return 1, 2", "e local a = 1", "e nil + 1", "e {1.5, 1e100, 1/0}", "p x y", "l -1",
+            "l 1 -1", "l 1 0", "b 1 2 1 -1 -1 0", "b 2147483648", "w", "m -1", "m 1 2", "abort"])
+
+    def test_values_of_every_type_are_shown(self):
+        deep = "(function() local t = {} for i = 1, 20 do t = {t} end return t end)()"
+        self.in_turn(b"local x = 1\nreturn x", [
+            "e true", "e {false, 1}", "e nil", "e print", "e {coroutine.create(print), 1}",
+            "e {newproxy}", "e cjson.null", "e '\\1\\255\\0\\r\\n\"'", "e {x = {1, 2}}",
+            "e {[2] = 1}", encode("redis", "get", "a\r\nb"), "e " + deep, "e ('x'):rep(300)",
+            "e ('y'):rep(300)", "p KEYS", "p ARGV", encode("e", "\x1bLua"), "c"])
+
+    def test_the_help_names_the_commands_of_redis_server(self):
+        command = re.compile(r"^\[\w\]\w+( -?[<\[]\w+[>\]])?")
+        seen = []
+        with pair() as servers:
+            for server in servers:
+                c = server.client()
+                c.command("SCRIPT", "DEBUG", "sync")
+                c.ask("EVAL", "return 1", "0")
+                lines = [content.decode() for _, content in c.ask("help")[1]]
+                self.assertEqual(c.ask("h")[1], [("+", line.encode()) for line in lines])
+                seen.append({found.group(0).split()[0] for found in map(command.match, lines)
+                             if found})
+        self.assertEqual(*seen)
+
+    def test_infinite_loops_are_interrupted(self):
+        script = (b"for i = 1, 2 do\n redis.debug(i)\nend\nwhile true do end")
+        for mode in ("yes", "sync"):
+            self.in_turn(script, ["b 2", "c", "b -2", "c", "t", "c", "a"], mode,
+                         {"busy-reply-threshold": "100"})
+
+    def test_bad_requests_are_refused_like_on_redis_server(self):
+        for bad in (b"*0\r\n", b"*1\r\n$0\r\n\r\n", b"*1\r\n$1\r\nlx\r\n",
+                    b"*1\r\n$1025\r\n", b"*1025\r\n", b"*" + b"1" * (1 << 20) + b"1111"):
+            self.in_turn(b"local x = 1\nreturn x", [bad])
 
     def test_abort_and_a_lost_client_end_the_script(self):
         for mode in ("yes", "sync"):
