@@ -2,7 +2,6 @@
  * test ends. In builds with -Db_coverage only.
  */
 #include <signal.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
