@@ -10,7 +10,6 @@
 
 struct send {
     struct restore *run;
-    struct client_target target;    /* that the user named */
     struct client_topology cluster; /* n == 0: the target is not in a cluster */
     struct replay replay;           /* with one master at a time */
     struct filter filter;           /* of the keys for that master */
@@ -39,7 +38,7 @@ static bool find_masters(struct send *s, struct rd_err *err)
 {
     struct client_peer *peer;
     bool clustered;
-    if (!client_peer_open(&peer, &s->target, err))
+    if (!client_peer_open(&peer, &s->run->server, err))
         return false;
     bool ok = is_in_cluster(peer, &clustered, err) &&
               (!clustered || client_topology_read(&s->cluster, peer, err));
@@ -51,7 +50,7 @@ static bool find_masters(struct send *s, struct rd_err *err)
         ok = false;
     }
     if (!ok)
-        rd_err_origin(err, s->target.name);
+        rd_err_origin(err, s->run->server.name);
     s->run->masters = s->cluster.n;
     return ok;
 }
@@ -65,7 +64,7 @@ static bool choose_master(struct send *s, size_t i, struct client_target *ret, s
         for (unsigned slot = node->ranges[k].first; slot <= node->ranges[k].last; slot++)
             s->slots[slot / 8] |= (uint8_t)(1U << slot % 8);
     s->filter.slots = s->slots;
-    return client_target_at(ret, &s->target, rd_slice_str(node->host), node->port, err);
+    return client_target_at(ret, &s->run->server, rd_slice_str(node->host), node->port, err);
 }
 
 typedef bool (*master_fn)(struct send *s, const char *name, const struct spool *spool,
@@ -91,7 +90,7 @@ static bool with_master(struct send *s, const struct client_target *target, mast
 static bool each_master(struct send *s, master_fn fn, const struct spool *spool, struct rd_err *err)
 {
     if (s->cluster.n == 0)
-        return with_master(s, &s->target, fn, spool, err);
+        return with_master(s, &s->run->server, fn, spool, err);
     bool ok = true;
     for (size_t i = 0; ok && i < s->cluster.n; i++) {
         struct client_target target = {0};
@@ -141,7 +140,7 @@ static bool fits_cluster(struct send *s, const struct spool *spool, struct rd_er
     enum rdb_status status = RDB_END;
     if (s->cluster.n == 0)
         return true;
-    if (!spool_source(spool, s->target.name, &src, err))
+    if (!spool_source(spool, s->run->server.name, &src, err))
         return false;
     bool ok = rdb_reader_new(&reader, src, &opts, err);
     while (ok && (status = rdb_reader_next(reader, &ev)) == RDB_EVENT) {
@@ -199,13 +198,9 @@ bool restore_send(struct restore *run, struct rd_err *err)
                                 .least_shift_ms = INT64_MAX,
                                 .window = REPLAY_WINDOW},
                      .filter = run->filter};
-    peer_opts_init(&s.replay.servers);
-    bool ok = peer_target_find(&s.target, &s.replay.servers, run->to, err) &&
-              find_masters(&s, err) && each_master(&s, make_room, NULL, err) && send_files(&s, err);
+    bool ok = find_masters(&s, err) && each_master(&s, make_room, NULL, err) && send_files(&s, err);
     run->keys = s.replay.result.keys;
     run->nothing = ok && run->keys == 0 && filter_active(&run->filter);
     client_topology_done(&s.cluster);
-    client_target_done(&s.target);
-    peer_opts_done(&s.replay.servers);
     return ok;
 }
