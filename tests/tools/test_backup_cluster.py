@@ -278,6 +278,9 @@ class Cluster(ClusterCase):
             self.assertEqual(node.command("FUNCTION", "LIST")[0][1], b"lib")
         self.good("restore", "--to", f"redis://127.0.0.1:{one.port}")
         self.assertEqual(sorted(one.command("KEYS", "*")), saved)
+        nodes[2].command("FUNCTION", "LOAD", "REPLACE", library + " -- another")
+        self.good("backup")
+        self.fails(8, "different function libraries", "restore", "--to", url, "--force")
         fewer[1].command("CLUSTER", "DELSLOTS", "16383")
         self.fails(6, "slots of the cluster have a master", "restore", "--to",
                    f"redis://127.0.0.1:{fewer[1].port}", "--force")

@@ -4,6 +4,7 @@
  * keys of its slots from every snapshot, so the cluster need not be divided as the old one was.
  */
 #include "base/crc16.h"
+#include "base/siphash.h"
 #include "client/topology.h"
 #include "tools/replay/priv.h"
 #include "tools/restore/priv.h"
@@ -14,6 +15,9 @@ struct send {
     struct replay replay;           /* with one master at a time */
     struct filter filter;           /* of the keys for that master */
     uint8_t slots[RD_HASH_SLOTS / 8];
+    struct rd_siphash library;   /* the one that is being read */
+    struct rd_hash128 libraries; /* of the first snapshot */
+    bool differ;                 /* another snapshot has others */
 };
 
 /* ---- the masters ---- */
@@ -130,27 +134,49 @@ static bool send_keys(struct send *s, const char *name, const struct spool *spoo
                       sender->errors[0].text);
 }
 
+/* Adds a function library to a sum that does not depend on their order. */
+static void add_library(struct send *s, const struct rdb_string *code, struct rd_hash128 *sum)
+{
+    static const uint8_t key[RD_SIPHASH_KEY];
+    char tmp[RD_NUM_I64_MAX];
+    struct rd_slice bytes = rdb_string_bytes(code, tmp);
+    if (code->first)
+        rd_siphash_begin(&s->library, key);
+    rd_siphash_add(&s->library, bytes.ptr, bytes.len);
+    if (code->more)
+        return;
+    *sum = rd_hash128_add(*sum, rd_siphash_end(&s->library));
+}
+
 /* A cluster has only database 0. */
-static bool fits_cluster(struct send *s, const struct spool *spool, struct rd_err *err)
+static bool fits_cluster(struct send *s, const struct rdb_event *key, struct rd_err *err)
+{
+    if (s->cluster.n == 0 || key->key.db == 0 || !filter_wants(&s->run->filter, key))
+        return true;
+    cli_hint(s->run->cli, "--db 0 restores only its keys");
+    return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                      "database %llu has keys, and a cluster has only database 0",
+                      (unsigned long long)key->key.db);
+}
+
+/* Reads what a cluster cannot hold, and what of the set of a cluster is not sent. */
+static bool examine(struct send *s, const struct spool *spool, bool first, struct rd_err *err)
 {
     const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES);
     struct rdb_reader *reader = NULL;
+    struct rd_hash128 sum = {0};
     struct rdb_event ev;
     struct rd_src *src;
     enum rdb_status status = RDB_END;
-    if (s->cluster.n == 0)
+    if (s->cluster.n == 0 && !restore_of_cluster(s->run->set))
         return true;
     if (!spool_source(spool, s->run->server.name, &src, err))
         return false;
     bool ok = rdb_reader_new(&reader, src, &opts, err);
     while (ok && (status = rdb_reader_next(reader, &ev)) == RDB_EVENT) {
-        if (ev.kind != RDB_KEY || ev.key.db == 0 || !filter_wants(&s->run->filter, &ev))
-            continue;
-        rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                   "database %llu has keys, and a cluster has only database 0",
-                   (unsigned long long)ev.key.db);
-        cli_hint(s->run->cli, "--db 0 restores only its keys");
-        ok = false;
+        if (ev.kind == RDB_FUNCTION)
+            add_library(s, &ev.function.code, &sum);
+        ok = ev.kind != RDB_KEY || fits_cluster(s, &ev, err);
     }
     if (ok && status != RDB_END) {
         rd_err_adopt(err, rdb_reader_err(reader));
@@ -158,16 +184,19 @@ static bool fits_cluster(struct send *s, const struct spool *spool, struct rd_er
     }
     rdb_reader_free(reader);
     rd_src_close(src);
+    if (first)
+        s->libraries = sum;
+    s->differ = s->differ || !rd_hash128_eq(s->libraries, sum);
     return ok;
 }
 
-/* The masters of a cluster have the same libraries, so those of the first snapshot are enough. */
+/* The masters of a cluster should have the same libraries: those of the first snapshot are sent. */
 static bool send_file(struct send *s, const struct archive_file *file, bool first,
                       struct rd_err *err)
 {
     struct spool spool = {0};
     s->replay.no_functions = !first;
-    bool ok = restore_spool(s->run, file, &spool, err) && fits_cluster(s, &spool, err) &&
+    bool ok = restore_spool(s->run, file, &spool, err) && examine(s, &spool, first, err) &&
               each_master(s, send_keys, &spool, err);
     spool_done(&spool);
     return ok;
@@ -199,6 +228,11 @@ bool restore_send(struct restore *run, struct rd_err *err)
                                 .window = REPLAY_WINDOW},
                      .filter = run->filter};
     bool ok = find_masters(&s, err) && each_master(&s, make_room, NULL, err) && send_files(&s, err);
+    if (ok && s.differ) {
+        run->cli->partial = true;
+        cli_warn(run->cli, "the masters of the set have different function libraries: those of the "
+                           "first one are restored");
+    }
     run->keys = s.replay.result.keys;
     run->nothing = ok && run->keys == 0 && filter_active(&run->filter);
     client_topology_done(&s.cluster);
