@@ -43,7 +43,7 @@ class Moments(ArchiveCase):
         self.wait_for(server)
         self.assertEqual(running.end(), 0)
         for offset, _, digest in found:
-            self.check(digest, "--target-offset", str(offset))
+            self.check(digest, "--at-offset", str(offset))
         print(f"# {len(found)} offsets, {len(self.segments())} segments, {len(self.sets())} sets",
               flush=True)
 
@@ -170,7 +170,7 @@ class Times(ArchiveCase):
         self.ship(b"".join(stream + [command("PING")]))
         self.assertGreater(len(self.segments()), 0)
         for i in range(1, n + 1):
-            self.check(digests[i], "--target-time", str(1700000000 + i))
+            self.check(digests[i], "--at", str(1700000000 + i))
         # The PING proves the second of the last SET, and nothing proves that of the PING.
         self.fails(2, "is not known", "restore", "--to", self.path("x.rdb"), "--target-time",
                    str(1700000000 + n + 1))

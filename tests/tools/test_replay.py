@@ -422,7 +422,9 @@ class Played(ReplayTest):
 
     def test_payloads_have_the_version_of_the_server(self):
         for version, footer in ((b"5.0.14", 9), (b"6.2.1", 9), (b"7.0.15", 10), (b"7.2.0", 11),
-                                (b"4.0.1", 8)):
+                                (b"4.0.1", 8), (b"7.2.4\r\nvalkey_version:8.0.1", 11),
+                                (b"7.2.4\r\nvalkey_version:9.0.0", 80),
+                                (b"7.2.4\r\nvalkey_version:10.1.0", 80)):
             keys = [Key(b"l", LIST, [b"a", b"b"])]
             shutil.rmtree(self.capture.path, ignore_errors=True)
             [restore] = [w for w in self.send(version, keys) if w[0] == b"RESTORE"]

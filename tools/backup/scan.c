@@ -4,6 +4,7 @@
  * refuse a snapshot with two records of a key, so the later ones are dropped.
  */
 #include "base/mem.h"
+#include "client/info.h"
 #include "rdb/reader.h"
 #include "rdb/writer.h"
 #include "tools/backup/priv.h"
@@ -143,22 +144,15 @@ static void read_version(struct set_writer *set, const struct client_target *tar
 {
     struct client_peer *peer;
     struct client_peer_reply reply = {0};
-    static const char *const fields[] = {"valkey_version:", "redis_version:"};
-    static const char *const names[] = {"valkey", "redis"};
+    struct rd_slice text;
     if (!client_peer_open(&peer, target, NULL))
         return;
-    if (client_peer_ask(peer, "INFO server", &reply, NULL))
-        for (size_t i = 0; i < 2 && set->m.server[0] == '\0'; i++) {
-            struct rd_slice text = reply.items[0].text;
-            const char *at = memmem(text.ptr, text.len, fields[i], strlen(fields[i]));
-            size_t left = at != NULL ? (size_t)((const char *)text.ptr + text.len - at) : 0;
-            size_t skip = strlen(fields[i]), len = 0;
-            while (skip + len < left && at[skip + len] != '\r' && len < 32)
-                len++;
-            if (len > 0)
-                snprintf(set->m.server, sizeof set->m.server, "%s %.*s", names[i], (int)len,
-                         at + skip);
-        }
+    if (client_peer_ask(peer, "INFO server", &reply, NULL)) {
+        bool valkey = client_info_find(reply.items[0].text, "valkey_version", &text);
+        if (valkey || client_info_find(reply.items[0].text, "redis_version", &text))
+            snprintf(set->m.server, sizeof set->m.server, "%s %.*s", valkey ? "valkey" : "redis",
+                     (int)(text.len < 32 ? text.len : 32), (const char *)text.ptr);
+    }
     client_peer_reply_done(&reply);
     client_peer_close(peer);
 }

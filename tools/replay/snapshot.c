@@ -3,8 +3,19 @@
  * Each key is sent with RESTORE, in the form that convert --to resp --restore writes: the payload
  * has the RDB version of the server, and is rewritten if the server does not know its type. */
 #include "base/num.h"
+#include "client/info.h"
 #include "tools/convert/priv.h"
 #include "tools/replay/priv.h"
+
+/* The version "MAJOR.MINOR…" as major * 100 + minor; 0: it is not one. */
+static uint64_t server_of(struct rd_slice text)
+{
+    char copy[16];
+    unsigned major = 0, minor = 0;
+    snprintf(copy, sizeof copy, "%.*s", (int)(text.len < 15 ? text.len : 15),
+             (const char *)text.ptr);
+    return sscanf(copy, "%3u.%2u", &major, &minor) == 2 ? (uint64_t)major * 100 + minor : 0;
+}
 
 /* The RDB version of each server version, as major * 100 + minor. Newer servers read older
  * versions. */
@@ -20,27 +31,14 @@ static int version_of(uint64_t server)
     return 0;
 }
 
-static const char *find_line(const char *text, size_t len, const char *name)
-{
-    const char *at = memmem(text, len, name, strlen(name));
-    return at != NULL && (at == text || at[-1] == '\n') ? at + strlen(name) : NULL;
-}
-
 /* Valkey reports a compatible version of Redis; since version 9 it has types of its own. */
 static int parse_version(struct rd_slice info)
 {
-    char text[4096];
-    unsigned major = 0, minor = 0;
-    size_t len = info.len < sizeof text - 1 ? info.len : sizeof text - 1;
-    memcpy(text, info.ptr, len);
-    text[len] = '\0';
-    const char *valkey = find_line(text, len, "valkey_version:");
-    const char *redis = find_line(text, len, "redis_version:");
-    if (valkey != NULL && valkey[0] == '9')
+    enum { VALKEY_OWN = 900 };
+    struct rd_slice text;
+    if (client_info_find(info, "valkey_version", &text) && server_of(text) >= VALKEY_OWN)
         return RDB_VERSION_VALKEY_MIN;
-    if (redis == NULL || sscanf(redis, "%3u.%3u", &major, &minor) != 2)
-        return 0;
-    return version_of((uint64_t)major * 100 + minor);
+    return client_info_find(info, "redis_version", &text) ? version_of(server_of(text)) : 0;
 }
 
 /* 0: unknown. */
