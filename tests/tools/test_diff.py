@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from captures import command  # noqa: E402
 from fake_server import crc64  # noqa: E402
 from rdb_text import HASH, LIST, SET, STRING, ZSET, Key, snapshot  # noqa: E402
 
@@ -319,6 +320,15 @@ class Keys(Case):
         self.write([Key(b"e", STRING, b"v", 0, LATER)], [Key(b"e", STRING, b"v")])
         self.diff("--expire-tolerance", "1000")
         self.diff("--ignore-expire", status=0)
+
+    def test_times_to_live_in_logs_count_from_one_moment(self):
+        """Commands without a time run at the present, which is the same for both sides."""
+        log = command("SELECT", "0") + command("SETEX", "s", "1000", "v")
+        log += b"".join(command("SET", f"key:{i}", "v") for i in range(100000))
+        for path in (self.a, self.b):
+            with open(path, "wb") as f:
+                f.write(log + command("SETEX", "last", "1000", "v"))
+        self.assertIn("100,002 keys", self.diff(status=0))
 
     def test_values_shows_both_strings(self):
         self.write([Key(b"k", STRING, b"one\n")], [Key(b"k", STRING, b"other")])

@@ -147,6 +147,8 @@ struct cli_progress {
 
 struct cli {
     const char *tool; /* "check-rdb" */
+    int64_t began_ms; /* when the tool began: the present of data without a time of its own, which
+                         is one moment for everything that is compared */
     bool compat;      /* called as redis-check-rdb or the like: the tool parses argv itself */
 
     /* The common options. */

@@ -164,7 +164,7 @@ static bool replay(struct cli *cli, const char *path, const struct rebuild_opts 
     struct rebuild_opts opts = *wanted;
     struct rebuild_result done = {.advice = REBUILD_NO_ADVICE};
     bool is_capture = rebuild_stream_is(path);
-    opts.now_ms = cli_now_ms();
+    opts.now_ms = cli->began_ms;
     opts.begin = begin_reading;
     opts.at = reading_at;
     opts.ctx = cli;

@@ -61,7 +61,7 @@ static void give_hint(struct restore *run, const struct rd_err *err)
 
 bool restore_rebuild(struct restore *run, struct rd_sink *out, struct rd_err *err)
 {
-    const struct rebuild_opts opts = {.until_ms = INT64_MIN, .now_ms = cli_now_ms()};
+    const struct rebuild_opts opts = {.until_ms = INT64_MIN, .now_ms = run->cli->began_ms};
     const struct archive_file *file = manifest_file(&run->set->m);
     struct rebuild_result done = {.ended_early = false};
     struct aof_manifest manifest;
