@@ -549,8 +549,7 @@ static void fill_standard_streams(void)
 
 void cli_begin(struct cli *cli, const char *tool)
 {
-    *cli = (struct cli){
-        .tool = tool, .began_ms = cli_now_ms(), .progress = {.next = RD_NO_OFFSET}};
+    *cli = (struct cli){.tool = tool, .began_ms = cli_now_ms(), .progress = {.next = RD_NO_OFFSET}};
     fill_standard_streams();
 }
 

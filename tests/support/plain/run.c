@@ -3,7 +3,7 @@
  *     test_threads                        all, each in a process of its own
  *     test_threads --filter SUITE/NAME    those that match, with * for any text
  *
- * Other arguments are those of Criterion and change nothing.
+ * Without --filter, CRITERION_TEST_PATTERN is the filter, also of the form !(SUITE/NAME). Other arguments are those of Criterion and change nothing.
  */
 #include <criterion/criterion.h>
 
@@ -84,16 +84,18 @@ static bool passes(const struct plain_test *test)
 
 int main(int argc, char **argv)
 {
-    const char *filter = "*";
+    const char *filter = getenv("CRITERION_TEST_PATTERN");
     unsigned count = 0;
     bool all = true;
     for (int i = 1; i + 1 < argc; i++)
         if (strcmp(argv[i], "--filter") == 0)
             filter = argv[i + 1];
+    if (filter == NULL)
+        filter = "*";
     for (const struct plain_test *test = tests; test != NULL; test = test->next) {
         char name[512];
         snprintf(name, sizeof name, "%s/%s", test->suite, test->name);
-        if (fnmatch(filter, name, 0) != 0)
+        if (fnmatch(filter, name, FNM_EXTMATCH) != 0)
             continue;
         bool ok = passes(test);
         all = all && ok;
