@@ -3,7 +3,8 @@
  *     test_threads                        all, each in a process of its own
  *     test_threads --filter SUITE/NAME    those that match, with * for any text
  *
- * Without --filter, CRITERION_TEST_PATTERN is the filter, also of the form !(SUITE/NAME). Other arguments are those of Criterion and change nothing.
+ * Without --filter, CRITERION_TEST_PATTERN is the filter, also of the form !(SUITE/NAME). Other
+ * arguments are those of Criterion and change nothing.
  */
 #include <criterion/criterion.h>
 
