@@ -89,7 +89,9 @@ static bool attempt(struct scan *s, struct rd_src *src, const struct rdb_salvage
         rd_err_adopt(err, &s->err);
         return false;
     }
-    s->sealed = plan->sealed;
+    s->sealed = plan->sealed_to != RD_NO_OFFSET;
+    if (s->sealed)
+        s->size = plan->sealed_to;
     if (!rdb_recover_survey(s, plan, err))
         return false;
     rdb_recover_grade(s, plan);
@@ -116,7 +118,7 @@ static bool try_other(struct scan *s, struct rd_src *src, const struct rdb_salva
 {
     if (dialect == ret->dialect && version <= ret->version)
         return true;
-    struct plan other = {.sealed = ret->sealed};
+    struct plan other = {.sealed_to = ret->sealed_to};
     plan_reset(&other, dialect, version, true);
     bool ok = attempt(s, src, opts, &other, err);
     choose(ret, &other, ok && is_more(&other, ret));
@@ -148,9 +150,9 @@ static bool settle(struct scan *s, struct rd_src *src, const struct rdb_salvage_
     plan_reset(ret, first->dialect, first->version, first->guessed);
     if (!attempt(s, src, opts, ret, err))
         return false;
-    if (rdb_recover_is_whole(ret, rd_src_size(src)))
+    if (rdb_recover_is_whole(ret, s->size))
         return true;
-    struct plan other = {.sealed = ret->sealed};
+    struct plan other = {.sealed_to = ret->sealed_to};
     plan_reset(&other, second->dialect, second->version, second->guessed);
     bool ok = attempt(s, src, opts, &other, err);
     bool fewer = other.good == ret->good && other.n < ret->n;
@@ -162,7 +164,7 @@ static bool settle(struct scan *s, struct rd_src *src, const struct rdb_salvage_
 static bool try_early(struct scan *s, struct rd_src *src, const struct rdb_salvage_opts *opts,
                       struct plan *ret, struct rd_err *err)
 {
-    struct plan other = {.sealed = false};
+    struct plan other = {.sealed_to = RD_NO_OFFSET};
     plan_reset(&other, RDB_REDIS, RDB_VERSION_CHECKSUM - 1, true);
     bool ok = attempt(s, src, opts, &other, err);
     const struct span *last = ok && other.n > 0 ? &other.spans[other.n - 1] : NULL;
@@ -174,7 +176,7 @@ static bool try_early(struct scan *s, struct rd_src *src, const struct rdb_salva
 static bool try_others(struct scan *s, struct rd_src *src, const struct rdb_salvage_opts *opts,
                        struct plan *ret, struct rd_err *err)
 {
-    if (ret->guessed && !ret->sealed && !(ret->found_end && ret->end == rd_src_size(src)) &&
+    if (ret->guessed && !s->sealed && !(ret->found_end && ret->end == s->size) &&
         !try_early(s, src, opts, ret, err))
         return false;
     return try_other(s, src, opts, RDB_REDIS, RDB_RECOVER_VERSION_ALL, ret, err) &&
@@ -182,13 +184,13 @@ static bool try_others(struct scan *s, struct rd_src *src, const struct rdb_salv
            try_other(s, src, opts, RDB_VALKEY, RDB_VERSION_VALKEY_MIN, ret, err);
 }
 
-bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
+bool rdb_recover_plan(struct scan *s, struct rd_src *src, uint64_t sealed_to,
                       const struct rdb_salvage_opts *opts, struct plan *ret, struct rd_err *err)
 {
     enum rdb_dialect dialect = RDB_REDIS, release = RDB_REDIS;
     int version = 0;
     bool known = false;
-    ret->sealed = sealed;
+    ret->sealed_to = sealed_to;
     if (!rdb_recover_scan_init(s, src, opts, err))
         return false;
     if (!rdb_recover_scan_version(s, RDB_REDIS, RDB_RECOVER_VERSION_ALL) ||

@@ -75,6 +75,32 @@ class Correction(Case):
         self.assertFalse(file["salvage"]["proved"])
 
 
+class Trailing(Case):
+    def test_records_after_an_end_that_is_proved_are_not_of_the_file(self):
+        end = len(self.sound)
+        first_key = self.sound.index(b"\xfe\x00\xfb")
+        self.in_json(self.sound)
+        with open(self.out, "rb") as f:
+            want = f.read()
+        for tail in (b"\n", bytes(64), self.sound, self.sound[first_key:],
+                     self.sound[first_key:-9]):
+            status, file = self.in_json(self.sound + tail)
+            reported = file["salvage"]
+            self.assertEqual((status, reported["keys"], reported["keys_doubtful"],
+                              reported["bytes_lost"], reported["ranges"]), (0, 9, 0, 0, []))
+            self.assertTrue(reported["proved"])
+            self.assertEqual((file["end"], file["trailing"]), (end, len(tail)))
+            with open(self.out, "rb") as f:
+                self.assertEqual(f.read(), want)
+
+    def test_an_end_that_is_not_proved_is_no_end_if_records_follow(self):
+        first_key = self.sound.index(b"\xfe\x00\xfb")
+        for data in (self.sound[:first_key] + b"\xff" + self.sound[first_key:],
+                     self.sound[:-1] + b"\0" + self.sound):
+            _, file = self.in_json(data)
+            self.assertGreater(len(file["salvage"]["ranges"]), 0)
+            self.assertEqual(file["salvage"]["keys"], 9)
+
 
 class Filters(Case):
     """Filters that exclude every key do not look like success."""
