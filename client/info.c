@@ -2,6 +2,8 @@
 
 #include "base/num.h"
 
+#include <stdio.h>
+
 /* The value after `name` and `assign`, up to `end`, of an item that begins with them. */
 static bool find_item(struct rd_slice text, const char *name, char assign, char end,
                       struct rd_slice *ret)
@@ -35,6 +37,18 @@ bool client_info_u64(struct rd_slice text, const char *name, uint64_t *ret)
 {
     struct rd_slice value;
     return client_info_find(text, name, &value) && rd_num_get_u64(value, ret);
+}
+
+unsigned client_info_version(struct rd_slice text, const char *name)
+{
+    struct rd_slice value;
+    char copy[32];
+    unsigned major, minor;
+    if (!client_info_find(text, name, &value) || value.len >= sizeof copy)
+        return 0;
+    memcpy(copy, value.ptr, value.len);
+    copy[value.len] = '\0';
+    return sscanf(copy, "%3u.%2u", &major, &minor) == 2 ? major * 100 + minor : 0;
 }
 
 bool client_info_part(struct rd_slice value, const char *name, struct rd_slice *ret)

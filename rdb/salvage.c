@@ -596,7 +596,7 @@ static bool try_correction(struct salvage *v, const struct rdb_correction *corre
     struct rdb_salvage_result *res = v->res;
     if (!read_byte(v, *src, correction->at, &res->corrected_from) ||
         !rdb_recover_open_corrected(&v->corrected[0], *src, correction, v->err) ||
-        !rdb_recover_plan(&v->scan, v->corrected[0], rd_src_size(*src), v->opts, &v->plan, v->err))
+        !rdb_recover_plan(&v->scan, v->corrected[0], true, v->opts, &v->plan, v->err))
         return false;
     res->corrected = rdb_recover_is_whole(&v->plan, rd_src_size(*src)) && !v->plan.guessed;
     if (!res->corrected) {
@@ -615,28 +615,7 @@ static bool try_correction(struct salvage *v, const struct rdb_correction *corre
     return ok;
 }
 
-/* An end mark before the end of the file is real if its checksum matches. What follows does not
- * belong to the snapshot, even if it has records. (At the end of a second snapshot the checksum
- * matches, too: that of a snapshot with its checksum is 0.) */
-static bool plan_first_end(struct salvage *v, struct rd_src *src)
-{
-    struct rdb_correction correction;
-    uint64_t end = v->plan.first_end;
-    bool sealed;
-    if (end == RD_NO_OFFSET || v->plan.version < RDB_VERSION_CHECKSUM)
-        return true;
-    if (!prove(v, src, end, &sealed, &correction))
-        return false;
-    if (!sealed)
-        return true;
-    rdb_recover_plan_done(&v->plan);
-    rdb_recover_scan_done(&v->scan);
-    v->plan = (struct plan){0};
-    return rdb_recover_plan(&v->scan, src, end, v->opts, &v->plan, v->err);
-}
-
-/* Finds the runs of records. *ret_sealed: the checksum at the end of the file, or of what precedes
- * trailing bytes, matches. */
+/* Finds the runs of records. *ret_sealed: the checksum at the end of the file holds. */
 static bool plan(struct salvage *v, struct rd_src *src, bool *ret_sealed)
 {
     struct rdb_correction correction;
@@ -644,11 +623,8 @@ static bool plan(struct salvage *v, struct rd_src *src, bool *ret_sealed)
         (correction.found && !try_correction(v, &correction, &src)))
         return false;
     *ret_sealed |= v->res->corrected;
-    uint64_t sealed_to = *ret_sealed ? rd_src_size(src) : RD_NO_OFFSET;
     if (!v->res->corrected &&
-        !rdb_recover_plan(&v->scan, src, sealed_to, v->opts, &v->plan, v->err))
-        return false;
-    if (!plan_first_end(v, src))
+        !rdb_recover_plan(&v->scan, src, *ret_sealed, v->opts, &v->plan, v->err))
         return false;
     bool trails = v->plan.found_end && v->plan.end != rd_src_size(src);
     return !trails || prove(v, src, v->plan.end, ret_sealed, &correction);

@@ -427,8 +427,8 @@ static void compare_order(struct plan *plan)
 {
     struct span *last = &plan->spans[plan->n - 1];
     uint64_t from = RD_NO_OFFSET;
-    if (plan->n < 2 || plan->sealed_to != RD_NO_OFFSET || !last->to_end ||
-        last->counts.selectors == 0 || last->counts.first_db >= DBS_TRACKED)
+    if (plan->n < 2 || plan->sealed || !last->to_end || last->counts.selectors == 0 ||
+        last->counts.first_db >= DBS_TRACKED)
         return;
     for (uint64_t db = last->counts.first_db; db < DBS_TRACKED; db++)
         if (plan->taken_in[db] < from)

@@ -304,10 +304,7 @@ struct plan {
     int needed;     /* the first version that supports all runs with an anchor */
     int by_release; /* the version that the release in the aux fields writes, or 0 */
     bool guessed;
-    uint64_t sealed_to; /* where a checksum ends that matches everything before it, or
-                           RD_NO_OFFSET; nothing after it is read */
-    uint64_t first_end; /* of the first end mark that is not at the end of the file, if nothing was
-                           lost before it, and of its checksum; or RD_NO_OFFSET */
+    bool sealed;
     bool found_end;
     bool unsupported; /* the file contains something that the version does not support */
     uint64_t end;     /* of the end mark and checksum, if there is one */
@@ -328,8 +325,9 @@ enum {
                                           Enterprise */
 };
 
-/* Finds the version and reads the whole file, or up to sealed_to. */
-bool rdb_recover_plan(struct scan *s, struct rd_src *src, uint64_t sealed_to,
+/* Finds the version and reads the whole file. sealed: its last bytes are the checksum of the rest.
+ */
+bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
                       const struct rdb_salvage_opts *opts, struct plan *ret, struct rd_err *err);
 void rdb_recover_plan_done(struct plan *plan);
 

@@ -287,8 +287,6 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
 static bool early_end(struct walk *w)
 {
     struct resync way;
-    if (w->plan->n == 1)
-        w->plan->first_end = w->rec.end;
     if (rdb_recover_resync(w->s, w->rec.start, w->db, &way) == RDB_RECOVER_FAIL)
         return scan_failed(w);
     if (way.found)
@@ -515,7 +513,7 @@ bool rdb_recover_survey(struct scan *s, struct plan *ret, struct rd_err *err)
     w->trusted = true;
     ret->n = 0;
     ret->found_end = ret->unsupported = false;
-    ret->end = ret->damage = ret->first_end = RD_NO_OFFSET;
+    ret->end = ret->damage = RD_NO_OFFSET;
     for (size_t i = 0; i < DBS_TRACKED; i++)
         ret->taken_in[i] = RD_NO_OFFSET;
     struct span *first = add_span(w);

@@ -89,9 +89,7 @@ static bool attempt(struct scan *s, struct rd_src *src, const struct rdb_salvage
         rd_err_adopt(err, &s->err);
         return false;
     }
-    s->sealed = plan->sealed_to != RD_NO_OFFSET;
-    if (s->sealed)
-        s->size = plan->sealed_to;
+    s->sealed = plan->sealed;
     if (!rdb_recover_survey(s, plan, err))
         return false;
     rdb_recover_grade(s, plan);
@@ -118,7 +116,7 @@ static bool try_other(struct scan *s, struct rd_src *src, const struct rdb_salva
 {
     if (dialect == ret->dialect && version <= ret->version)
         return true;
-    struct plan other = {.sealed_to = ret->sealed_to};
+    struct plan other = {.sealed = ret->sealed};
     plan_reset(&other, dialect, version, true);
     bool ok = attempt(s, src, opts, &other, err);
     choose(ret, &other, ok && is_more(&other, ret));
@@ -150,9 +148,9 @@ static bool settle(struct scan *s, struct rd_src *src, const struct rdb_salvage_
     plan_reset(ret, first->dialect, first->version, first->guessed);
     if (!attempt(s, src, opts, ret, err))
         return false;
-    if (rdb_recover_is_whole(ret, s->size))
+    if (rdb_recover_is_whole(ret, rd_src_size(src)))
         return true;
-    struct plan other = {.sealed_to = ret->sealed_to};
+    struct plan other = {.sealed = ret->sealed};
     plan_reset(&other, second->dialect, second->version, second->guessed);
     bool ok = attempt(s, src, opts, &other, err);
     bool fewer = other.good == ret->good && other.n < ret->n;
@@ -164,7 +162,7 @@ static bool settle(struct scan *s, struct rd_src *src, const struct rdb_salvage_
 static bool try_early(struct scan *s, struct rd_src *src, const struct rdb_salvage_opts *opts,
                       struct plan *ret, struct rd_err *err)
 {
-    struct plan other = {.sealed_to = RD_NO_OFFSET};
+    struct plan other = {.sealed = false};
     plan_reset(&other, RDB_REDIS, RDB_VERSION_CHECKSUM - 1, true);
     bool ok = attempt(s, src, opts, &other, err);
     const struct span *last = ok && other.n > 0 ? &other.spans[other.n - 1] : NULL;
@@ -176,7 +174,7 @@ static bool try_early(struct scan *s, struct rd_src *src, const struct rdb_salva
 static bool try_others(struct scan *s, struct rd_src *src, const struct rdb_salvage_opts *opts,
                        struct plan *ret, struct rd_err *err)
 {
-    if (ret->guessed && !s->sealed && !(ret->found_end && ret->end == s->size) &&
+    if (ret->guessed && !ret->sealed && !(ret->found_end && ret->end == rd_src_size(src)) &&
         !try_early(s, src, opts, ret, err))
         return false;
     return try_other(s, src, opts, RDB_REDIS, RDB_RECOVER_VERSION_ALL, ret, err) &&
@@ -184,13 +182,13 @@ static bool try_others(struct scan *s, struct rd_src *src, const struct rdb_salv
            try_other(s, src, opts, RDB_VALKEY, RDB_VERSION_VALKEY_MIN, ret, err);
 }
 
-bool rdb_recover_plan(struct scan *s, struct rd_src *src, uint64_t sealed_to,
+bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
                       const struct rdb_salvage_opts *opts, struct plan *ret, struct rd_err *err)
 {
     enum rdb_dialect dialect = RDB_REDIS, release = RDB_REDIS;
     int version = 0;
     bool known = false;
-    ret->sealed_to = sealed_to;
+    ret->sealed = sealed;
     if (!rdb_recover_scan_init(s, src, opts, err))
         return false;
     if (!rdb_recover_scan_version(s, RDB_REDIS, RDB_RECOVER_VERSION_ALL) ||

@@ -32,6 +32,9 @@ Test(info, numbers_and_parts)
     cr_expect(client_info_u64(rd_slice_str(text), "used", &n) && n == 17);
     cr_expect(!client_info_u64(rd_slice_str(text), "last", &n));
     cr_expect(!client_info_u64((struct rd_slice){0}, "used", &n));
+    cr_expect_eq(client_info_version(rd_slice_str("v:10.1.0-rc1\r\n"), "v"), 1001);
+    cr_expect_eq(client_info_version(rd_slice_str("v:7\r\n"), "v"), 0);
+    cr_expect_eq(client_info_version(rd_slice_str("w:7.2"), "v"), 0);
     cr_expect(client_info_part(line, "ip", &part) && rd_slice_is(part, "::1"));
     cr_expect(client_info_part(line, "lag", &part) && rd_slice_is(part, "0"));
     cr_expect(client_info_part(line, "offset", &part) && part.len == 0);

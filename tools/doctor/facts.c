@@ -60,14 +60,7 @@ uint64_t doctor_info_or_0(const struct doctor *d, const char *name)
 
 unsigned doctor_version(const struct doctor *d)
 {
-    struct rd_slice text;
-    char copy[32];
-    unsigned major, minor;
-    if (!client_info_find(rd_buf_slice(&d->info), "redis_version", &text) ||
-        text.len >= sizeof copy)
-        return 0;
-    snprintf(copy, sizeof copy, "%.*s", (int)text.len, (const char *)text.ptr);
-    return sscanf(copy, "%3u.%2u", &major, &minor) == 2 ? major * 100 + minor : 0;
+    return client_info_version(rd_buf_slice(&d->info), "redis_version");
 }
 
 bool doctor_is_master(const struct doctor *d)

@@ -7,22 +7,12 @@
 #include "tools/convert/priv.h"
 #include "tools/replay/priv.h"
 
-/* The version "MAJOR.MINOR…" as major * 100 + minor; 0: it is not one. */
-static uint64_t server_of(struct rd_slice text)
-{
-    char copy[16];
-    unsigned major = 0, minor = 0;
-    snprintf(copy, sizeof copy, "%.*s", (int)(text.len < 15 ? text.len : 15),
-             (const char *)text.ptr);
-    return sscanf(copy, "%3u.%2u", &major, &minor) == 2 ? (uint64_t)major * 100 + minor : 0;
-}
-
 /* The RDB version of each server version, as major * 100 + minor. Newer servers read older
  * versions. */
-static int version_of(uint64_t server)
+static int version_of(unsigned server)
 {
     static const struct {
-        uint64_t since;
+        unsigned since;
         int version;
     } known[] = {{704, 12}, {702, 11}, {700, 10}, {500, 9}, {400, 8}, {302, 7}, {206, 6}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -35,10 +25,9 @@ static int version_of(uint64_t server)
 static int parse_version(struct rd_slice info)
 {
     enum { VALKEY_OWN = 900 };
-    struct rd_slice text;
-    if (client_info_find(info, "valkey_version", &text) && server_of(text) >= VALKEY_OWN)
+    if (client_info_version(info, "valkey_version") >= VALKEY_OWN)
         return RDB_VERSION_VALKEY_MIN;
-    return client_info_find(info, "redis_version", &text) ? version_of(server_of(text)) : 0;
+    return version_of(client_info_version(info, "redis_version"));
 }
 
 /* 0: unknown. */
