@@ -147,8 +147,8 @@ struct cli_progress {
 
 struct cli {
     const char *tool; /* "check-rdb" */
-    int64_t began_ms; /* when the tool began: the present of data without a time of its own, which
-                         is one moment for everything that is compared */
+    int64_t began_ms; /* the Unix time at which the tool started; commands without a time, of all
+                         inputs, run at this time */
     bool compat;      /* called as redis-check-rdb or the like: the tool parses argv itself */
 
     /* The common options. */
