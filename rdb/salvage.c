@@ -1,7 +1,6 @@
 #include "rdb/salvage.h"
 
 #include "base/buf.h"
-#include "base/crc64.h"
 #include "base/endian.h"
 #include "base/mem.h"
 #include "base/sized.h"
@@ -545,37 +544,6 @@ static bool lost_range(struct salvage *v, const struct span *span, uint64_t db)
 
 /* -- the second walk -- */
 
-/* Does the checksum before `end` prove the bytes of the file? If not, *ret_correction is the one
- * with which it does, if any. */
-static bool prove(struct salvage *v, struct rd_src *src, uint64_t end, bool *ret,
-                  struct rdb_correction *ret_correction)
-{
-    uint64_t crc = 0;
-    struct rd_slice s;
-    *ret = false;
-    *ret_correction = (struct rdb_correction){0};
-    if (end == RD_NO_OFFSET || end <= RDB_MAGIC_LEN + RDB_TRAILER_LEN || !rd_src_can_seek(src))
-        return true;
-    if (!rd_src_seek(src, 0, v->err))
-        return false;
-    uint64_t left = end - RDB_TRAILER_LEN;
-    while (left > 0 && rd_src_need(src, 1, &s) == RD_SRC_OK) {
-        size_t n = s.len < left ? s.len : (size_t)left;
-        crc = rd_crc64(crc, s.ptr, n);
-        rd_src_consume(src, n);
-        left -= n;
-    }
-    if (left > 0 || rd_src_need(src, RDB_TRAILER_LEN, &s) != RD_SRC_OK) {
-        rd_err_adopt(v->err, rd_src_err(src));
-        return rd_err_set(v->err, RD_ERR_IO, RD_NO_OFFSET,
-                          "the input was truncated while it was read");
-    }
-    uint64_t stored = rd_get_le64(s.ptr);
-    *ret = stored != 0 && stored == crc;
-    *ret_correction = rdb_recover_find_correction(stored, crc, end);
-    return true;
-}
-
 static bool read_byte(struct salvage *v, struct rd_src *src, uint64_t at, uint8_t *ret)
 {
     struct rd_slice s;
@@ -615,19 +583,22 @@ static bool try_correction(struct salvage *v, const struct rdb_correction *corre
     return ok;
 }
 
-/* Finds the runs of records. *ret_sealed: the checksum at the end of the file holds. */
+/* Finds the runs of records. *ret_sealed: the checksum at the end of the file, or before trailing
+ * bytes, matches. */
 static bool plan(struct salvage *v, struct rd_src *src, bool *ret_sealed)
 {
     struct rdb_correction correction;
-    if (!prove(v, src, rd_src_size(src), ret_sealed, &correction) ||
+    if (!rdb_recover_prove(src, rd_src_size(src), ret_sealed, &correction, v->err) ||
         (correction.found && !try_correction(v, &correction, &src)))
         return false;
     *ret_sealed |= v->res->corrected;
     if (!v->res->corrected &&
         !rdb_recover_plan(&v->scan, src, *ret_sealed, v->opts, &v->plan, v->err))
         return false;
-    bool trails = v->plan.found_end && v->plan.end != rd_src_size(src);
-    return !trails || prove(v, src, v->plan.end, ret_sealed, &correction);
+    if (!v->plan.found_end || v->plan.end == rd_src_size(src))
+        return true;
+    *ret_sealed = v->plan.end_proved;
+    return v->plan.n == 1 || rdb_recover_prove(src, v->plan.end, ret_sealed, NULL, v->err);
 }
 
 static void set_result(struct salvage *v)

@@ -1,6 +1,7 @@
 #include "rdb/recover/correction.h"
 
 #include "base/crc64.h"
+#include "base/endian.h"
 #include "base/mem.h"
 #include "rdb/rdb.h"
 
@@ -24,6 +25,37 @@ struct rdb_correction rdb_recover_find_correction(uint64_t stored, uint64_t comp
         correction.found = rd_crc64_locate(computed, stored, size - RDB_TRAILER_LEN, &correction.at,
                                            &correction.change);
     return correction;
+}
+
+bool rdb_recover_prove(struct rd_src *src, uint64_t end, bool *ret,
+                       struct rdb_correction *ret_correction, struct rd_err *err)
+{
+    uint64_t crc = 0;
+    struct rd_slice s;
+    *ret = false;
+    if (ret_correction != NULL)
+        *ret_correction = (struct rdb_correction){0};
+    if (end == RD_NO_OFFSET || end <= RDB_MAGIC_LEN + RDB_TRAILER_LEN || !rd_src_can_seek(src))
+        return true;
+    if (!rd_src_seek(src, 0, err))
+        return false;
+    uint64_t left = end - RDB_TRAILER_LEN;
+    while (left > 0 && rd_src_need(src, 1, &s) == RD_SRC_OK) {
+        size_t n = s.len < left ? s.len : (size_t)left;
+        crc = rd_crc64(crc, s.ptr, n);
+        rd_src_consume(src, n);
+        left -= n;
+    }
+    if (left > 0 || rd_src_need(src, RDB_TRAILER_LEN, &s) != RD_SRC_OK) {
+        rd_err_adopt(err, rd_src_err(src));
+        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET,
+                          "the input was truncated while it was read");
+    }
+    uint64_t stored = rd_get_le64(s.ptr);
+    *ret = stored != 0 && stored == crc;
+    if (ret_correction != NULL)
+        *ret_correction = rdb_recover_find_correction(stored, crc, end);
+    return true;
 }
 
 struct corrected {

@@ -306,6 +306,7 @@ struct plan {
     bool guessed;
     bool sealed;
     bool found_end;
+    bool end_proved;  /* trailing bytes follow `end`, and the checksum before it matches */
     bool unsupported; /* the file contains something that the version does not support */
     uint64_t end;     /* of the end mark and checksum, if there is one */
     uint64_t damage;  /* as rdb_salvage_result.damage */

@@ -6,6 +6,7 @@
 #include "rdb/recover/priv.h"
 
 #include "base/mem.h"
+#include "rdb/recover/correction.h"
 
 enum {
     SPANS_MAX = 1 << 17,
@@ -283,19 +284,36 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
     return !way.found || rdb_recover_scan_at(s, w->at, w->db, UINT64_MAX) || scan_failed(w);
 }
 
-/* An end mark before the end of the file may be a damaged byte: it is, if records follow. */
+static void end_walk(struct walk *w)
+{
+    end_span(w, w->rec.start);
+    w->plan->found_end = true;
+    w->plan->end = w->rec.end;
+    w->done = true;
+}
+
+/* An end mark before the end of the file is real if nothing was lost before it and its checksum
+ * matches. Otherwise it may be a damaged byte: it is, if records follow. (At the end of a second
+ * snapshot the checksum matches, too, because that of a snapshot with its checksum is 0.) */
 static bool early_end(struct walk *w)
 {
+    struct scan *s = w->s;
     struct resync way;
+    bool sealed = false;
+    if (w->plan->n == 1 && (!rdb_recover_scan_at(s, 0, 0, UINT64_MAX) ||
+                            !rdb_recover_prove(s->src, w->rec.end, &sealed, NULL, &s->err)))
+        return scan_failed(w);
+    if (sealed) {
+        end_walk(w);
+        present(w)->to_end = w->plan->end_proved = true;
+        return true;
+    }
     if (rdb_recover_resync(w->s, w->rec.start, w->db, &way) == RDB_RECOVER_FAIL)
         return scan_failed(w);
     if (way.found)
         return broken(w, RDB_RECOVER_WHY_EARLY_END, w->rec.start);
-    end_span(w, w->rec.start);
+    end_walk(w);
     present(w)->early_end = true;
-    w->plan->found_end = true;
-    w->plan->end = w->rec.end;
-    w->done = true;
     return true;
 }
 
@@ -494,11 +512,8 @@ static bool one_record(struct walk *w)
     }
     if (rec->end != s->size)
         return early_end(w);
-    end_span(w, rec->start);
+    end_walk(w);
     present(w)->to_end = true;
-    w->plan->found_end = true;
-    w->plan->end = rec->end;
-    w->done = true;
     return true;
 }
 
@@ -512,7 +527,7 @@ bool rdb_recover_survey(struct scan *s, struct plan *ret, struct rd_err *err)
     w->err = err;
     w->trusted = true;
     ret->n = 0;
-    ret->found_end = ret->unsupported = false;
+    ret->found_end = ret->end_proved = ret->unsupported = false;
     ret->end = ret->damage = RD_NO_OFFSET;
     for (size_t i = 0; i < DBS_TRACKED; i++)
         ret->taken_in[i] = RD_NO_OFFSET;
