@@ -94,6 +94,19 @@ class Folders(unittest.TestCase):
         self.assertEqual([(os.path.basename(f["file"]), f["verdict"]) for f in files],
                          [("b.rdb", "truncated"), ("dump.rdb", "ok")])
 
+    def test_compressed_snapshots_are_snapshots_of_a_folder(self):
+        plain = self.write("dump.rdb")
+        for end in (".gz", ".lz4", ".zst"):
+            self.assertEqual(redoubt("convert", plain, "-o", plain + end)[0], 0)
+        cut = os.path.join(self.folder, "dump.rdb.lz4")
+        os.truncate(cut, os.path.getsize(cut) // 2)
+        os.unlink(plain)
+        status, out, _ = redoubt("check-rdb", "--json", self.folder)
+        self.assertEqual(status, 1)
+        self.assertEqual([(os.path.basename(f["file"]), f["verdict"] == "ok")
+                          for f in json.loads(out)["files"]],
+                         [("dump.rdb.gz", True), ("dump.rdb.lz4", False), ("dump.rdb.zst", True)])
+
     def test_a_log_beside_the_snapshot_is_mentioned(self):
         self.write("dump.rdb")
         os.mkdir(os.path.join(self.folder, "appendonlydir"))

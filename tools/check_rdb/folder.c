@@ -49,7 +49,7 @@ static bool look_at(struct check_folder *folder, const char *dir, const char *na
     if (!S_ISREG(st.st_mode))
         return true;
     folder->has_log |= ends_with(name, ".manifest") || ends_with(name, ".aof");
-    return strncmp(name, "temp-", 5) == 0 || !ends_with(name, ".rdb") || add(folder, path, err);
+    return strncmp(name, "temp-", 5) == 0 || !cli_name_ends(name, "rdb") || add(folder, path, err);
 }
 
 bool check_folder_list(struct check_folder *folder, const char *path, struct rd_err *err)

@@ -289,9 +289,8 @@ bool cli_check_out(struct cli *cli, const char *path, bool force, struct rd_err 
 
 /* Whether cli_open_out() compresses a file of this name. */
 bool cli_is_compressed_out(const char *path);
-/* Whether the name of an output ends in .format, before an end that asks for compression. path may
- * be NULL. */
-bool cli_out_ends(const char *path, const char *format);
+/* Whether the name of a file ends in .format, also before .gz, .lz4 or .zst. path may be NULL. */
+bool cli_name_ends(const char *path, const char *format);
 
 /* Fills in mode and owner of the output `path`, which contains data of the input files: only users
  * who can read all of them and whom umask allows may read it. If the data is from standard input, a

@@ -478,7 +478,7 @@ bool cli_is_compressed_out(const char *path)
     return !is_stdout(path) && compressor_of(path) != NULL;
 }
 
-bool cli_out_ends(const char *path, const char *format)
+bool cli_name_ends(const char *path, const char *format)
 {
     if (path == NULL)
         return false;

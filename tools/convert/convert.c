@@ -416,9 +416,9 @@ static const char *misfit(const struct job *job)
 static int target_of_name(const char *path)
 {
     for (int i = 0; i < TO_NOTHING; i++)
-        if (cli_out_ends(path, target_names[i]))
+        if (cli_name_ends(path, target_names[i]))
             return i;
-    return cli_out_ends(path, "jsonl") ? TO_NDJSON : TO_NOTHING;
+    return cli_name_ends(path, "jsonl") ? TO_NDJSON : TO_NOTHING;
 }
 
 static int check_options(struct job *job)

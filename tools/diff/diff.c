@@ -99,8 +99,8 @@ static int choose_output(struct diff *diff)
     if (path == NULL || diff->lines)
         return CLI_OK;
     diff->lines =
-        diff->html_path == NULL && (cli_out_ends(path, "ndjson") || cli_out_ends(path, "jsonl"));
-    if (diff->html_path == NULL && cli_out_ends(path, "html"))
+        diff->html_path == NULL && (cli_name_ends(path, "ndjson") || cli_name_ends(path, "jsonl"));
+    if (diff->html_path == NULL && cli_name_ends(path, "html"))
         diff->html_path = path;
     else if (!diff->lines)
         return cli_usage_error(

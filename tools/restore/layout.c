@@ -147,7 +147,7 @@ static bool names_file(const char *path)
 {
     if (access(path, F_OK) == 0 || strcmp(path, "-") == 0)
         return !is_folder(path);
-    return cli_out_ends(path, "rdb");
+    return cli_name_ends(path, "rdb");
 }
 
 /* Whether a folder has files; a folder that does not exist has none. */

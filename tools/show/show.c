@@ -55,7 +55,7 @@ static void done(struct show *show)
 static int check_options(struct show *show)
 {
     bool context = show->before > 0 || show->after > 0;
-    if (show->html_path == NULL && cli_out_ends(show->out_path, "html")) {
+    if (show->html_path == NULL && cli_name_ends(show->out_path, "html")) {
         show->html_path = show->out_path;
         show->out_path = NULL;
     }
@@ -64,7 +64,8 @@ static int check_options(struct show *show)
         return cli_usage_error(show->cli,
                                "-o is for the lines of commands, and for a name that ends "
                                "in .html");
-    show->ndjson |= cli_out_ends(show->out_path, "ndjson") || cli_out_ends(show->out_path, "jsonl");
+    show->ndjson |=
+        cli_name_ends(show->out_path, "ndjson") || cli_name_ends(show->out_path, "jsonl");
     if (show->html_path != NULL && (show->stats || show->cli->json))
         return cli_usage_error(show->cli, "--html cannot be used with --%s",
                                show->stats ? "stats" : "json");

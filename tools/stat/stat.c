@@ -143,8 +143,8 @@ static int choose_output(struct job *job)
 {
     if (job->out_path == NULL || job->csv)
         return CLI_OK;
-    job->csv = job->html_path == NULL && cli_out_ends(job->out_path, "csv");
-    if (job->html_path == NULL && cli_out_ends(job->out_path, "html"))
+    job->csv = job->html_path == NULL && cli_name_ends(job->out_path, "csv");
+    if (job->html_path == NULL && cli_name_ends(job->out_path, "html"))
         job->html_path = job->out_path;
     else if (!job->csv)
         return cli_usage_error(job->cli,
