@@ -21,6 +21,12 @@ static uint64_t table[SLICES][256];
 /* zeros[k]: x^(8 * 2^k), the factor by which 2^k zero bytes multiply a CRC. */
 static uint64_t zeros[64];
 
+/* unzeros[k]: x^(-8 * 2^k). */
+static uint64_t unzeros[64];
+
+/* The top bytes of the entries of table[0] are all different: entry_of[] is the index. */
+static uint8_t entry_of[256];
+
 struct rd_crc64_fold rd_crc64_folds[RD_CRC64_FOLD_MAX + 1];
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -45,6 +51,12 @@ static uint64_t times_x(uint64_t a)
     return (a >> 1) ^ (RD_CRC64_POLY & (0 - (a & 1)));
 }
 
+/* a divided by x. */
+static uint64_t over_x(uint64_t a)
+{
+    return a >> 63 != 0 ? (a ^ RD_CRC64_POLY) << 1 | 1 : a << 1;
+}
+
 static uint64_t multiply(uint64_t a, uint64_t b)
 {
     uint64_t product = 0;
@@ -64,6 +76,8 @@ static void make_table(void)
             crc = times_x(crc);
         table[0][b] = crc;
     }
+    for (unsigned b = 0; b < 256; b++)
+        entry_of[table[0][b] >> 56] = (uint8_t)b;
     for (unsigned k = 1; k < SLICES; k++)
         for (unsigned b = 0; b < 256; b++) {
             uint64_t crc = table[k - 1][b];
@@ -73,19 +87,30 @@ static void make_table(void)
 
 static void make_zeros(void)
 {
-    zeros[0] = UINT64_C(1) << (63 - 8); /* x^8 */
-    for (unsigned k = 1; k < 64; k++)
+    zeros[0] = RD_CRC64_ONE >> 8; /* x^8 */
+    unzeros[0] = RD_CRC64_ONE;
+    for (int bit = 0; bit < 8; bit++)
+        unzeros[0] = over_x(unzeros[0]);
+    for (unsigned k = 1; k < 64; k++) {
         zeros[k] = multiply(zeros[k - 1], zeros[k - 1]);
+        unzeros[k] = multiply(unzeros[k - 1], unzeros[k - 1]);
+    }
+}
+
+/* The product of the powers whose bits are set in n. */
+static uint64_t power_of(const uint64_t powers[64], uint64_t n)
+{
+    uint64_t power = RD_CRC64_ONE;
+    for (unsigned k = 0; n != 0; k++, n >>= 1)
+        if (n & 1)
+            power = multiply(power, powers[k]);
+    return power;
 }
 
 /* The power of x by which n zero bytes multiply a CRC. */
 static uint64_t zero_bytes(uint64_t n)
 {
-    uint64_t power = UINT64_C(1) << 63; /* x^0 */
-    for (unsigned k = 0; n != 0; k++, n >>= 1)
-        if (n & 1)
-            power = multiply(power, zeros[k]);
-    return power;
+    return power_of(zeros, n);
 }
 
 /* x^(8 n - 1) is x^(8 n - 8) x^7. */
@@ -178,20 +203,42 @@ uint64_t rd_crc64_combine(uint64_t crc1, uint64_t crc2, uint64_t len2)
     return multiply(crc1, zero_bytes(len2)) ^ crc2;
 }
 
+/* The checksum before the byte b was added. */
+static inline uint64_t without(uint64_t crc, uint8_t b)
+{
+    uint8_t entry = entry_of[crc >> 56];
+    return (crc ^ table[0][entry]) << 8 | (entry ^ b);
+}
+
+uint64_t rd_crc64_split(uint64_t crc, uint64_t crc2, uint64_t len2)
+{
+    choose();
+    return multiply(crc ^ crc2, power_of(unzeros, len2));
+}
+
+uint64_t rd_crc64_undo(uint64_t crc, const void *ptr, size_t len)
+{
+    const uint8_t *p = ptr;
+    choose();
+    while (len > 0)
+        crc = without(crc, p[--len]);
+    return crc;
+}
+
+uint64_t rd_crc64_multiply(uint64_t a, uint64_t b)
+{
+    return multiply(a, b);
+}
+
 /* The difference of two checksums is the wrong byte's difference, moved by the bytes after it.
- * Moving is undone byte by byte: the top byte of a CRC names the entry of the table that was added
- * last. */
+ * Moving is undone byte by byte. */
 bool rd_crc64_locate(uint64_t wrong, uint64_t right, uint64_t len, uint64_t *ret_at,
                      uint8_t *ret_xor)
 {
-    uint8_t entry_of[256];
     uint64_t diff = wrong ^ right;
     choose();
-    for (unsigned b = 0; b < 256; b++)
-        entry_of[table[0][b] >> 56] = (uint8_t)b;
     for (uint64_t at = len; diff != 0 && at > 0; at--) {
-        uint8_t b = entry_of[diff >> 56];
-        diff = (diff ^ table[0][b]) << 8 | b;
+        diff = without(diff, 0);
         if (diff > UINT8_MAX)
             continue;
         *ret_at = at - 1;

@@ -20,6 +20,18 @@ uint64_t rd_crc64(uint64_t crc, const void *ptr, size_t len);
  * O(log len2). */
 uint64_t rd_crc64_combine(uint64_t crc1, uint64_t crc2, uint64_t len2);
 
+/* The inverses. rd_crc64_split() is the checksum of A, from those of A followed by B and of B:
+ * O(log len2). rd_crc64_undo() is the checksum that becomes `crc` when these bytes are added:
+ * O(len). */
+uint64_t rd_crc64_split(uint64_t crc, uint64_t crc2, uint64_t len2);
+uint64_t rd_crc64_undo(uint64_t crc, const void *ptr, size_t len);
+
+/* The product of two checksums as polynomials. RD_CRC64_ONE is the neutral element, and
+ * rd_crc64_combine(a, 0, n) the product of a and x^(8 n): a checksum times the second is the
+ * checksum of the same bytes followed by n zero bytes. */
+#define RD_CRC64_ONE (UINT64_C(1) << 63)
+uint64_t rd_crc64_multiply(uint64_t a, uint64_t b);
+
 /* The single byte among `len` whose change explains a wrong checksum: with *ret_xor added to the
  * byte at *ret_at, their checksum is `right` instead of `wrong`. False: no single byte does. The
  * chance that unrelated checksums have such a byte is len / 2^56. O(len). */

@@ -119,6 +119,34 @@ Test(crc64, combine_joins_at_every_cut)
     }
 }
 
+Test(crc64, split_and_undo_are_the_inverses)
+{
+    static uint8_t bytes[600];
+    fill(bytes, sizeof bytes);
+    uint64_t start = draw();
+    uint64_t whole = rd_crc64(start, bytes, sizeof bytes);
+    for (size_t cut = 0; cut <= sizeof bytes; cut++) {
+        size_t len = sizeof bytes - cut;
+        uint64_t left = rd_crc64(start, bytes, cut);
+        uint64_t right = rd_crc64(0, bytes + cut, len);
+        cr_assert_eq(rd_crc64_split(whole, right, len), left, "cut at %zu", cut);
+        cr_assert_eq(rd_crc64_undo(whole, bytes + cut, len), left, "cut at %zu", cut);
+    }
+}
+
+Test(crc64, products_are_those_of_polynomials)
+{
+    for (int i = 0; i < 50; i++) {
+        uint64_t a = draw(), b = draw(), c = draw(), n = draw() % 100000;
+        cr_assert_eq(rd_crc64_multiply(a, RD_CRC64_ONE), a);
+        cr_assert_eq(rd_crc64_multiply(a, b), rd_crc64_multiply(b, a));
+        cr_assert_eq(rd_crc64_multiply(a, b ^ c),
+                     rd_crc64_multiply(a, b) ^ rd_crc64_multiply(a, c));
+        uint64_t power = rd_crc64_combine(RD_CRC64_ONE, 0, n);
+        cr_assert_eq(rd_crc64_multiply(a, power), rd_crc64_combine(a, 0, n));
+    }
+}
+
 Test(crc64, a_single_wrong_byte_is_located)
 {
     uint8_t bytes[700];
