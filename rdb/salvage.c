@@ -33,6 +33,8 @@ const char *rdb_doubt_word(enum rdb_doubt doubt)
     return "";
 }
 
+enum { MISPLACED_MARGIN = 64 << 10 }; /* bytes */
+
 /* One snapshot that is written. Records that follow each other in the input are written at once. */
 struct output {
     struct rd_sink *sink; /* NULL: nothing is written */
@@ -49,7 +51,7 @@ struct salvage {
     const struct rdb_salvage_opts *opts;
     struct rdb_salvage_result *res;
     struct rd_src *copy;
-    struct rd_src *corrected[2]; /* the input and its copy with a byte corrected; or NULL */
+    struct rd_src *corrected[2]; /* the input and its copy with the correction; or NULL */
     struct rdb_name_match match;
     struct output out, doubtful;
     struct rdb_salvage_run run; /* not reported yet; from == to: none */
@@ -557,24 +559,41 @@ static bool read_byte(struct salvage *v, struct rd_src *src, uint64_t at, uint8_
     return true;
 }
 
-/* Reads the file with a byte corrected. *src is replaced if it is sound to the last record so. */
+static bool make_plan(struct salvage *v, struct rd_src *src, bool sealed)
+{
+    return rdb_recover_plan(&v->scan, src, sealed, v->opts, &v->plan, v->err);
+}
+
+static void discard_plan(struct salvage *v)
+{
+    rdb_recover_plan_done(&v->plan);
+    rdb_recover_scan_done(&v->scan);
+    v->plan = (struct plan){0};
+}
+
+/* Reads the file with the correction. *src is replaced if it is sound to the last record so. */
 static bool try_correction(struct salvage *v, const struct rdb_correction *correction,
                            struct rd_src **src)
 {
     struct rdb_salvage_result *res = v->res;
-    if (!read_byte(v, *src, correction->at, &res->corrected_from) ||
+    bool byte = correction->kind == RDB_CORRECTION_BYTE;
+    if ((byte && !read_byte(v, *src, correction->at, &res->corrected_from)) ||
         !rdb_recover_open_corrected(&v->corrected[0], *src, correction, v->err) ||
-        !rdb_recover_plan(&v->scan, v->corrected[0], true, v->opts, &v->plan, v->err))
+        !make_plan(v, v->corrected[0], true))
         return false;
-    res->corrected = rdb_recover_is_whole(&v->plan, rd_src_size(*src)) && !v->plan.guessed;
+    res->corrected =
+        rdb_recover_is_whole(&v->plan, rd_src_size(v->corrected[0])) && !v->plan.guessed;
     if (!res->corrected) {
-        rdb_recover_plan_done(&v->plan);
-        rdb_recover_scan_done(&v->scan);
-        v->plan = (struct plan){0};
+        discard_plan(v);
+        rd_src_close(v->corrected[0]);
+        v->corrected[0] = NULL;
         return true;
     }
+    res->correction = correction->kind;
     res->corrected_at = correction->at;
     res->corrected_to = res->corrected_from ^ correction->change;
+    res->corrected_len = correction->len;
+    res->corrected_other = correction->other;
     *src = v->corrected[0];
     if (v->copy == NULL)
         return true;
@@ -583,18 +602,37 @@ static bool try_correction(struct salvage *v, const struct rdb_correction *corre
     return ok;
 }
 
+/* The file was read without a correction. Bytes may be in the wrong place near the first record
+ * that could not be read. */
+static bool correct_places(struct salvage *v, struct rd_src **src)
+{
+    const struct plan *plan = &v->plan;
+    struct rdb_correction correction;
+    uint64_t from = plan->damage != RD_NO_OFFSET ? plan->damage : 0;
+    uint64_t to = plan->n > 1 ? plan->spans[1].from : rd_src_size(*src);
+    if (plan->n > 1 && plan->spans[1].lost_from < from)
+        from = plan->spans[1].lost_from;
+    from = from > MISPLACED_MARGIN ? from - MISPLACED_MARGIN : 0;
+    if (!rdb_recover_find_misplaced(*src, from, to + MISPLACED_MARGIN, &correction, v->err))
+        return false;
+    if (correction.kind == RDB_CORRECTION_NONE)
+        return true;
+    discard_plan(v);
+    return try_correction(v, &correction, src) && (v->res->corrected || make_plan(v, *src, false));
+}
+
 /* Finds the runs of records. *ret_sealed: the checksum at the end of the file, or before trailing
  * bytes, matches. */
 static bool plan(struct salvage *v, struct rd_src *src, bool *ret_sealed)
 {
     struct rdb_correction correction;
     if (!rdb_recover_prove(src, rd_src_size(src), ret_sealed, &correction, v->err) ||
-        (correction.found && !try_correction(v, &correction, &src)))
+        (correction.kind != RDB_CORRECTION_NONE && !try_correction(v, &correction, &src)))
+        return false;
+    if (!v->res->corrected && (!make_plan(v, src, *ret_sealed) ||
+                               (!*ret_sealed && !v->plan.end_proved && !correct_places(v, &src))))
         return false;
     *ret_sealed |= v->res->corrected;
-    if (!v->res->corrected &&
-        !rdb_recover_plan(&v->scan, src, *ret_sealed, v->opts, &v->plan, v->err))
-        return false;
     if (!v->plan.found_end || v->plan.end == rd_src_size(src))
         return true;
     *ret_sealed = v->plan.end_proved;

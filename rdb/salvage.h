@@ -26,8 +26,9 @@
  * be wrong have doubts. Runs without an anchor are written only to opts.doubtful, if it is set. If
  * the checksum of the input does not match, the output has no checksum, unless opts.reseal is set.
  *
- * If a single byte is wrong, the checksum shows which one and what it was. With it corrected, the
- * whole file is sound and its checksum matches: nothing is lost, and nothing is doubtful.
+ * If a single byte is wrong, the checksum shows which one and what it was. It also shows which
+ * bytes were inserted, or written twice, and which two blocks were exchanged. With that corrected,
+ * the whole file is sound and its checksum matches: nothing is lost, and nothing is doubtful.
  *
  * Threads: one thread calls rdb_salvage(); callbacks run on it. Different inputs may be salvaged
  *   at the same time.
@@ -115,6 +116,14 @@ struct rdb_salvage_doubt {
     bool left_out;
 };
 
+/* The difference between a damaged input and the file that its checksum describes. */
+enum rdb_correction_kind {
+    RDB_CORRECTION_NONE = 0,     /* more than one place is damaged, or bytes are missing */
+    RDB_CORRECTION_BYTE = 1,     /* one byte has a wrong value */
+    RDB_CORRECTION_INSERTED = 2, /* bytes were inserted, or some were written twice */
+    RDB_CORRECTION_EXCHANGED = 3 /* two blocks of the same size are in each other's place */
+};
+
 struct rdb_salvage_opts {
     size_t size;  /* of this struct: set by RDB_SALVAGE_OPTS() */
     bool partial; /* keep the first elements of cut collections */
@@ -153,15 +162,19 @@ struct rdb_salvage_result {
     uint64_t first_loss;    /* offset, or RD_NO_OFFSET when nothing is lost */
     uint64_t damage; /* start of the first record that may be damaged, at or before first_loss;
                         RD_NO_OFFSET when nothing is lost */
-    bool proved;     /* the checksum of the input matches, if need be with the corrected byte */
-    bool corrected;  /* one byte of the input is wrong, as the checksum shows. It was corrected */
-    uint64_t corrected_at;
-    uint8_t corrected_from, corrected_to;
-    bool sealed;            /* the output has a checksum */
-    uint64_t keys_doubted;  /* in `keys`: those with a doubt */
-    uint64_t others;        /* functions and data of modules that were kept */
+    bool proved;     /* the checksum of the input matches, or does after the correction */
+    bool corrected;  /* the checksum shows what is wrong, see `correction`. It was corrected */
+    uint64_t corrected_at;                /* the byte, the inserted bytes, or the first block */
+    uint8_t corrected_from, corrected_to; /* RDB_CORRECTION_BYTE */
+    bool sealed;                          /* the output has a checksum */
+    uint64_t keys_doubted;                /* in `keys`: those with a doubt */
+    uint64_t others;                      /* functions and data of modules that were kept */
     uint64_t keys_left_out; /* not in `keys`: without an anchor, or with a doubt and `strict` */
     uint64_t unchecked;     /* keys after the first million, not checked for duplicates */
+    enum rdb_correction_kind correction;
+    uint64_t corrected_len;   /* bytes that were inserted, or of each block. After inserted bytes,
+                                 offsets in runs, doubts and losses are those without them */
+    uint64_t corrected_other; /* RDB_CORRECTION_EXCHANGED: the second block */
 };
 #define RDB_SALVAGE_RESULT(...) RD_SIZED(rdb_salvage_result, __VA_ARGS__)
 

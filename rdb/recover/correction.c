@@ -6,24 +6,25 @@
 #include "rdb/rdb.h"
 
 /* The wrong byte may be part of the checksum itself. */
-static struct rdb_correction in_trailer(uint64_t change, uint64_t size)
+static bool in_trailer(uint64_t change, uint64_t size, struct rdb_correction *ret)
 {
     unsigned i = 0;
     while ((change >> 8 * i & 0xff) == 0)
         i++;
-    return (struct rdb_correction){.found = change >> 8 * i <= UINT8_MAX,
-                                   .at = size - RDB_TRAILER_LEN + i,
-                                   .change = (uint8_t)(change >> 8 * i)};
+    ret->at = size - RDB_TRAILER_LEN + i;
+    ret->change = (uint8_t)(change >> 8 * i);
+    return change >> 8 * i <= UINT8_MAX;
 }
 
-struct rdb_correction rdb_recover_find_correction(uint64_t stored, uint64_t computed, uint64_t size)
+static struct rdb_correction find_byte(uint64_t stored, uint64_t computed, uint64_t size)
 {
+    struct rdb_correction correction = {0};
     if (stored == 0 || stored == computed || size <= RDB_TRAILER_LEN)
-        return (struct rdb_correction){0};
-    struct rdb_correction correction = in_trailer(stored ^ computed, size);
-    if (!correction.found)
-        correction.found = rd_crc64_locate(computed, stored, size - RDB_TRAILER_LEN, &correction.at,
-                                           &correction.change);
+        return correction;
+    if (in_trailer(stored ^ computed, size, &correction) ||
+        rd_crc64_locate(computed, stored, size - RDB_TRAILER_LEN, &correction.at,
+                        &correction.change))
+        correction.kind = RDB_CORRECTION_BYTE;
     return correction;
 }
 
@@ -54,39 +55,76 @@ bool rdb_recover_prove(struct rd_src *src, uint64_t end, bool *ret,
     uint64_t stored = rd_get_le64(s.ptr);
     *ret = stored != 0 && stored == crc;
     if (ret_correction != NULL)
-        *ret_correction = rdb_recover_find_correction(stored, crc, end);
+        *ret_correction = find_byte(stored, crc, end);
     return true;
 }
 
 struct corrected {
     struct rd_src *inner;
     struct rdb_correction correction;
+    uint64_t at; /* the next byte of the corrected file */
 };
+
+/* Where the bytes at `at` of the corrected file are in the input. *len is reduced to those that
+ * follow each other there. */
+static uint64_t place_of(const struct rdb_correction *c, uint64_t at, size_t *len)
+{
+    uint64_t to = UINT64_MAX; /* the end of the part in which `at` is */
+    uint64_t place = at;
+    if (c->kind == RDB_CORRECTION_INSERTED) {
+        if (at < c->at)
+            to = c->at;
+        else
+            place = at + c->len;
+    } else if (c->kind == RDB_CORRECTION_EXCHANGED) {
+        if (at < c->at) {
+            to = c->at;
+        } else if (at < c->at + c->len) {
+            to = c->at + c->len;
+            place = at - c->at + c->other;
+        } else if (at < c->other) {
+            to = c->other;
+        } else if (at < c->other + c->len) {
+            to = c->other + c->len;
+            place = at - c->other + c->at;
+        }
+    }
+    if (*len > to - at)
+        *len = (size_t)(to - at);
+    return place;
+}
 
 static enum rd_src_status corrected_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
                                          struct rd_err *err)
 {
     struct corrected *m = impl;
     struct rd_slice s;
-    uint64_t from = rd_src_offset(m->inner);
+    size_t most = cap;
+    uint64_t place = place_of(&m->correction, m->at, &most);
     *ret_len = 0;
+    if (rd_src_offset(m->inner) != place && !rd_src_seek(m->inner, place, err))
+        return RD_SRC_FAIL;
     enum rd_src_status st = rd_src_need(m->inner, 1, &s);
     if (st == RD_SRC_FAIL)
         rd_err_adopt(err, rd_src_err(m->inner));
     if (st != RD_SRC_OK)
         return st;
-    *ret_len = s.len < cap ? s.len : cap;
+    *ret_len = s.len < most ? s.len : most;
     memcpy(buf, s.ptr, *ret_len);
     rd_src_consume(m->inner, *ret_len);
-    if (m->correction.at >= from && m->correction.at - from < *ret_len)
-        buf[m->correction.at - from] ^= m->correction.change;
+    if (m->correction.kind == RDB_CORRECTION_BYTE && m->correction.at >= m->at &&
+        m->correction.at - m->at < *ret_len)
+        buf[m->correction.at - m->at] ^= m->correction.change;
+    m->at += *ret_len;
     return RD_SRC_OK;
 }
 
 static bool corrected_seek(void *impl, uint64_t offset, struct rd_err *err)
 {
     struct corrected *m = impl;
-    return rd_src_seek(m->inner, offset, err);
+    (void)err;
+    m->at = offset;
+    return true;
 }
 
 bool rdb_recover_open_corrected(struct rd_src **ret, struct rd_src *inner,
@@ -94,11 +132,12 @@ bool rdb_recover_open_corrected(struct rd_src **ret, struct rd_src *inner,
 {
     static const struct rd_src_ops ops = {
         .read = corrected_read, .seek = corrected_seek, .close = rd_free};
+    uint64_t inserted = correction->kind == RDB_CORRECTION_INSERTED ? correction->len : 0;
     const struct rd_src_opts opts =
-        RD_SRC_OPTS(.origin = rd_src_origin(inner), .total = rd_src_size(inner));
+        RD_SRC_OPTS(.origin = rd_src_origin(inner), .total = rd_src_size(inner) - inserted);
     struct corrected *m = rd_alloc(sizeof *m);
     if (m == NULL)
         return rd_err_nomem(err, sizeof *m);
     *m = (struct corrected){.inner = inner, .correction = *correction};
-    return rd_src_seek(inner, 0, err) ? rd_src_new(ret, &ops, m, &opts, err) : (rd_free(m), false);
+    return rd_src_new(ret, &ops, m, &opts, err);
 }

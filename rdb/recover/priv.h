@@ -6,7 +6,8 @@
  *     grade.c    the evidence for each run of records, and its doubts
  *     version.c  finds out which version wrote the file
  *     place.c    finds the first record that may be damaged, before the point where parsing fails
- *     correction.c     the correction of a single wrong byte
+ *     correction.c     what the checksum proves, and reading with a correction
+ *     misplaced.c      finds inserted bytes and exchanged blocks by the checksum
  *     part.c     the elements of a damaged collection that were read
  *     ../salvage.c   the second pass: writes and reports
  */

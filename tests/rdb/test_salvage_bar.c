@@ -19,10 +19,11 @@
 
 enum { FILE_MAX = 150 * 1024, FILES_MAX = 1024, DAMAGES = 1500, TRICKY_EACH = 12 };
 
-enum damage { FLIP, NOISE, ZEROS, CUT, DELETE, INSERT, DAMAGE_KINDS };
+enum damage { FLIP, NOISE, ZEROS, CUT, DELETE, INSERT, REPEAT, EXCHANGE, DAMAGE_KINDS };
 
-static const char *const damage_names[] = {"one bit", "16 random bytes", "4 KiB of zeros",
-                                           "a cut",   "bytes deleted",   "bytes inserted"};
+static const char *const damage_names[] = {
+    "one bit",       "16 random bytes", "4 KiB of zeros",      "a cut",
+    "bytes deleted", "bytes inserted",  "bytes written twice", "two blocks exchanged"};
 
 struct file {
     char name[SNAPSHOT_PATH_MAX];
@@ -141,6 +142,22 @@ static void add_files(struct bar *bar)
         }
 }
 
+/* A block of n bytes and the next one in each other's place. */
+static struct rd_buf exchange(const struct rd_buf *file, size_t block, size_t n, uint64_t *from,
+                              uint64_t *to)
+{
+    struct rd_buf bytes = {0};
+    size_t at = block * n;
+    made_add(&bytes, file->ptr, file->len);
+    *from = *to = at;
+    if (at + 2 * n > file->len)
+        return bytes;
+    memcpy(bytes.ptr + at, file->ptr + at + n, n);
+    memcpy(bytes.ptr + at + n, file->ptr + at, n);
+    *to = at + 2 * n;
+    return bytes;
+}
+
 /* The damaged bytes; [*from, *to) of the original is not what it was. */
 static struct rd_buf damage(struct bar *bar, const struct rd_buf *file, enum damage kind,
                             uint64_t *from, uint64_t *to)
@@ -152,9 +169,16 @@ static struct rd_buf damage(struct bar *bar, const struct rd_buf *file, enum dam
                : kind == NOISE ? 16
                : kind == ZEROS ? 4096
                                : 1 + (size_t)(next_random(random) % 40);
+    if (kind == REPEAT && next_random(random) % 2 == 0)
+        n = 512;
+    if (kind == EXCHANGE)
+        n = (size_t)16 << next_random(random) % 6;
     size_t end = at + n < file->len && kind != CUT ? at + n : file->len;
+    bool inserts = kind == INSERT || kind == REPEAT;
     *from = at;
-    *to = kind == INSERT ? at : end;
+    *to = inserts ? at : end;
+    if (kind == EXCHANGE)
+        return exchange(file, at / n, n, from, to);
     made_add(&bytes, file->ptr, at);
     for (size_t i = at; i < end && (kind == FLIP || kind == NOISE || kind == ZEROS); i++) {
         uint8_t byte = 0;
@@ -164,11 +188,13 @@ static struct rd_buf damage(struct bar *bar, const struct rd_buf *file, enum dam
             byte = (uint8_t)next_random(random);
         made_add(&bytes, &byte, 1);
     }
-    for (size_t i = 0; i < n && kind == INSERT; i++) {
+    for (size_t i = 0; i < n && inserts; i++) {
         uint8_t byte = (uint8_t)next_random(random);
+        if (kind == REPEAT && at + i < file->len)
+            byte = file->ptr[at + i];
         made_add(&bytes, &byte, 1);
     }
-    if (kind == INSERT)
+    if (inserts)
         made_add(&bytes, file->ptr + at, file->len - at);
     else if (kind != CUT)
         made_add(&bytes, file->ptr + end, file->len - end);

@@ -1,4 +1,4 @@
-"""redoubt check-rdb --salvage: a single wrong byte that the checksum proves, and filters."""
+"""redoubt check-rdb --salvage: corrections that the checksum proves, and filters."""
 
 import json
 import os
@@ -40,7 +40,8 @@ class Correction(Case):
             self.assertEqual((status, reported["keys"], reported["keys_doubtful"],
                               reported["bytes_lost"]), (8, 9, 0, 0), at)
             self.assertEqual(reported["corrected"],
-                             {"offset": at, "from": wrong[at], "to": self.sound[at]})
+                             {"kind": "byte", "offset": at, "from": wrong[at],
+                              "to": self.sound[at]})
             self.assertTrue(reported["proved"])
             self.assertTrue(reported["out"]["verified"] and reported["out"]["sealed"])
             self.assertLessEqual(file["damage_offset"], at)
@@ -63,8 +64,56 @@ class Correction(Case):
         run = subprocess.run([REDOUBT, "check-rdb", "--json", path], capture_output=True,
                              check=False)
         reported = json.loads(run.stdout)["files"][0]["salvage"]
-        self.assertEqual(reported["corrected"], {"offset": at, "from": wrong[at],
-                                             "to": self.sound[at]})
+        self.assertEqual(reported["corrected"], {"kind": "byte", "offset": at,
+                                             "from": wrong[at], "to": self.sound[at]})
+
+    def check_misplaced(self, wrong, corrected, without, line, hint):
+        """The report without and with OUT, which is that of the sound file."""
+        path = os.path.join(self.dir.name, "in.rdb")
+        with open(path, "wb") as f:
+            f.write(wrong)
+        run = subprocess.run([REDOUBT, "check-rdb", path], capture_output=True, check=False)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn(f"  {without:10} {line}, as the checksum proves\n", run.stdout.decode())
+        self.assertIn(f"hint: --salvage OUT writes the file {hint}", run.stderr.decode())
+        run = self.salvage(wrong)
+        self.assertEqual(run.returncode, 8)
+        self.assertIn(f"  corrected  {line}, as the checksum proves\n", run.stdout.decode())
+        with open(self.out, "rb") as f:
+            saved = f.read()
+        self.salvage(self.sound)
+        with open(self.out, "rb") as f:
+            self.assertEqual(f.read(), saved)
+        status, file = self.in_json(wrong)
+        reported = file["salvage"]
+        self.assertEqual((status, reported["keys"], reported["keys_doubtful"],
+                          reported["bytes_lost"]), (8, 9, 0, 0))
+        self.assertEqual(reported["corrected"], corrected)
+        self.assertTrue(reported["proved"] and reported["out"]["verified"])
+
+    def test_bytes_that_were_written_twice_are_left_out(self):
+        at = self.sound.index(b"\xfe\x00\xfb") - 4
+        self.check_misplaced(self.sound[:at + 16] + self.sound[at:],
+                             {"kind": "inserted", "offset": at, "length": 16}, "inserted",
+                             f"the 16 bytes at byte {at} ({at:#x}) are not part of the snapshot",
+                             "without the inserted bytes")
+
+    def test_one_byte_that_was_inserted_is_left_out(self):
+        at = self.sound.index(b"redis-ver") + 3
+        self.check_misplaced(self.sound[:at] + b"~" + self.sound[at:],
+                             {"kind": "inserted", "offset": at, "length": 1}, "inserted",
+                             f"the 1 byte at byte {at} ({at:#x}) is not part of the snapshot",
+                             "without the inserted bytes")
+
+    def test_exchanged_blocks_are_put_back(self):
+        a, b, size = 64, 160, 32
+        wrong = bytearray(self.sound)
+        wrong[a:a + size], wrong[b:b + size] = wrong[b:b + size], wrong[a:a + size]
+        self.check_misplaced(bytes(wrong),
+                             {"kind": "exchanged", "offset": a, "length": size, "other": b},
+                             "exchanged", f"the {size} bytes at byte {a} ({a:#x}) and at byte {b} "
+                             f"({b:#x}) are in each other's place",
+                             "with both blocks in their places")
 
     def test_two_wrong_bytes_are_not_corrected(self):
         wrong = bytearray(self.sound)
@@ -95,7 +144,7 @@ class Trailing(Case):
 
     def test_an_end_that_is_not_proved_is_no_end_if_records_follow(self):
         first_key = self.sound.index(b"\xfe\x00\xfb")
-        for data in (self.sound[:first_key] + b"\xff" + self.sound[first_key:],
+        for data in (self.sound[:first_key] + b"\xff" + self.sound[first_key:-1] + b"\0",
                      self.sound[:-1] + b"\0" + self.sound):
             _, file = self.in_json(data)
             self.assertGreater(len(file["salvage"]["ranges"]), 0)

@@ -174,15 +174,28 @@ static void put_out(struct cli_json *json, const struct check_file *file)
 
 static void put_corrected(struct cli_json *json, const struct rdb_salvage_result *sv)
 {
+    static const char *const kinds[] = {
+        [RDB_CORRECTION_NONE] = "none",
+        [RDB_CORRECTION_BYTE] = "byte",
+        [RDB_CORRECTION_INSERTED] = "inserted",
+        [RDB_CORRECTION_EXCHANGED] = "exchanged",
+    };
     cli_json_key(json, "corrected");
     if (!sv->corrected) {
         cli_json_null(json);
         return;
     }
     cli_json_obj(json);
+    cli_json_put_str(json, "kind", kinds[sv->correction]);
     cli_json_put_uint(json, "offset", sv->corrected_at);
-    cli_json_put_uint(json, "from", sv->corrected_from);
-    cli_json_put_uint(json, "to", sv->corrected_to);
+    if (sv->correction == RDB_CORRECTION_BYTE) {
+        cli_json_put_uint(json, "from", sv->corrected_from);
+        cli_json_put_uint(json, "to", sv->corrected_to);
+    } else {
+        cli_json_put_uint(json, "length", sv->corrected_len);
+    }
+    if (sv->correction == RDB_CORRECTION_EXCHANGED)
+        cli_json_put_uint(json, "other", sv->corrected_other);
     cli_json_end(json);
 }
 

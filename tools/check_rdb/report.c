@@ -308,6 +308,33 @@ static void print_saved(FILE *out, const struct check_file *file)
     fputc('\n', out);
 }
 
+static void print_correction(FILE *out, const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    switch (sv->correction) {
+    case RDB_CORRECTION_NONE:
+        return;
+    case RDB_CORRECTION_BYTE:
+        label(out, file->salvaged ? "corrected" : "wrong byte");
+        fprintf(out, "%s%s is 0x%02x and must be 0x%02x", file->salvaged ? "byte " : "",
+                cli_place(sv->corrected_at).s, sv->corrected_from, sv->corrected_to);
+        break;
+    case RDB_CORRECTION_INSERTED:
+        label(out, file->salvaged ? "corrected" : "inserted");
+        fprintf(out, "the %s byte%s at byte %s %s not part of the snapshot",
+                cli_count(sv->corrected_len).s, cli_plural(sv->corrected_len),
+                cli_place(sv->corrected_at).s, sv->corrected_len == 1 ? "is" : "are");
+        break;
+    case RDB_CORRECTION_EXCHANGED:
+        label(out, file->salvaged ? "corrected" : "exchanged");
+        fprintf(out, "the %s bytes at byte %s and at byte %s are in each other's place",
+                cli_count(sv->corrected_len).s, cli_place(sv->corrected_at).s,
+                cli_place(sv->corrected_other).s);
+        break;
+    }
+    fputs(", as the checksum proves\n", out);
+}
+
 static void print_salvage(FILE *out, const struct check_file *file)
 {
     const struct rdb_salvage_result *sv = &file->salvage;
@@ -321,12 +348,7 @@ static void print_salvage(FILE *out, const struct check_file *file)
             fputs("no checksum covers the saved names, values, expiries and databases\n", out);
         }
     }
-    if (sv->corrected) {
-        label(out, file->salvaged ? "corrected" : "wrong byte");
-        fprintf(out, "%s%s is 0x%02x and must be 0x%02x, as the checksum proves\n",
-                file->salvaged ? "byte " : "", cli_place(sv->corrected_at).s, sv->corrected_from,
-                sv->corrected_to);
-    }
+    print_correction(out, file);
     if (sv->guessed_version && sv->keys > 0) {
         label(out, "version");
         fprintf(out, "the header is damaged; the records look like %s\n",
@@ -412,6 +434,18 @@ static void report_hint(struct cli *cli, const struct check_file *file)
         cli_note(cli, "  %-10s --salvage OUT writes what can be saved", "hint");
 }
 
+static const char *with_correction(const struct rdb_salvage_result *sv)
+{
+    switch (sv->correction) {
+    case RDB_CORRECTION_INSERTED:
+        return "without the inserted bytes";
+    case RDB_CORRECTION_EXCHANGED:
+        return "with both blocks in their places";
+    default:
+        return "with the wrong byte corrected";
+    }
+}
+
 static void hint(struct cli *cli, const struct check_file *file)
 {
     if (file->salvaged)
@@ -419,7 +453,7 @@ static void hint(struct cli *cli, const struct check_file *file)
     if (!file->searched && file->once)
         cli_hint(cli, "the rest of the input was not searched: use a file, or --salvage OUT");
     else if (file->searched && file->salvage.corrected)
-        cli_hint(cli, "--salvage OUT writes the file with the wrong byte corrected");
+        cli_hint(cli, "--salvage OUT writes the file %s", with_correction(&file->salvage));
     else if (file->searched && file->salvage.keys > 0)
         cli_hint(cli, "--salvage OUT can save %s key%s", cli_count(file->salvage.keys).s,
                  cli_plural(file->salvage.keys));
