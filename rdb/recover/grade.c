@@ -244,8 +244,10 @@ static void weigh(struct grader *g, struct span *span, uint64_t bytes)
     doubt_rest(g, span, missing, bytes);
     if (is_closed(span) && missing > hidden)
         other = true;
-    /* The keys may fit by chance: they are of another database if their expiries do not. */
-    if (expires > g->db.size_expires || (is_closed(span) && g->db.size_expires - expires > missing))
+    /* The keys may fit by chance: they are of another database if their expiries do not. The lost
+     * range may end with the expiry of the first one. */
+    uint64_t may_expire = expires + missing + !c->first_expires;
+    if (expires > g->db.size_expires || (is_closed(span) && g->db.size_expires > may_expire))
         other = true;
     span->db_doubt = other;
 }

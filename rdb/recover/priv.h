@@ -82,6 +82,7 @@ struct counts {
     uint64_t selector_at; /* of the last record if it is a selector; else RD_NO_OFFSET */
     int needed;           /* the first version that supports all of it */
     bool lead_ended;
+    bool first_expires;   /* the first key */
     bool descends;        /* a selector's number is not greater than the previous one */
     struct db_state last; /* of the last selector */
     /* The range of databases with more keys than announced, or with fewer if another selector

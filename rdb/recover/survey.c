@@ -334,7 +334,8 @@ static void count_key(struct walk *w)
     bool field = !c->lead_ended && rdb_recover_looks_like_field(s, rec);
     c->lead += field;
     c->lead_ended = !field;
-    c->all_keys++;
+    if (c->all_keys++ == 0)
+        c->first_expires = rec->expires;
     if (c->selectors == 0) {
         c->keys++;
         c->expires += rec->expires;

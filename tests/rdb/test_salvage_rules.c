@@ -532,6 +532,27 @@ Test(salvage_rules, keys_whose_expiries_do_not_fit_may_be_of_another_database)
     }
 }
 
+/* The opcode of one of two expiries is damaged: all keys fit, and the expiries but that one. */
+Test(salvage_rules, a_lost_expiry_does_not_make_the_database_doubtful)
+{
+    unsigned doubted = 0;
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.doubt = count_db_doubts, .ctx = &doubted);
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
+    struct rd_buf file = {0}, out = {0};
+    made_add(&file, "REDIS0011\xfe\3\xfb\x0d\2", 14);
+    made_keys(&file, "key", 2);
+    made_add(&file, "\x7c\0\0\0\0\0\1\0\0", 9);
+    made_keys(&file, "last", 10);
+    made_add(&file, "\xfc\0\0\0\0\0\1\0\0", 9);
+    made_key(&file, "last");
+    made_end(&file);
+    cr_assert(made_salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
+    cr_expect_eq(res.keys, 13);
+    cr_expect_eq(doubted, 0);
+    rd_buf_done(&file);
+    rd_buf_done(&out);
+}
+
 /* Before version 7 no size speaks for it. */
 Test(salvage_rules, a_selector_directly_after_damage_is_doubtful)
 {
