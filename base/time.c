@@ -1,5 +1,6 @@
 #include "base/time.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -18,5 +19,14 @@ char *rd_time_put(char dst[RD_TIME_MAX], int64_t unix_ms)
         snprintf(dst + len, RD_TIME_MAX - len, "Z");
     else
         snprintf(dst + len, RD_TIME_MAX - len, ".%03dZ", (int)part);
+    return dst;
+}
+
+char *rd_time_put_s(char dst[RD_TIME_MAX], int64_t unix_s)
+{
+    enum { YEAR_SECONDS = 31556952 };
+    if (unix_s >= 0 && unix_s < INT64_C(8000) * YEAR_SECONDS)
+        return rd_time_put(dst, unix_s * 1000);
+    snprintf(dst, RD_TIME_MAX, "@%" PRId64, unix_s);
     return dst;
 }

@@ -239,6 +239,17 @@ class Places(Real):
         self.assertEqual(self.keys(), [b"one"])
 
 
+class Arguments(CaptureTest):
+    def test_a_snapshot_is_not_a_capture(self):
+        path = os.path.join(FIXTURES, "redis-7.0.15", "tiny.rdb")
+        done = subprocess.run([REDOUBT, "replay", path, "redis://127.0.0.1:1"],
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"tiny.rdb: this is a file, not the folder of a capture", done.stderr)
+        self.assertIn(b"hint: to load a snapshot or a log: redoubt convert --to resp FILE | "
+                      b"redis-cli --pipe", done.stderr)
+
+
 class Room(Real):
     def test_a_server_with_data_is_refused(self):
         self.usual()

@@ -1,4 +1,5 @@
 /* report.c - prints the result of check-aof as text. */
+#include "base/time.h"
 #include "tools/check_aof/priv.h"
 #include "rdb/version.h"
 
@@ -11,11 +12,8 @@ static struct cli_quoted plain_str(const char *text)
 
 struct cli_text aof_job_time(int64_t seconds)
 {
-    enum { YEAR_SECONDS = 31556952 };
     struct cli_text text;
-    if (seconds >= 0 && seconds < INT64_C(8000) * YEAR_SECONDS)
-        return cli_time(seconds * 1000);
-    snprintf(text.s, sizeof text.s, "@%" PRId64, seconds);
+    rd_time_put_s(text.s, seconds);
     return text;
 }
 

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* Commands go to the same databases as in the recording. */
 static bool check_target(const struct replay *replay, struct rd_err *err)
@@ -82,11 +83,29 @@ static bool parse_speed(struct replay *replay)
     return end != replay->speed && *end == '\0' && replay->factor >= 1e-6 && replay->factor <= 1e9;
 }
 
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static int refuse_file(struct replay *replay)
+{
+    struct rd_err err = {0};
+    rd_err_set(&err, RD_ERR_USAGE, RD_NO_OFFSET, "this is a file, not the folder of a capture");
+    rd_err_origin(&err, replay->path);
+    cli_hint(replay->cli, "to load a snapshot or a log: redoubt convert --to resp FILE | "
+                          "redis-cli --pipe");
+    return cli_fail(replay->cli, &err);
+}
+
 static int check_options(struct replay *replay)
 {
     struct cli *cli = replay->cli;
     bool named = peer_opts_names_one(&replay->servers);
     replay->path = cli->args[0];
+    if (is_file(replay->path))
+        return refuse_file(replay);
     if (cli->n_args == 1 && !named && !replay->dry_run)
         return cli_usage_error(cli, "missing argument: replay [OPTION…] DIR URL");
     if (cli->n_args == 2 && named)
