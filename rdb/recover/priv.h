@@ -46,7 +46,8 @@ struct record {
     bool has_key;
     bool has_name; /* of a field */
     bool expires;
-    bool unwanted; /* excluded by the caller */
+    bool attributed; /* an expiry or the last access precedes its type */
+    bool unwanted;   /* excluded by the caller */
     bool plausible_expiry;
     bool empty_pair; /* an empty string under an empty key: three zero bytes parse as this */
     bool has_slot;   /* RECORD_HINT: the size of a slot; RECORD_KEY: its slot */
@@ -245,7 +246,7 @@ uint64_t rdb_recover_place(const struct scan *s, const struct record *rec);
  * it: they look like string keys. Otherwise 0. */
 uint64_t rdb_recover_fields_left(const struct scan *s, const struct record *rec);
 
-/* A field without expiry is stored as 0, name, value, like a string. */
+/* A field without expiry is stored as 0, name, value, like a string without attributes. */
 bool rdb_recover_looks_like_field(const struct scan *s, const struct record *rec);
 
 /* -- the plan -- */

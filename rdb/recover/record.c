@@ -130,6 +130,7 @@ static void set_key(const struct scan *s, struct record *rec, const struct rdb_e
     rec->slot = rd_hash_slot(name);
     rec->expires = ev->key.expire_ms != RDB_NO_EXPIRE;
     rec->plausible_expiry = !rec->expires || rdb_recover_expiry_is_plausible(ev->key.expire_ms);
+    rec->attributed = rec->expires || ev->key.idle_s != RDB_UNKNOWN || ev->key.freq != RDB_UNKNOWN;
     need(rec, since_of(ev));
 }
 
@@ -308,7 +309,7 @@ void rdb_recover_name_stats_add(struct name_stats *h, const struct record *rec)
 bool rdb_recover_looks_like_field(const struct scan *s, const struct record *rec)
 {
     return s->dialect == RDB_REDIS && s->version >= RDB_RECOVER_VERSION_ALL &&
-           rec->kind == RECORD_KEY && rec->type->id == RDB_TYPE_STRING && !rec->expires;
+           rec->kind == RECORD_KEY && rec->type->id == RDB_TYPE_STRING && !rec->attributed;
 }
 
 uint64_t rdb_recover_fields_left(const struct scan *s, const struct record *rec)

@@ -502,6 +502,29 @@ Test(salvage_rules, a_damaged_name_of_the_release_does_not_change_the_version)
     }
 }
 
+/* Strings look like fields of a hash with field expiries. With an access frequency they do not: ten
+ * of them prove that they are records, between a damaged set and other damage. */
+Test(salvage_rules, strings_with_an_access_frequency_are_not_fields)
+{
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
+    struct rd_buf file = {0};
+    made_add(&file, "REDIS0012\xfe\0", 11);
+    made_keys(&file, "key", 3);
+    made_add(&file, "\x0b\1s\3abc", 7); /* no intset */
+    for (char i = '0'; i <= '9'; i++) {
+        const char name[] = {'m', 'i', 'd', ':', i, '\0'};
+        made_add(&file, "\xf9\5", 2);
+        made_key(&file, name);
+    }
+    made_add(&file, "\xc9\xc9", 2);
+    made_keys(&file, "last", 3);
+    made_end(&file);
+    cr_assert(made_salvage(rd_buf_slice(&file), NULL, NULL, &res, NULL));
+    cr_expect_eq(res.keys, 16);
+    cr_expect_eq(res.ranges, 2);
+    rd_buf_done(&file);
+}
+
 /* ---- selectors ---- */
 
 static void count_db_doubts(void *ctx, const struct rdb_salvage_doubt *doubt)
