@@ -10,8 +10,8 @@ enum { RD_TIME_MAX = 48 };
 /* Unix milliseconds as RFC 3339 in UTC: "2024-05-01T12:00:00.250Z", without .000. Returns dst. */
 char *rd_time_put(char dst[RD_TIME_MAX], int64_t unix_ms);
 
-/* Unix seconds, also those of damaged files: "2024-05-01T12:00:00Z", or "@99999999999999" before 1970
- * and after the year 9970. Returns dst. */
+/* Unix seconds, also those of damaged files: "2024-05-01T12:00:00Z", or "@-1" before 1970 and after
+ * the year 9970. Returns dst. */
 char *rd_time_put_s(char dst[RD_TIME_MAX], int64_t unix_s);
 
 #endif

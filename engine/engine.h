@@ -54,7 +54,7 @@ typedef void (*engine_touched_fn)(void *ctx, struct rd_slice key, unsigned db, b
 typedef void (*engine_flushed_fn)(void *ctx);
 
 struct engine_env {
-    int64_t now_us; /* Unix time in microseconds; may stand still, should not go back */
+    int64_t now_us; /* Unix time in microseconds; may stop, should not go back */
 };
 
 enum engine_status {

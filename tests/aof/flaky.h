@@ -22,7 +22,7 @@
 struct flaky {
     struct rd_slice bytes;
     size_t fail_at;
-    bool pipe;    /* it cannot seek, and tells no size */
+    bool pipe;    /* it cannot seek, and has no size */
     size_t piece; /* what one read gives at most; 0: all that is asked for */
     size_t at;    /* in bytes */
     size_t calls; /* so far */

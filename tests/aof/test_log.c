@@ -390,7 +390,7 @@ Test(log, a_time_annotation_tells_seconds)
     cr_assert_eq(time, 1700000000);
 }
 
-/* Each is shown once, in order, up to AOF_LOG_AHEAD places before its turn, and its bytes stand. */
+/* Each is shown once, in order, up to AOF_LOG_AHEAD places early; its bytes stay valid. */
 Test(log, commands_are_shown_before_their_turn)
 {
     enum { COMMANDS = 500 };

@@ -331,7 +331,7 @@ static struct rd_buf load(const char *name)
     return bytes;
 }
 
-/* After the snapshot of a file stand commands; a push source gives it byte by byte. */
+/* Commands follow the snapshot of a file; a push source gives it byte by byte. */
 Test(aof_reader, a_file_with_preamble_can_be_pushed)
 {
     struct rd_buf bytes = load("redis-6.2.16/aof-preamble.aof.d/appendonly.aof");

@@ -352,7 +352,7 @@ Test(repair, a_file_that_is_being_written_is_locked)
     snprintf(path, sizeof path, "%s/a.2.incr.aof", folder);
     int fd = open(path, O_WRONLY | O_APPEND);
     cr_assert_geq(fd, 0);
-    bool reported = aof_file_is_written(path); /* not every file system tells */
+    bool reported = aof_file_is_written(path); /* not every file system reports it */
     const struct aof_repair_run run =
         AOF_REPAIR_RUN(.folder = folder, .manifest = "a.manifest", .suffix = ".s");
     cr_assert_eq(aof_repair_run(&plan, &run, &err), !reported);

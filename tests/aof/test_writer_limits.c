@@ -256,7 +256,7 @@ Test(aof_writer_limits, a_log_whose_files_cannot_be_looked_at_is_not_continued)
             struct rd_err err = {0};
             sim_fs_free(sim);
             new_sim();
-            /* History stands last: the end that the file before it is said to have is forgotten. */
+            /* History comes last: the end of the file before it, as announced, is forgotten. */
             put_file(MANIFEST, "file appendonly.aof.2.base.aof seq 2 type b\n"
                                "file appendonly.aof.2.incr.aof seq 2 type i endoffset 9\n"
                                "file " INCR_1 " seq 1 type h\n");

@@ -182,7 +182,7 @@ def _kill_and_go_on(server, folder, seconds, kills):
 
 
 def _last_one(server, folder):
-    """Ends when it has everything; what it tells."""
+    """Ends when it has everything; returns its report."""
     argv = [REDOUBT, "capture", _url(server), "-o", folder, "--json"]
     with tempfile.TemporaryFile() as out, process(argv, out) as child:
         wait_for(lambda: _online(server) >= int(server.info("replication")["master_repl_offset"]))

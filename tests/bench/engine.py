@@ -4,7 +4,7 @@
     lines += engine.measure_conversion(collections, runs, say)
     lines += engine.measure_pauses(keys, say)
 
-A server's figures are its own: the seconds that its log tells for loading, INFO's resident memory
+A server's figures are its own: the seconds that its log reports for loading, INFO's resident memory
 right after that, and the time in which it answers SAVE. Ours are those of bench_engine. The two
 take turns. A conversion reads a log and writes a snapshot; a server that loads the log only reads
 it.

@@ -7,7 +7,7 @@
  *     % PROTO 2|3           of the current session
  *     % CLOSE n             its client is gone
  *     % UNBLOCK n [ERROR]   CLIENT UNBLOCK
- *     % TIME us|real        unix time in microseconds that stands still; or the clock's, as at
+ *     % TIME us|real        unix time in microseconds that does not advance; or the clock's, as at
  * first % CONFIG name value   a setting of redis.conf; `databases` counts from the next RESET %
  * EVENTS flags        notify-keyspace-events; E is needed to see any % RESET               a new
  * engine without sessions but 0; settings and time stay % DIGEST              40 hexadecimal digits

@@ -39,7 +39,7 @@ static struct rd_slice name_of(unsigned name, char buf[96])
     return rd_slice(buf, len + name % 70);
 }
 
-/* Where a pair stands or would stand. */
+/* The position of a pair, or where it would be inserted. */
 static size_t model_place(double score, unsigned name)
 {
     char own[96], other[96];

@@ -1,4 +1,4 @@
-/* What a snapshot tells beside the values themselves, and what is left out of one. */
+/* What a snapshot contains beside the values, and what is left out of one. */
 #include "engine/snapshot.h"
 
 #include "tests/engine/ask.h"

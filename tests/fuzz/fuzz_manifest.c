@@ -78,7 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct seen seen = {.size = size};
     struct aof_manifest strict, all;
     bool ok = read_bytes(rd_slice(data, size), &strict, NULL);
-    check(read_bytes(rd_slice(data, size), &all, &seen), "problems stop a reader that tells them");
+    check(read_bytes(rd_slice(data, size), &all, &seen),
+          "problems stop a reader that reports them");
     check(ok == !seen.fatal, "servers would and would not take it");
     check_files(&all);
     if (ok) {

@@ -25,6 +25,8 @@ WORDS = [
     (r"\bstands? (?:in|at|on|before|beside|behind|there|by|for itself|between|under)\b",
      "is in, is at"),
     (r"\bstood\b", "was"),
+    (r"\bstands?\b(?! for\b)", "is, is stored, comes"),
+    (r"\btells\b", "reports, says which"),
     (r"\btells? (?:of|what|how|that|which|whether|where|people|programs|its|the|a|all)\b",
      "reports, gives, says which"),
     (r"\b(?:is|are|was|were|be) told\b", "is reported, is given, is documented"),

@@ -1,4 +1,4 @@
-"""The two that are compared: a redis-server whose clock stands still, and the shell of the engine.
+"""The two that are compared: a redis-server whose clock is stopped, and the shell of the engine.
 
     with Peers() as peers:
         peers.set_time(now_us)

@@ -4,7 +4,7 @@
     engine_world.py --case tests/oracle/engine_cases/NAME.txt
     engine_world.py --server build/server/server/redoubt-server --family list
 
-Both get the same commands at the same time, which stands still but for jumps that both see.
+Both get the same commands at the same time, which advances only in jumps that both see.
 Compared are replies, what goes to the log (the server's append-only file and the engine's effects),
 keyspace events, what clients get that waited, and every 1,000 commands DEBUG DIGEST and the
 encoding and expiry of every key.

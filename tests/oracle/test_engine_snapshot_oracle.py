@@ -1,5 +1,5 @@
 """Snapshots go through the engine: what it loads is what a redis-server 7.0.15 loads of the same
-file, and what it saves is loaded by that server with the digest that the engine tells.
+file, and what it saves is loaded by that server with the digest that the engine reports.
 
 The files are the fixtures, and those of the folder REDOUBT_CORPUS where it is set.
 """

@@ -76,7 +76,7 @@ CLIENT TRACKING off
 
 
 class Side(side_by_side.Side):
-    """Messages belong to what is compared, and stand where they came."""
+    """Messages are part of the comparison, at the position where they arrived."""
 
     def ask(self, name, *args):
         client = self.clients[name]

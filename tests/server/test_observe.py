@@ -1,4 +1,4 @@
-"""What the server tells about itself and who listens, beside redis-server, over RESP2 and RESP3.
+"""What the server reports about itself and its clients, beside redis-server, over RESP2 and RESP3.
 
 Replies are compared as they are but for numbers that depend on the moment, which are masked.
 """

@@ -146,7 +146,7 @@ class OwnKeys(unittest.TestCase):
             c.command("PEXPIRE", "kept", 100000)
             c.command("PERSIST", "kept")
             c.command("SELECT", 3)
-            c.command("MULTI")  # the time stands still in it
+            c.command("MULTI")  # the time does not advance in it
             for words in (("SADD", "own", "v"), ("PEXPIRE", "own", 300), ("DBSIZE",)):
                 c.command(*words)
             self.assertEqual(c.command("EXEC"), [1, 1, 1])

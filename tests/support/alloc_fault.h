@@ -34,10 +34,10 @@ struct alloc_fault_result {
 /* The n-th allocation (reallocations count) fails, the ones after it succeed; 0: none fails. */
 void alloc_fault_begin(size_t n);
 
-/* How things stand now. */
+/* The current state. */
 struct alloc_fault_result alloc_fault_state(void);
 
-/* How things stand, and gives the heap back to malloc. */
+/* The state, and gives the heap back to malloc. */
 struct alloc_fault_result alloc_fault_end(void);
 
 #endif

@@ -50,7 +50,7 @@ def read_lines(output):
     def pairs(items):
         made = dict(items)
         if len(made) != len(items):
-            raise ValueError("a name stands twice in one object")
+            raise ValueError("a name occurs twice in one object")
         return made
 
     keys, meta = [], []

@@ -11,7 +11,7 @@ file and a table row for each function:
     |---|---|---|
     | `start` | 2 | a thread that cannot be started |
 
-A function must not have more unreached lines than its row says, and a row must not stand where
+A function must not have more unreached lines than its row says, and a row must not exist where
 every line is reached, unless it says that this is a matter of time. Rows name functions, because
 numbers of lines change with every edit. Of other folders than those that are excused line by line,
 enough lines must be reached.

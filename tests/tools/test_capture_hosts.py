@@ -197,7 +197,7 @@ class Cluster(CaptureCase):
             node.command("CLUSTER", "SETSLOT", slot, "NODE", ids[1])
 
     def test_slots_that_move_take_their_keys_along(self):
-        # A master without slots shall not become a replica of who has them now.
+        # A master without slots must not become a replica of the node that has them now.
         nodes = [self.member(cluster_allow_replica_migration="no") for _ in range(3)]
         big, small, new = nodes
         small.command("CLUSTER", "ADDSLOTSRANGE", 0, 3)

@@ -256,7 +256,7 @@ class Verdicts(CheckRdbTest):
         status, report = self.json(*cuts)
         self.assertEqual((status, len(report["files"])), (1, len(cuts)))
         for size, file in enumerate(report["files"]):
-            # Nine bytes before the end, an end mark may seem to stand.
+            # Nine bytes before the end, there may seem to be an end mark.
             want = ("damaged", "truncated") if data[:size][-9:-8] == b"\xff" else ("truncated",)
             self.assertIn(file["verdict"], want, size)
             self.assertEqual(file["size"], size)

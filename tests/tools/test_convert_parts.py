@@ -156,7 +156,7 @@ class Whole(Case):
         self.assertEqual(found[0]["keys"], 5200)
 
     def test_records_between_and_after_the_keys(self):
-        """A function between keys, attributes that stand apart from their key, a slot's name."""
+        """A function between keys, attributes that are apart from their key, a slot's name."""
         end = self.data.rindex(b"\xff", 0, len(self.data) - 8)
         middle = re.search(rb"\xfe\x02(?:\xfc.{8})?.\x08key:2200", self.data, re.S).start()
         function = b"\xf5\x05#!lua"

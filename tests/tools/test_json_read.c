@@ -28,7 +28,7 @@ static void end(struct world *w)
 
 /* ---- strings ---- */
 
-/* The bytes of a string in pieces of up to `cap`; false: w->err tells. */
+/* The bytes of a string in pieces of up to `cap`; false: see w->err. */
 static bool read_string(struct world *w, enum json_form form, size_t cap, uint8_t *dst,
                         size_t *ret_len)
 {

@@ -27,7 +27,7 @@ def redoubt(*args, stdin=None, env=None):
 
 
 def lines(path, *args):
-    """The keys of a snapshot as lines of JSON, sorted, without where they stand."""
+    """The keys of a snapshot as lines of JSON, sorted, without their positions."""
     with open(path, "rb") as f:
         return lines_of(f.read(), *args)
 

@@ -31,7 +31,7 @@ struct sums {
     uint64_t stored_crc;
     uint64_t computed_crc;
     bool packed;                  /* the RDB is in a compressed file */
-    const struct file_kind *kind; /* of a file that is no RDB, decompressed; or NULL */
+    const struct file_kind *kind; /* of a file that is not an RDB, decompressed; or NULL */
     struct rd_err err;            /* UNPACKED_NOT: why */
 };
 

@@ -3,7 +3,7 @@
 RANDOMKEY is not here: which keys that are due it takes out is by chance."""
 
 UNORDERED = {"KEYS", "SORT_RO"}  # whose elements may weigh the same: see Maker.sort()
-# Small numbers may be shared or not; the server's clock of accesses stands still between its ticks.
+# Small numbers may be shared or not; the server's clock of accesses advances only in ticks.
 RANDOM = {"SCAN", "OBJECT|FREQ", "OBJECT|IDLETIME", "OBJECT|REFCOUNT"}
 SESSIONS = 3
 EVENTS = "g$lshzxetn"  # keys that SORT misses come in the order of a table
