@@ -86,8 +86,9 @@ class UntilTime(Case):
         self.refused(self.write("one.aof", SELECT + SET + FLUSH), 100, b"aof-timestamp-enabled")
 
     def test_a_base_that_is_later_is_refused(self):
-        self.refused(self.log(at(30) + SELECT + SET, rdb(20)), 15, b"the base is from 1970-01-01T00:00:20Z")
-        self.refused(self.log(at(30) + SET, at(20) + SELECT + SET), 15, b"the base is from 1970-01-01T00:00:20Z")
+        later = b"the base is from 1970-01-01T00:00:20Z"
+        self.refused(self.log(at(30) + SELECT + SET, rdb(20)), 15, later)
+        self.refused(self.log(at(30) + SET, at(20) + SELECT + SET), 15, later)
         self.refused(self.write("one.aof", rdb(20) + at(30) + SELECT + SET), 15,
                      b"the base is from")
 
@@ -107,7 +108,8 @@ class UntilTime(Case):
                                                                   FLUSH, rdb(10))), ["base", "k"])
 
     def test_a_log_that_begins_later(self):
-        self.refused(self.log(at(30) + SELECT + SET), 15, b"the log begins at 1970-01-01T00:00:30Z, later than 1970-01-01T00:00:15Z")
+        self.refused(self.log(at(30) + SELECT + SET), 15,
+                     b"the log begins at 1970-01-01T00:00:30Z, later than 1970-01-01T00:00:15Z")
 
     def test_annotations_that_end_before_it(self):
         log = self.log(at(20) + SELECT + SET, rdb(10))
