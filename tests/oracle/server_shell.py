@@ -5,8 +5,8 @@
 
 The comparison of engine_compare.py gives commands of sessions to a shell, which reports the reply,
 effects and events of each, and which sessions were served. Here every session is a connection of
-its own to redoubt-server; the effects are what the server wrote to its append-only file, the events what a
-subscriber got.
+its own to redoubt-server; the effects are what the server wrote to its append-only file, the events
+what a subscriber got.
 """
 
 import os
