@@ -479,22 +479,12 @@ static bool copy_file(const char *from, const char *to, struct rd_err *err)
 {
     struct stat st;
     struct rd_src *src;
-    struct rd_sink *sink;
     if (stat(from, &st) != 0)
         return rd_err_sys(err, errno, "stat");
     if (!rd_src_open_file(&src, from, &RD_SRC_OPTS(.regular = true), err))
         return false;
     const struct rd_sink_opts opts = RD_SINK_OPTS(.mode = st.st_mode & 07777);
-    if (!rd_sink_open_file(&sink, to, &opts, err)) {
-        rd_src_close(src);
-        return false;
-    }
-    bool ok = rd_pump(src, sink, NULL, NULL, err);
-    rd_src_close(src);
-    if (ok)
-        return rd_sink_close(sink, err);
-    rd_sink_abort(sink);
-    return false;
+    return rd_pump_to_file(src, to, &opts, err);
 }
 
 static bool sync_folder(const char *path, struct rd_err *err)

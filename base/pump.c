@@ -16,6 +16,20 @@ bool rd_pump(struct rd_src *src, struct rd_sink *sink, void (*tick)(void *ctx), 
     return status == RD_SRC_END;
 }
 
+bool rd_pump_to_file(struct rd_src *src, const char *path, const struct rd_sink_opts *opts,
+                     struct rd_err *err)
+{
+    struct rd_sink *sink;
+    bool opened = rd_sink_open_file(&sink, path, opts, err);
+    bool ok = opened && rd_pump(src, sink, NULL, NULL, err);
+    rd_src_close(src);
+    if (ok)
+        return rd_sink_close(sink, err);
+    if (opened)
+        rd_sink_abort(sink);
+    return false;
+}
+
 bool rd_pump_to_buf(struct rd_src *src, size_t max, struct rd_buf *buf, struct rd_err *err)
 {
     struct rd_slice s;

@@ -3,7 +3,7 @@
  *     if (!rd_pump(src, sink, NULL, NULL, &err))
  *         ... reading or writing failed ...
  *
- * The caller opened the source and the sink and closes both.
+ * The caller opened the source and the sink and closes both, unless a function says otherwise.
  */
 #ifndef BASE_PUMP_H
 #define BASE_PUMP_H
@@ -17,6 +17,10 @@
  * them. tick may be NULL; it is called after each piece. */
 bool rd_pump(struct rd_src *src, struct rd_sink *sink, void (*tick)(void *ctx), void *ctx,
              struct rd_err *err);
+
+/* Writes the rest of a source to a new file, and closes the source. No file is left on failure. */
+bool rd_pump_to_file(struct rd_src *src, const char *path, const struct rd_sink_opts *opts,
+                     struct rd_err *err);
 
 /* Appends the rest of a source, at most max bytes: more is RD_ERR_LIMIT. */
 bool rd_pump_to_buf(struct rd_src *src, size_t max, struct rd_buf *buf, struct rd_err *err);

@@ -141,19 +141,8 @@ static bool copy_file(const char *from, const char *to, unsigned mode, struct rd
 {
     const struct rd_sink_opts opts = RD_SINK_OPTS(.mode = mode);
     struct rd_src *src;
-    struct rd_sink *sink;
-    if (!rd_src_open_file(&src, from, &RD_SRC_OPTS(.regular = true), err))
-        return false;
-    if (!rd_sink_open_file(&sink, to, &opts, err)) {
-        rd_src_close(src);
-        return false;
-    }
-    bool ok = rd_pump(src, sink, NULL, NULL, err);
-    rd_src_close(src);
-    if (ok)
-        return rd_sink_close(sink, err);
-    rd_sink_abort(sink);
-    return false;
+    return rd_src_open_file(&src, from, &RD_SRC_OPTS(.regular = true), err) &&
+           rd_pump_to_file(src, to, &opts, err);
 }
 
 /* Copies the old manifest to another name, if there is one; *ret_mode is its mode. */

@@ -46,20 +46,9 @@ static bool write_file(struct attempt *a, const struct archive_file *file, const
     const struct load *load = a->load;
     char path[PATH_MAX];
     struct rd_src *src;
-    struct rd_sink *sink;
     snprintf(path, sizeof path, "%s/%s", a->keeper.folder, name);
-    if (!archive_set_open(load->repo, load->set, file, load->ring, &src, err))
-        return false;
-    if (!rd_sink_open_file(&sink, path, &opts, err)) {
-        rd_src_close(src);
-        return false;
-    }
-    bool ok = rd_pump(src, sink, NULL, NULL, err);
-    rd_src_close(src);
-    if (ok)
-        return rd_sink_close(sink, err);
-    rd_sink_abort(sink);
-    return false;
+    return archive_set_open(load->repo, load->set, file, load->ring, &src, err) &&
+           rd_pump_to_file(src, path, &opts, err);
 }
 
 static void count_key(void *ctx, const struct rdb_event *ev)
