@@ -97,6 +97,30 @@ bool aof_manifest_problem_fatal(enum aof_manifest_problem problem)
     return true;
 }
 
+const char *aof_manifest_problem_refusal(enum aof_manifest_problem problem, bool *ret_line)
+{
+    *ret_line = true;
+    switch (problem) {
+    case AOF_MANIFEST_EMPTY:
+        *ret_line = false;
+        return "Found an empty AOF manifest";
+    case AOF_MANIFEST_LINE_LONG:
+    case AOF_MANIFEST_LINE_CUT:
+        *ret_line = false;
+        return "The AOF manifest file contains too long line";
+    case AOF_MANIFEST_BAD_NAME:
+        return "File can't be a path, just a filename";
+    case AOF_MANIFEST_TWO_BASES:
+        return "Found duplicate base file information";
+    case AOF_MANIFEST_SEQ_ORDER:
+        return "Found a non-monotonic sequence number";
+    case AOF_MANIFEST_BAD_TYPE:
+        return "Unknown AOF file type";
+    default:
+        return "Invalid AOF manifest file format";
+    }
+}
+
 /* ---- the list ---- */
 
 static bool copy_text(char **ret, const char *text)

@@ -115,6 +115,8 @@ RD_API bool aof_manifest_read(struct aof_manifest *m, struct rd_src *src,
 RD_API const char *aof_manifest_problem_word(enum aof_manifest_problem problem);
 /* Whether servers refuse to start because of it. */
 RD_API bool aof_manifest_problem_fatal(enum aof_manifest_problem problem);
+/* The message with which servers refuse. *ret_line: they also print the line. */
+RD_API const char *aof_manifest_problem_refusal(enum aof_manifest_problem problem, bool *ret_line);
 
 /* Writes the manifest as servers do: base, history, incremental files, with names quoted if
  * necessary. Comments are not kept. */

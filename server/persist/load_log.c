@@ -69,36 +69,18 @@ static void read_line(const char *path, unsigned line, char *dst, int size)
     fclose(file);
 }
 
-static const char *fault_text(const struct fault *fault)
-{
-    switch (fault->problem) {
-    case AOF_MANIFEST_EMPTY:
-        return "Found an empty AOF manifest";
-    case AOF_MANIFEST_LINE_LONG:
-        return "The AOF manifest file contains too long line";
-    case AOF_MANIFEST_BAD_NAME:
-        return "File can't be a path, just a filename";
-    case AOF_MANIFEST_TWO_BASES:
-        return "Found duplicate base file information";
-    case AOF_MANIFEST_SEQ_ORDER:
-        return "Found a non-monotonic sequence number";
-    case AOF_MANIFEST_BAD_TYPE:
-        return "Unknown AOF file type";
-    default:
-        return "Invalid AOF manifest file format";
-    }
-}
-
 static void log_fault(const struct fault *fault, const char *path)
 {
     char line[AOF_MANIFEST_LINE_MAX + 2];
-    read_line(path, fault->line, line, sizeof line);
+    bool shows;
+    const char *text = aof_manifest_problem_refusal(fault->problem, &shows);
     log_warning("\n*** FATAL AOF MANIFEST FILE ERROR ***\n");
-    if (fault->problem != AOF_MANIFEST_EMPTY && fault->problem != AOF_MANIFEST_LINE_LONG) {
+    if (shows) {
+        read_line(path, fault->line, line, sizeof line);
         log_warning("Reading the manifest file, at line %u\n", fault->line);
         log_warning(">>> '%s'\n", line);
     }
-    log_warning("%s\n", fault_text(fault));
+    log_warning("%s\n", text);
 }
 
 static const char *why(const struct rd_err *err)

@@ -497,31 +497,6 @@ static void on_problem(void *ctx, enum aof_manifest_problem problem, uint64_t of
         *r = (struct refusal){.found = true, .problem = problem, .line = line};
 }
 
-/* Returns the servers' message; *ret_shows: they print the line, too. */
-static const char *refusal_text(const struct refusal *r, bool *ret_shows)
-{
-    *ret_shows = true;
-    switch (r->problem) {
-    case AOF_MANIFEST_EMPTY:
-        *ret_shows = false;
-        return "Found an empty AOF manifest";
-    case AOF_MANIFEST_LINE_LONG:
-    case AOF_MANIFEST_LINE_CUT:
-        *ret_shows = false;
-        return "The AOF manifest file contains too long line";
-    case AOF_MANIFEST_BAD_NAME:
-        return "File can't be a path, just a filename";
-    case AOF_MANIFEST_TWO_BASES:
-        return "Found duplicate base file information";
-    case AOF_MANIFEST_SEQ_ORDER:
-        return "Found a non-monotonic sequence number";
-    case AOF_MANIFEST_BAD_TYPE:
-        return "Unknown AOF file type";
-    default:
-        return "Invalid AOF manifest file format";
-    }
-}
-
 /* Prints a line as servers log it: process, time, and an empty line after it. */
 static void log_line(const char *fmt, ...) RD_PRINTF(1, 2);
 
@@ -559,7 +534,7 @@ static void say_refusal(struct rd_src *src, const struct refusal *r)
 {
     char line[4 * MANIFEST_LINE + 8];
     bool shows;
-    const char *text = refusal_text(r, &shows);
+    const char *text = aof_manifest_problem_refusal(r->problem, &shows);
     log_line("\n*** FATAL AOF MANIFEST FILE ERROR ***");
     if (shows) {
         read_line(src, r->line, line, sizeof line);
