@@ -67,6 +67,17 @@ bool archive_remote_again(const struct archive_remote *remote, struct archive_re
     return true;
 }
 
+bool archive_remote_fill(struct rd_buf *buf, size_t max, const uint8_t **ptr, size_t *len,
+                         struct rd_err *err)
+{
+    size_t n = *len < max - buf->len ? *len : max - buf->len;
+    if (!rd_buf_add(buf, *ptr, n))
+        return rd_err_nomem(err, n);
+    *ptr += n;
+    *len -= n;
+    return true;
+}
+
 bool archive_remote_copy(char **ret, const char *text, struct rd_err *err)
 {
     if (text == NULL)

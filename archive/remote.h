@@ -51,6 +51,10 @@ struct archive_remote_retry {
 /* Waits before the next try, each time twice as long; false: the maximum is reached. */
 bool archive_remote_again(const struct archive_remote *remote, struct archive_remote_retry *retry);
 
+/* Adds as many bytes as make *buf `max` long, and moves *ptr and *len past them. */
+bool archive_remote_fill(struct rd_buf *buf, size_t max, const uint8_t **ptr, size_t *len,
+                         struct rd_err *err);
+
 /* A copy for rd_free(); NULL stays NULL. */
 bool archive_remote_copy(char **ret, const char *text, struct rd_err *err);
 

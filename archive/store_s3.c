@@ -317,23 +317,10 @@ static bool send_part(struct put *put, struct rd_err *err)
 static bool put_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
 {
     struct put *put = impl;
-    while (len > 0) {
-        if (put->part.len == put->s->part_size && !send_part(put, err))
+    while (len > 0)
+        if ((put->part.len == put->s->part_size && !send_part(put, err)) ||
+            !archive_remote_fill(&put->part, put->s->part_size, &ptr, &len, err))
             return false;
-        size_t room = put->s->part_size - put->part.len;
-        size_t n = len < room ? len : room;
-        if (!rd_buf_add(&put->part, ptr, n))
-            return rd_err_nomem(err, n);
-        ptr += n;
-        len -= n;
-    }
-    return true;
-}
-
-static bool put_sync(void *impl, struct rd_err *err)
-{
-    (void)impl;
-    (void)err;
     return true;
 }
 
@@ -411,7 +398,7 @@ static bool put_close(void *impl, bool commit, struct rd_err *err)
 static bool s3_put(struct archive_store *store, const char *name, struct rd_sink **ret,
                    struct rd_err *err)
 {
-    static const struct rd_sink_ops ops = {put_write, put_sync, put_close};
+    static const struct rd_sink_ops ops = {put_write, NULL, put_close};
     const struct rd_sink_opts opts = RD_SINK_OPTS(.origin = name);
     struct put *put = rd_calloc(1, sizeof *put);
     if (put == NULL)

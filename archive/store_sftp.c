@@ -324,23 +324,10 @@ static bool send_chunk(struct put *put, struct rd_err *err)
 static bool put_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
 {
     struct put *put = impl;
-    while (len > 0) {
-        if (put->chunk.len == put->s->chunk && !send_chunk(put, err))
+    while (len > 0)
+        if ((put->chunk.len == put->s->chunk && !send_chunk(put, err)) ||
+            !archive_remote_fill(&put->chunk, put->s->chunk, &ptr, &len, err))
             return false;
-        size_t room = put->s->chunk - put->chunk.len;
-        size_t n = len < room ? len : room;
-        if (!rd_buf_add(&put->chunk, ptr, n))
-            return rd_err_nomem(err, n);
-        ptr += n;
-        len -= n;
-    }
-    return true;
-}
-
-static bool put_sync(void *impl, struct rd_err *err)
-{
-    (void)impl;
-    (void)err;
     return true;
 }
 
@@ -390,7 +377,7 @@ static bool put_close(void *impl, bool commit, struct rd_err *err)
 static bool sftp_put(struct archive_store *store, const char *name, struct rd_sink **ret,
                      struct rd_err *err)
 {
-    static const struct rd_sink_ops ops = {put_write, put_sync, put_close};
+    static const struct rd_sink_ops ops = {put_write, NULL, put_close};
     const struct rd_sink_opts opts = RD_SINK_OPTS(.origin = name);
     struct put *put = rd_calloc(1, sizeof *put);
     if (put == NULL)
