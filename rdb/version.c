@@ -41,3 +41,19 @@ struct rdb_version_text rdb_version_text(enum rdb_dialect dialect, int version)
     snprintf(text.s, sizeof text.s, "RDB version %d", version);
     return text;
 }
+
+bool rdb_release_take(struct rdb_release *release, struct rd_slice name, struct rd_slice value)
+{
+    bool valkey = rd_slice_is(name, "valkey-ver");
+    size_t n = 0;
+    if (!valkey && !rd_slice_is(name, "redis-ver"))
+        return false;
+    if (release->valkey && !valkey)
+        return true;
+    for (size_t i = 0; i < value.len && n + 1 < sizeof release->version; i++)
+        if (value.ptr[i] > ' ' && value.ptr[i] < 0x7f)
+            release->version[n++] = (char)value.ptr[i];
+    release->version[n] = '\0';
+    release->valkey = valkey;
+    return true;
+}

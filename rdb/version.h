@@ -1,4 +1,4 @@
-/* version.h - what an RDB version is called in messages.
+/* version.h - what an RDB version is called in messages, and the release that wrote a snapshot.
  *
  *     struct rdb_version_text text = rdb_version_text(RDB_REDIS, 6);
  *     puts(text.s); // "RDB version 6 (Redis 2.6 to 3.0)"
@@ -18,5 +18,14 @@ struct rdb_version_text {
 /* The version and the servers that write it. A version of no release has no servers; a version that
  * the dialect does not have gets the name of the dialect. */
 struct rdb_version_text rdb_version_text(enum rdb_dialect dialect, int version);
+
+struct rdb_release {
+    char version[32]; /* printable; empty: the snapshot does not say */
+    bool valkey;
+};
+
+/* Notes a field before the keys; false: it does not name a release. A Valkey may also name the Redis
+ * with which it is compatible: that does not replace its own name. */
+bool rdb_release_take(struct rdb_release *release, struct rd_slice name, struct rd_slice value);
 
 #endif

@@ -4,6 +4,7 @@
 #include "rdb/recover/priv.h"
 
 #include "base/mem.h"
+#include "rdb/version.h"
 
 enum { PROBED_MAX = 64 };
 
@@ -20,14 +21,13 @@ static int version_of_release(struct rd_slice name, struct rd_slice value,
                                            {"6.2.", 9},  {"7.0.", 10}, {"7.2.", 11},  {"7.4.", 12},
                                            {"8.6.", 13}, {"8.8.", 14}, {"8.10.", 15}, {"8.", 12}};
     static const struct release valkey[] = {{"7.2.", 11}, {"8.", 11}, {"9.2.", 81}, {"9.", 80}};
-    bool is_valkey = rd_slice_is(name, "valkey-ver");
-    if (!is_valkey && !rd_slice_is(name, "redis-ver"))
+    struct rdb_release release = {0};
+    if (!rdb_release_take(&release, name, value))
         return 0;
-    const struct release *table = is_valkey ? valkey : redis;
-    size_t n = is_valkey ? sizeof valkey / sizeof *valkey : sizeof redis / sizeof *redis;
+    const struct release *table = release.valkey ? valkey : redis;
+    size_t n = release.valkey ? sizeof valkey / sizeof *valkey : sizeof redis / sizeof *redis;
     for (size_t i = 0; i < n; i++) {
-        size_t len = strlen(table[i].prefix);
-        if (value.len >= len && memcmp(value.ptr, table[i].prefix, len) == 0) {
+        if (strncmp(release.version, table[i].prefix, strlen(table[i].prefix)) == 0) {
             *dialect = table[i].version >= RDB_VERSION_VALKEY_MIN ? RDB_VALKEY : RDB_REDIS;
             return table[i].version;
         }

@@ -15,6 +15,22 @@ Test(version, names_the_servers_that_write_it)
     cr_expect_str_eq(rdb_version_text(RDB_REDIS, 9999).s, "Redis RDB version 9999");
 }
 
+Test(version, valkey_is_not_the_redis_with_which_it_is_compatible)
+{
+    for (int order = 0; order < 2; order++) {
+        struct rdb_release release = {0};
+        cr_expect_not(rdb_release_take(&release, rd_slice_str("redis-bits"), rd_slice_str("64")));
+        cr_expect_str_eq(release.version, "");
+        for (int i = 0; i < 2; i++) {
+            bool valkey = i == order;
+            cr_expect(rdb_release_take(&release, rd_slice_str(valkey ? "valkey-ver" : "redis-ver"),
+                                       rd_slice_str(valkey ? "8.1\033[1m.0" : "7.2.4")));
+        }
+        cr_expect(release.valkey);
+        cr_expect_str_eq(release.version, "8.1[1m.0");
+    }
+}
+
 Test(version, every_known_one_but_the_unseen_has_servers)
 {
     for (int version = RDB_VERSION_MIN; version <= RDB_VERSION_VALKEY_MAX; version++) {

@@ -1,4 +1,5 @@
 /* source.c - reads a snapshot into a set, from a running server or from a file. */
+#include "rdb/version.h"
 #include "tools/backup/priv.h"
 #include "tools/snapshot/download.h"
 #include "tools/snapshot/sound.h"
@@ -13,21 +14,22 @@ enum { AUX_MAX = 64 };
 
 struct facts {
     struct archive_manifest *m;
+    struct rdb_release writer;
     bool no_memory;
 };
 
-static void on_aux(struct archive_manifest *m, const struct rdb_event *ev)
+static void on_aux(struct facts *facts, const struct rdb_event *ev)
 {
+    struct archive_manifest *m = facts->m;
     char digits[RD_NUM_I64_MAX], text[AUX_MAX];
     struct rd_slice value = rdb_string_bytes(&ev->aux.value, digits);
     int64_t seconds;
     if (ev->aux.value.more || !ev->aux.value.first || value.len >= sizeof text)
         return;
     snprintf(text, sizeof text, "%.*s", (int)value.len, (const char *)value.ptr);
-    if (rd_slice_is(ev->aux.name, "redis-ver"))
-        snprintf(m->server, sizeof m->server, "redis %s", text);
-    else if (rd_slice_is(ev->aux.name, "valkey-ver"))
-        snprintf(m->server, sizeof m->server, "valkey %s", text);
+    if (rdb_release_take(&facts->writer, ev->aux.name, value))
+        snprintf(m->server, sizeof m->server, "%s %s", facts->writer.valkey ? "valkey" : "redis",
+                 facts->writer.version);
     else if (rd_slice_is(ev->aux.name, "ctime") && rd_num_get_i64(value, &seconds) && seconds > 0 &&
              seconds < INT64_MAX / 1000)
         m->data_ms = seconds * 1000;
@@ -41,7 +43,7 @@ static void on_event(void *ctx, const struct rdb_event *ev)
 {
     struct facts *facts = ctx;
     if (ev->kind == RDB_AUX)
-        on_aux(facts->m, ev);
+        on_aux(facts, ev);
     if (ev->kind != RDB_KEY)
         return;
     struct archive_db *db = archive_manifest_db(facts->m, ev->key.db);

@@ -14,8 +14,7 @@ struct snapshot {
     struct client_target target;
     struct download download;
     struct sound sound;
-    char version[32]; /* of the server; empty: the snapshot does not say */
-    bool is_valkey;
+    struct rdb_release writer;
     char sha256[RD_DIGEST_HEX];
 };
 
@@ -46,11 +45,8 @@ static void on_event(void *ctx, const struct rdb_event *ev)
 {
     struct snapshot *s = ctx;
     char tmp[RD_NUM_I64_MAX];
-    bool valkey = ev->kind == RDB_AUX && rd_slice_is(ev->aux.name, "valkey-ver");
-    if (!valkey && (s->is_valkey || ev->kind != RDB_AUX || !rd_slice_is(ev->aux.name, "redis-ver")))
-        return;
-    s->is_valkey = valkey;
-    cli_escape(s->version, sizeof s->version, rdb_string_bytes(&ev->aux.value, tmp));
+    if (ev->kind == RDB_AUX)
+        rdb_release_take(&s->writer, ev->aux.name, rdb_string_bytes(&ev->aux.value, tmp));
 }
 
 static bool check(struct snapshot *s, struct rd_err *err)
@@ -100,6 +96,7 @@ static void put_json(const struct snapshot *s, const char *name)
     const struct rdb_check_result *res = &s->sound.res;
     const struct download *d = &s->download;
     bool placed = repl_replid_is_set(&d->replid), summed = res->sum == RDB_SUM_OK;
+    const char *version = s->writer.version[0] != '\0' ? s->writer.version : NULL;
     char crc64[17];
     snprintf(crc64, sizeof crc64, "%016" PRIx64, res->stored);
     cli_json_put_str(json, "target", s->target.name);
@@ -111,10 +108,10 @@ static void put_json(const struct snapshot *s, const char *name)
     cli_json_put_str(json, "replid", placed ? d->replid.hex : NULL);
     cli_json_put_offset(json, "offset", placed ? d->offset : RD_NO_OFFSET);
     cli_json_put_str(json, "server",
-                     s->version[0] == '\0' ? NULL
-                     : s->is_valkey        ? "valkey"
-                                           : "redis");
-    cli_json_put_str(json, "server_version", s->version[0] != '\0' ? s->version : NULL);
+                     version == NULL    ? NULL
+                     : s->writer.valkey ? "valkey"
+                                        : "redis");
+    cli_json_put_str(json, "server_version", version);
     cli_json_put_str(json, "dialect", rdb_dialect_name(res->dialect));
     cli_json_put_int(json, "rdb_version", res->version);
     cli_json_put_str(json, "sha256", s->sha256);

@@ -1,25 +1,17 @@
 /* aof.c - the commands of a log. */
+#include "rdb/version.h"
 #include "tools/show/priv.h"
-
-static void note_writer(struct show_snapshot *s, const struct rdb_event *ev)
-{
-    char tmp[RD_NUM_I64_MAX];
-    bool valkey = rd_slice_is(ev->aux.name, "valkey-ver");
-    if (!valkey && !rd_slice_is(ev->aux.name, "redis-ver"))
-        return;
-    struct rd_slice version = rdb_string_bytes(&ev->aux.value, tmp);
-    snprintf(s->writer, sizeof s->writer, "%s %.*s", valkey ? "Valkey" : "Redis",
-             (int)(version.len < 40 ? version.len : 40), (const char *)version.ptr);
-}
 
 static bool put_snapshot(struct show *show, const struct aof_event *ev, struct rd_err *err)
 {
     struct show_snapshot s = {.file = ev->name};
+    struct rdb_release writer = {0};
     struct rdb_event inner;
+    char tmp[RD_NUM_I64_MAX];
     enum rdb_status status;
     while ((status = rdb_reader_next(ev->snapshot, &inner)) == RDB_EVENT) {
         if (inner.kind == RDB_AUX)
-            note_writer(&s, &inner);
+            rdb_release_take(&writer, inner.aux.name, rdb_string_bytes(&inner.aux.value, tmp));
         if (inner.kind != RDB_KEY)
             continue;
         s.keys++;
@@ -28,6 +20,9 @@ static bool put_snapshot(struct show *show, const struct aof_event *ev, struct r
     }
     if (status != RDB_END)
         return true; /* the log reader reports why */
+    if (writer.version[0] != '\0')
+        snprintf(s.writer, sizeof s.writer, "%s %s", writer.valkey ? "Valkey" : "Redis",
+                 writer.version);
     rd_buf_reset(&show->line);
     if (!show_line_snapshot(&show->line, &s, show->form.json))
         return rd_err_nomem(err, show->line.len);

@@ -36,9 +36,9 @@ static void put_meta(struct cli_json *json, const struct stat_read *read)
     const struct stat_meta *meta = &read->meta;
     cli_json_put_str(json, "dialect", rdb_dialect_name(meta->dialect));
     cli_json_put_int(json, "rdb_version", meta->version);
-    if (meta->writer[0] != '\0') {
-        cli_json_put_str(json, "server", meta->by_valkey ? "valkey" : "redis");
-        cli_json_put_str(json, "written_by", meta->writer);
+    if (meta->writer.version[0] != '\0') {
+        cli_json_put_str(json, "server", meta->writer.valkey ? "valkey" : "redis");
+        cli_json_put_str(json, "written_by", meta->writer.version);
     }
     if (meta->ctime_s > 0 && meta->ctime_s < INT64_MAX / 1000)
         put_time(json, "written_at", meta->ctime_s * 1000);

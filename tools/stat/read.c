@@ -379,25 +379,12 @@ static void begin_file(struct stat_read *read, const struct rdb_event *ev)
     read->pass.layout = read->layout;
 }
 
-static void keep_writer(struct stat_meta *meta, struct rd_slice text)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < text.len && n + 1 < sizeof meta->writer; i++)
-        if (text.ptr[i] > ' ' && text.ptr[i] < 0x7f)
-            meta->writer[n++] = (char)text.ptr[i];
-    meta->writer[n] = '\0';
-}
-
 /* Valkey 8 writes the RDB version of Redis 7.2. */
-static void note_writer(struct stat_read *read, struct rd_slice name, struct rd_slice text)
+static void note_layout(struct stat_read *read)
 {
-    bool valkey = rd_slice_is(name, "valkey-ver");
-    if (read->meta.by_valkey && !valkey)
-        return;
-    keep_writer(&read->meta, text);
-    read->meta.by_valkey = valkey;
-    if (valkey && read->wanted == NULL)
-        read->layout = stat_layout_of_valkey(read->layout, text);
+    const struct rdb_release *writer = &read->meta.writer;
+    if (writer->valkey && read->wanted == NULL)
+        read->layout = stat_layout_of_valkey(read->layout, rd_slice_str(writer->version));
     read->pass.layout = read->layout;
 }
 
@@ -415,8 +402,8 @@ static void aux(struct stat_read *read, const struct rdb_event *ev)
     int64_t num;
     if (!ev->aux.value.first || ev->aux.value.more)
         return;
-    if (rd_slice_is(name, "redis-ver") || rd_slice_is(name, "valkey-ver"))
-        note_writer(read, name, text);
+    if (rdb_release_take(&read->meta.writer, name, text))
+        note_layout(read);
     else if (rd_slice_is(name, "ctime") && rd_num_get_i64(text, &num))
         note_time(read, num);
     else if (rd_slice_is(name, "used-mem") && rd_num_get_i64(text, &num))

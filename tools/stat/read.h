@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "rdb/reader.h"
+#include "rdb/version.h"
 #include "tools/input/snapshot_in.h"
 #include "tools/cli/filter.h"
 #include "tools/stat/memory.h"
@@ -27,8 +28,7 @@ enum { STAT_SAMPLE_FROM = 2048, STAT_SAMPLE_EVERY = 16 };
 struct stat_meta {
     enum rdb_dialect dialect;
     int version;
-    char writer[32];     /* version of the server, printable; may be empty */
-    bool by_valkey;      /* the server is Valkey */
+    struct rdb_release writer;
     int64_t ctime_s;     /* when it was written; 0: unknown */
     int64_t used_memory; /* of the server; 0: unknown */
     uint64_t functions;

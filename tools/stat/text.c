@@ -88,11 +88,11 @@ static void print_head(const struct screen *s, const char *path)
     fprintf(s->out, "%s%s%s\n", cli_color(s->cli, s->out, CLI_BOLD),
             stat_fit(rd_slice_str(path), 78).s, cli_color(s->cli, s->out, CLI_PLAIN));
     fprintf(s->out, "  format    %s", rdb_version_text(meta->dialect, meta->version).s);
-    if (meta->writer[0] != '\0')
-        fprintf(s->out, "\n  written   by %s %s", meta->by_valkey ? "Valkey" : "Redis",
-                meta->writer);
+    if (meta->writer.version[0] != '\0')
+        fprintf(s->out, "\n  written   by %s %s", meta->writer.valkey ? "Valkey" : "Redis",
+                meta->writer.version);
     if (meta->ctime_s > 0 && meta->ctime_s < INT64_MAX / 1000)
-        fprintf(s->out, "%s at %s", meta->writer[0] != '\0' ? "" : "\n  written  ",
+        fprintf(s->out, "%s at %s", meta->writer.version[0] != '\0' ? "" : "\n  written  ",
                 cli_time(meta->ctime_s * 1000).s);
     fprintf(s->out, "\n  size      %s in the file\n", cli_bytes(meta->bytes).s);
     fprintf(s->out, "  keys      %s, %s with an expiry\n", cli_count(all->keys).s,
