@@ -1,9 +1,10 @@
 /* log.c - the framing of a file of commands.
  *
- * There are two parsers, as in base/resp.c. take() parses a command that is whole in the window,
- * which nearly every one is, and reports no errors: it either returns the command or not. Otherwise
- * aof_log_walk() (read/walk.c) parses step by step, in any number of calls, and reports the first
- * wrong byte. A command larger than the window is returned in pieces while the walk continues.
+ * There are two parsers, as in base/resp.c. take_arguments() parses a command that is whole in the
+ * window, which nearly every one is, and reports no errors: it either returns the command or not.
+ * Otherwise aof_log_walk() (read/walk.c) parses step by step, in any number of calls, and reports
+ * the first wrong byte. A command larger than the window is returned in pieces while the walk
+ * continues.
  */
 #include "aof/log.h"
 
@@ -172,9 +173,9 @@ uint64_t aof_log_entry_line(struct aof_log *log)
 /* Fills argv (with `names`: log->name) from a command at a byte of the window; returns its length,
  * or 0 where it is not whole, not valid, too close to the end of the window, beyond a limit, or has
  * more arguments than argv has room for. */
-static inline __attribute__((always_inline)) size_t take(struct aof_log *log, const uint8_t *begin,
-                                                         struct rd_slice *argv, size_t cap,
-                                                         size_t *ret_argc, bool names)
+static inline __attribute__((always_inline)) size_t
+take_arguments(struct aof_log *log, const uint8_t *begin, struct rd_slice *argv, size_t cap,
+               size_t *ret_argc, bool names)
 {
     const struct rd_resp_limits limits = {log->opts.max_args, log->opts.max_bulk};
     uint64_t argc;
@@ -326,12 +327,12 @@ static enum step next_walked(struct aof_log *log, struct aof_log_entry *ret)
 static inline __attribute__((always_inline)) size_t take_command(struct aof_log *log)
 {
     const uint8_t *begin = log->src->cur;
-    return log->opts.names ? take(log, begin, log->argv, log->cap, &log->argc, true)
-                           : take(log, begin, log->argv, log->cap, &log->argc, false);
+    return log->opts.names ? take_arguments(log, begin, log->argv, log->cap, &log->argc, true)
+                           : take_arguments(log, begin, log->argv, log->cap, &log->argc, false);
 }
 
-/* Begins an item that is not in the window yet or that take() cannot parse. Reads more if possible;
- * returns whether the window has more now. */
+/* Begins an item that is not in the window yet or that take_arguments() cannot parse. Reads more if
+ * possible; returns whether the window has more now. */
 static bool begin_slow(struct aof_log *log)
 {
     struct rd_src *src = log->src;
@@ -391,7 +392,8 @@ static void take_ahead(struct aof_log *log, struct aof_log_entry *ret)
     for (int i = 0; i < 2 && log->n_ready < AOF_LOG_AHEAD; i++) {
         struct rd_slice *argv = slot_at(log, log->n_ready);
         size_t argc;
-        size_t len = take(log, log->src->cur + log->ready_len, argv, SLOT_ARGS, &argc, false);
+        size_t len =
+            take_arguments(log, log->src->cur + log->ready_len, argv, SLOT_ARGS, &argc, false);
         if (len == 0)
             return;
         log->ready[(log->first_ready + log->n_ready) % SLOTS] = (struct aof_log_taken){argc, len};

@@ -21,7 +21,7 @@ static uint8_t peek(struct archive_json *in)
     return in->at < in->end ? *in->at : 0;
 }
 
-static bool take(struct archive_json *in, char c)
+static bool take_char(struct archive_json *in, char c)
 {
     if (in->failed || peek(in) != (uint8_t)c)
         return false;
@@ -33,7 +33,7 @@ static bool expect(struct archive_json *in, char c)
 {
     char what[] = "expected ' '";
     what[10] = c;
-    return take(in, c) || archive_json_fail(in, what);
+    return take_char(in, c) || archive_json_fail(in, what);
 }
 
 bool archive_json_begin(struct archive_json *in, char c)
@@ -50,7 +50,7 @@ static bool follows(struct archive_json *in, char close)
     if (in->failed)
         return false;
     bool first = in->at[-1] == '{' || in->at[-1] == '[';
-    if (take(in, close)) {
+    if (take_char(in, close)) {
         in->depth--;
         return false;
     }
@@ -118,7 +118,7 @@ bool archive_json_string(struct archive_json *in, char *dst, size_t cap)
         dst[len++] = c;
     }
     dst[len] = '\0';
-    return in->at < in->end ? take(in, '"') : archive_json_fail(in, "ends inside a string");
+    return in->at < in->end ? take_char(in, '"') : archive_json_fail(in, "ends inside a string");
 }
 
 /* The characters of a number; empty if there are none. */
@@ -166,7 +166,7 @@ static bool skip_string(struct archive_json *in)
     for (in->at++; in->at < in->end && *in->at != '"'; in->at++)
         if (*in->at == '\\' && in->at + 1 < in->end)
             in->at++;
-    return in->at < in->end ? take(in, '"') : archive_json_fail(in, "ends inside a string");
+    return in->at < in->end ? take_char(in, '"') : archive_json_fail(in, "ends inside a string");
 }
 
 static bool skip_flat(struct archive_json *in)

@@ -35,7 +35,7 @@ static struct summer *summer_new(struct rd_err *err)
     return s;
 }
 
-static bool take(struct summer *s, const uint8_t *ptr, size_t len, struct rd_err *err)
+static bool sum_bytes(struct summer *s, const uint8_t *ptr, size_t len, struct rd_err *err)
 {
     s->now.bytes += len;
     s->now.crc64 = rd_crc64(s->now.crc64, ptr, len);
@@ -45,7 +45,7 @@ static bool take(struct summer *s, const uint8_t *ptr, size_t len, struct rd_err
 static bool sum_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
 {
     struct summer *s = impl;
-    if (!take(s, ptr, len, err))
+    if (!sum_bytes(s, ptr, len, err))
         return false;
     if (rd_sink_write(s->out, ptr, len))
         return true;
@@ -127,7 +127,7 @@ static enum rd_src_status sum_read(void *impl, uint8_t *buf, size_t cap, size_t 
         return status == RD_SRC_END ? check_end(s, err) : status;
     size_t n = bytes.len < cap ? bytes.len : cap;
     memcpy(buf, bytes.ptr, n);
-    if (!take(s, bytes.ptr, n, err))
+    if (!sum_bytes(s, bytes.ptr, n, err))
         return RD_SRC_FAIL;
     rd_src_consume(s->in, n);
     *ret_len = n;

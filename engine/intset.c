@@ -13,8 +13,8 @@ static size_t width_of(int64_t v)
     return v >= INT32_MIN && v <= INT32_MAX ? 4 : 8;
 }
 
-/* With a constant width, get() is one load. */
-static inline int64_t get(const uint8_t *nums, size_t index, size_t width)
+/* With a constant width, number_at() is one load. */
+static inline int64_t number_at(const uint8_t *nums, size_t index, size_t width)
 {
     const uint8_t *p = nums + index * width;
     if (width == 2)
@@ -40,7 +40,7 @@ static inline size_t search_width(const uint8_t *nums, size_t n, int64_t v, size
     size_t at = 0;
     while (n > 1) {
         size_t half = n / 2;
-        at += get(nums, at + half - 1, width) < v ? half : 0;
+        at += number_at(nums, at + half - 1, width) < v ? half : 0;
         n -= half;
     }
     return at;
@@ -119,7 +119,7 @@ static void add_wide(uint8_t **is, int64_t v)
     make_room(is, ENGINE_INTSET_HEAD + (n + 1) * width);
     uint8_t *nums = *is + ENGINE_INTSET_HEAD;
     for (size_t i = n; i-- > 0;)
-        put(nums, i + front, width, get(nums, i, old));
+        put(nums, i + front, width, number_at(nums, i, old));
     put(nums, v < 0 ? 0 : n, width, v);
     set_head(*is, width, n + 1);
 }

@@ -41,7 +41,7 @@ void engine_own_expires_free(struct engine_own_expires *own)
     engine_free(own);
 }
 
-static struct engine_own_expires *get(struct engine *e)
+static struct engine_own_expires *own_expires_of(struct engine *e)
 {
     if (e->own_expires == NULL) {
         e->own_expires = engine_calloc(1, sizeof *e->own_expires);
@@ -55,7 +55,7 @@ void engine_own_expires_add(struct engine *e, const struct engine_db *db, struct
     if (db->id >= ENGINE_OWN_DBS)
         return;
     enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
-    struct engine_own_expires *own = get(e);
+    struct engine_own_expires *own = own_expires_of(e);
     struct engine_table_slot slot;
     struct own_key *item = engine_table_find_or_slot(&own->keys, key, &slot);
     if (item == NULL) {

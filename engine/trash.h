@@ -1,6 +1,6 @@
 /* trash.h - frees large values in another thread.
  *
- *     static void take(void *ctx, struct engine_trash *trash)     // hooks.trash
+ *     static void on_trash(void *ctx, struct engine_trash *trash)     // hooks.trash
  *     {
  *         ... hand it to a thread, which calls engine_trash_free(trash);
  *             then, where the engine runs: engine_trash_done(engine, trash);

@@ -145,7 +145,8 @@ static bool select_db(struct salvage *v, struct output *out, uint64_t db)
 }
 
 /* Appends a record; `db` is that of a key, RDB_UNKNOWN for what belongs to none. */
-static bool keep(struct salvage *v, struct output *out, const struct record *rec, uint64_t db)
+static bool keep_record(struct salvage *v, struct output *out, const struct record *rec,
+                        uint64_t db)
 {
     if (out->sink == NULL)
         return true;
@@ -339,7 +340,7 @@ static bool take_key(struct salvage *v, const struct place *p)
     v->res->keys += !left_out;
     v->res->keys_left_out += left_out;
     v->res->keys_doubted += !left_out && doubts != 0;
-    return keep(v, out, rec, p->db);
+    return keep_record(v, out, rec, p->db);
 }
 
 /* A field, a function, what a module keeps beside the keys. */
@@ -360,7 +361,7 @@ static bool take_other(struct salvage *v, const struct place *p)
     if (rec->refused == NULL) {
         add_to_run(v, p, doubts, left_out, false);
         v->res->others += !left_out && !rec->has_name;
-        return left_out || keep(v, &v->out, rec, RDB_UNKNOWN);
+        return left_out || keep_record(v, &v->out, rec, RDB_UNKNOWN);
     }
     v->res->ranges++;
     v->res->bytes_lost += rec->end - rec->start;

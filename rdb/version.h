@@ -24,8 +24,8 @@ struct rdb_release {
     bool valkey;
 };
 
-/* Notes a field before the keys; false: it does not name a release. A Valkey may also name the Redis
- * with which it is compatible: that does not replace its own name. */
+/* Notes a field before the keys; false: it does not name a release. A Valkey may also name the
+ * Redis with which it is compatible: that does not replace its own name. */
 bool rdb_release_take(struct rdb_release *release, struct rd_slice name, struct rd_slice value);
 
 #endif

@@ -31,7 +31,7 @@ struct aof_log {
     size_t ready_len; /* their total size, from the next byte of the source on */
     uint64_t whole;
     uint64_t last;    /* offset of the entry that was returned last */
-    bool slow;        /* inside an item, or failed: take() must not run */
+    bool slow;        /* inside an item, or failed: take_arguments() must not run */
     bool is_long;     /* LONG was returned, LONG_END not yet */
     bool moved;       /* the item so far is in buf */
     enum stage stage; /* of the item at `start`: */

@@ -171,7 +171,7 @@ static bool compiles(const struct scan *s, const struct rdb_string *code, bool l
 }
 
 /* Adds the event to the record. True: the record is complete. */
-static bool take(const struct scan *s, struct record *rec, const struct rdb_event *ev)
+static bool take_event(const struct scan *s, struct record *rec, const struct rdb_event *ev)
 {
     switch (ev->kind) {
     case RDB_KEY:
@@ -255,7 +255,7 @@ enum rdb_recover_status rdb_recover_record(struct scan *s, struct record *ret)
             ev.kind == RDB_VALUE_END && !ret->has_key && ev.raw.len > 0 && ret->since == 13;
         if (ev.kind == RDB_KEY_META_BEGIN)
             ret->since = 13;
-        if (take(s, ret, &ev) && !inner_end)
+        if (take_event(s, ret, &ev) && !inner_end)
             break;
         if (ev.kind == RDB_SLOT_RANGE && --ranges == 0)
             break;

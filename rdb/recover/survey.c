@@ -398,7 +398,7 @@ static bool is_opening(const struct record *rec)
     return false;
 }
 
-static bool take(struct walk *w)
+static bool take_record(struct walk *w)
 {
     struct counts *c = &w->now;
     const struct record *rec = &w->rec;
@@ -509,7 +509,7 @@ static bool one_record(struct walk *w)
         return split(w);
     if (rec->kind != RECORD_END) {
         w->at = rec->end;
-        return take(w);
+        return take_record(w);
     }
     if (rec->end != s->size)
         return early_end(w);

@@ -155,7 +155,7 @@ static bool spill(struct rdb_writer *w)
     return true;
 }
 
-static bool hold(struct rdb_writer *w, const struct rdb_unit *unit)
+static bool hold_unit(struct rdb_writer *w, const struct rdb_unit *unit)
 {
     struct rdb_collection *c = &w->collection;
     struct rdb_held *h = &c->held[c->n_held];
@@ -215,7 +215,7 @@ bool rdb_collection_add(struct rdb_writer *w, const struct rdb_unit *given)
         return false;
     if (c->mode == COLLECTION_TABLE)
         return put_unit(w, &unit);
-    return hold(w, &unit) && (c->n_held <= limit_now(w) || spill(w));
+    return hold_unit(w, &unit) && (c->n_held <= limit_now(w) || spill(w));
 }
 
 /* A string that is written as its pieces arrive, or a whole one after such a string. */

@@ -28,8 +28,8 @@ static enum rdb_piece_status give_long(struct rdb_writer *w, const struct rdb_st
     return PIECE_LAST;
 }
 
-static enum rdb_piece_status hold(struct rdb_writer *w, const struct rdb_string *s,
-                                  struct rd_slice *ret)
+static enum rdb_piece_status hold_piece(struct rdb_writer *w, const struct rdb_string *s,
+                                        struct rd_slice *ret)
 {
     struct rdb_pieces *p = &w->pieces;
     if (!rd_buf_add(&p->held, s->ptr, s->len))
@@ -60,7 +60,7 @@ enum rdb_piece_status rdb_write_piece(struct rdb_writer *w, const struct rdb_str
     p->seen += s->len;
     if (!s->more && p->seen != p->total)
         goto misuse;
-    return p->is_long ? give_long(w, s, ret) : hold(w, s, ret);
+    return p->is_long ? give_long(w, s, ret) : hold_piece(w, s, ret);
 
 misuse:
     rdb_write_misuse(w, "the pieces of a string do not make up its length");

@@ -104,7 +104,7 @@ static void finish(struct replicas_snapshot *s, bool ok)
 }
 
 /* False: the connection is broken. */
-static bool give(struct replicas_snapshot *s, struct replica *replica)
+static bool send_snapshot(struct replicas_snapshot *s, struct replica *replica)
 {
     struct client *c = replica->client;
     while (replica->piped < s->len && client_pending_output(c) == 0) {
@@ -131,7 +131,7 @@ static bool give_all(struct replicas_snapshot *s)
         struct replica *replica = replica_of_peer(peer);
         if (!gets_it(peer) || (replica->client->flags & CLIENT_CLOSE_ASAP))
             continue;
-        if (!give(s, replica)) {
+        if (!send_snapshot(s, replica)) {
             log_warning("Diskless rdb transfer, write error sending DB to replica: %s",
                         strerror(errno));
             replica->piped_left = false;

@@ -23,7 +23,7 @@ static struct rd_slice tracked_name(const void *item)
 
 static const struct engine_table_type tracked_type = {.name = tracked_name};
 
-static struct tracked *get(struct tracking *tracking, struct rd_slice key)
+static struct tracked *find_or_add(struct tracking *tracking, struct rd_slice key)
 {
     struct engine_table_slot slot;
     if (tracking->keys.type == NULL)
@@ -53,7 +53,7 @@ static void grow(struct tracked *k)
 
 void tracking_keys_add(struct tracking *tracking, struct rd_slice key, struct tracker *t)
 {
-    struct tracked *k = get(tracking, key);
+    struct tracked *k = find_or_add(tracking, key);
     size_t low = 0, high = k->n;
     while (low < high) {
         size_t mid = low + (high - low) / 2;

@@ -67,7 +67,7 @@ static void insert(struct tracking_prefix ***list, size_t *n, size_t *cap, size_
 
 /* ---- clients ---- */
 
-static struct tracking_prefix *get(struct tracking *tracking, struct rd_slice name)
+static struct tracking_prefix *find_or_add(struct tracking *tracking, struct rd_slice name)
 {
     bool found;
     size_t at = place_of(tracking->prefixes, tracking->n_prefixes, name, &found);
@@ -87,7 +87,7 @@ void tracking_prefix_join(struct tracking *tracking, struct tracker *t, struct r
     size_t at = place_of(t->prefixes, t->n_prefixes, name, &found);
     if (found)
         return;
-    struct tracking_prefix *prefix = get(tracking, name);
+    struct tracking_prefix *prefix = find_or_add(tracking, name);
     insert(&t->prefixes, &t->n_prefixes, &t->cap_prefixes, at, prefix);
     if (prefix->n == prefix->cap) {
         prefix->cap = prefix->cap * 2 + 4;

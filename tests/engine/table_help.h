@@ -65,13 +65,13 @@ static inline void put(struct engine_table *t, struct item *item)
     item->there = true;
 }
 
-static inline void take(struct engine_table *t, struct item *item)
+static inline void remove_item(struct engine_table *t, struct item *item)
 {
     cr_assert_eq(engine_table_remove(t, item_name(item)), item);
     item->there = false;
 }
 
-static inline void see(void *ctx, void *ptr)
+static inline void note_seen(void *ctx, void *ptr)
 {
     (void)ctx;
     ((struct item *)ptr)->seen++;
@@ -82,7 +82,7 @@ static inline void see_all(struct engine_table *t)
     struct engine_table_iter it;
     engine_table_iter_begin(&it, t);
     for (void *item; (item = engine_table_iter_next(&it)) != NULL;)
-        see(NULL, item);
+        note_seen(NULL, item);
     engine_table_iter_end(&it);
 }
 

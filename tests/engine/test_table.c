@@ -29,13 +29,13 @@ Test(table, an_empty_table_is_small_and_answers)
         cr_assert_null(engine_table_remove(&t, rd_slice_str("a")));
         cr_assert_null(engine_table_random(&t, 1));
         cr_assert_eq(engine_table_sample(&t, 1, 4, out), 0);
-        cr_assert_eq(engine_table_scan(&t, 0, see, NULL), 0);
-        cr_assert_eq(engine_table_scan(&t, 99, see, NULL), 0);
+        cr_assert_eq(engine_table_scan(&t, 0, note_seen, NULL), 0);
+        cr_assert_eq(engine_table_scan(&t, 99, note_seen, NULL), 0);
         cr_assert(!engine_table_step(&t, 10));
         engine_table_prefetch(&t, 1);
         engine_table_prefetch_item(&t, 1);
         see_all(&t);
-        engine_table_drain(&t, see, NULL);
+        engine_table_drain(&t, note_seen, NULL);
         struct engine_table_slot slot;
         cr_assert_null(engine_table_find_or_slot(&t, rd_slice_str("a"), &slot));
         engine_table_done(&t);
@@ -54,7 +54,7 @@ Test(table, seven_items_take_one_bucket)
     }
     check(&t, items, 7);
     for (unsigned i = 0; i < 7; i++)
-        take(&t, &items[i]);
+        remove_item(&t, &items[i]);
     engine_free(items);
     check_heap(&t, before);
 }
@@ -83,7 +83,7 @@ static void live(struct engine_table *t, struct item *items, size_t n, size_t n_
         if (add && !item->there)
             put(t, item);
         else if (!add && item->there)
-            take(t, item);
+            remove_item(t, item);
         else if (!item->there)
             cr_assert_null(engine_table_remove(t, item_name(item)));
         if (draw_below(&seed, n_steps) < 40)
@@ -111,7 +111,7 @@ Test(table, agrees_with_a_model_over_random_operations)
             live(&t, items, sizes[i], 2000 + 8 * sizes[i], seed);
             for (size_t k = 0; k < sizes[i]; k++)
                 if (items[k].there)
-                    take(&t, &items[k]);
+                    remove_item(&t, &items[k]);
             engine_free(items);
             check_heap(&t, before);
         }
@@ -131,7 +131,7 @@ Test(table, chains_of_items_that_look_alike_work)
         live(&t, items, N, 5000, i);
         for (size_t k = 0; k < N; k++)
             if (items[k].there)
-                take(&t, &items[k]);
+                remove_item(&t, &items[k]);
         engine_free(items);
         check_heap(&t, before);
     }
@@ -150,10 +150,10 @@ Test(table, chains_give_their_buckets_back)
         bytes[round] = engine_table_bytes(&t);
         cr_assert_eq(bytes[round], bytes[0], "round %u: %zu bytes", round, bytes[round]);
         for (unsigned i = 0; i < N - 1; i++)
-            take(&t, &items[(i * 7 + round) % N]);
+            remove_item(&t, &items[(i * 7 + round) % N]);
         for (unsigned i = 0; i < N; i++)
             if (items[i].there)
-                take(&t, &items[i]);
+                remove_item(&t, &items[i]);
     }
     engine_free(items);
     cr_assert_eq(engine_table_bytes(&t), 0);
@@ -177,7 +177,7 @@ Test(table, bytes_an_item_stay_in_their_bounds)
     }
     check(&t, items, N);
     for (unsigned i = 0; i < N; i++) {
-        take(&t, &items[i]);
+        remove_item(&t, &items[i]);
         size_t left = N - i - 1;
         if (left > 1000)
             cr_assert_leq(engine_table_bytes(&t), left * 80);
@@ -213,7 +213,7 @@ Test(table, a_reserved_table_does_not_move)
     cr_assert_null(engine_table_random(&t, 1));
     put(&t, &items[0]);
     cr_assert_eq(engine_table_random(&t, 2), &items[0]);
-    take(&t, &items[0]);
+    remove_item(&t, &items[0]);
     for (unsigned i = 0; engine_table_step(&t, 1000); i++)
         cr_assert_lt(i, 1000);
     cr_assert_eq(engine_table_bytes(&t), 0);
@@ -248,7 +248,7 @@ Test(table, nothing_moves_in_a_pause_and_what_is_due_comes_after)
     engine_table_pause(&t);
     root = t.arrays[0].root;
     for (unsigned i = 0; i < N; i++)
-        take(&t, &items[i]);
+        remove_item(&t, &items[i]);
     cr_assert_eq(t.arrays[0].root, root);
     engine_table_resume(&t);
     cr_assert_eq(engine_table_bytes(&t), 0);
@@ -283,7 +283,7 @@ Test(table, a_held_table_keeps_its_size_up_to_four_times_its_room_and_resizes_on
         ;
     root = t.arrays[0].root;
     for (unsigned i = 10; i <= 4 * ROOM; i++)
-        take(&t, &items[i]);
+        remove_item(&t, &items[i]);
     cr_assert(t.arrays[0].root == root && !is_moving(&t));
     engine_table_hold(&t, false);
     cr_assert(is_moving(&t));
@@ -292,7 +292,7 @@ Test(table, a_held_table_keeps_its_size_up_to_four_times_its_room_and_resizes_on
         ;
     check(&t, items, N);
     for (unsigned i = 0; i < 10; i++)
-        take(&t, &items[i]);
+        remove_item(&t, &items[i]);
     cr_assert_eq(engine_table_bytes(&t), 0);
     engine_free(items);
 }

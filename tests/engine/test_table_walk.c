@@ -39,7 +39,7 @@ Test(table_walk, the_current_item_may_be_removed_while_iterating)
         for (struct item *item; (item = engine_table_iter_next(&it)) != NULL;) {
             item->seen++;
             if (item->number % 3 != 0) {
-                take(&t, item);
+                remove_item(&t, item);
                 memset(item->name, 0xff, item->len);
             }
         }
@@ -66,14 +66,14 @@ static unsigned scan_while(struct engine_table *t, struct item *items, size_t n,
     unsigned n_calls = 0;
     uint64_t cursor = 0;
     do {
-        cursor = engine_table_scan(t, cursor, see, NULL);
+        cursor = engine_table_scan(t, cursor, note_seen, NULL);
         for (size_t i = 0; i < n_changes; i++) {
             struct item *item = &items[draw_below(seed, n)];
             bool add = draw_below(seed, 1000) < likely;
             if (add && !item->there)
                 put(t, item);
             else if (!add && item->there) {
-                take(t, item);
+                remove_item(t, item);
                 item->always = false;
             }
         }
@@ -129,7 +129,7 @@ Test(table_walk, a_scan_of_a_table_halfway_to_a_much_larger_or_smaller_one_is_co
         for (unsigned i = 0; i < N; i++)
             put(&t, &items[i]);
         for (unsigned i = n; i < N; i++)
-            take(&t, &items[i]);
+            remove_item(&t, &items[i]);
         engine_table_resume(&t);
         cr_assert(t.arrays[1].root != NULL);
         uint64_t cursor = 0;
@@ -138,7 +138,7 @@ Test(table_walk, a_scan_of_a_table_halfway_to_a_much_larger_or_smaller_one_is_co
         do {
             if (draw_below(&seed, 8) == 0)
                 engine_table_step(&t, draw_below(&seed, 1 + round / 10));
-            cursor = engine_table_scan(&t, cursor, see, NULL);
+            cursor = engine_table_scan(&t, cursor, note_seen, NULL);
         } while (cursor != 0);
         for (unsigned i = 0; i < n; i++)
             cr_assert_geq(items[i].seen, 1, "item %u, round %u", i, round);
@@ -168,7 +168,7 @@ static void take_seen(void *ctx, void *ptr)
 {
     struct item *item = ptr;
     if (item->number % 4 != 0)
-        take(ctx, item);
+        remove_item(ctx, item);
     item->seen++;
 }
 
@@ -205,7 +205,7 @@ Test(table_walk, any_cursor_ends)
         uint64_t cursor = i == 0 ? UINT64_MAX : draw(&seed);
         unsigned n_calls = 0;
         while (cursor != 0) {
-            cursor = engine_table_scan(&t, cursor, see, NULL);
+            cursor = engine_table_scan(&t, cursor, note_seen, NULL);
             cr_assert_leq(++n_calls, 256);
         }
     }
@@ -262,7 +262,7 @@ Test(table_walk, random_items_are_fair_while_a_table_shrinks)
         put(&t, &items[i]);
     engine_table_pause(&t);
     for (unsigned i = LEFT; i < N; i++)
-        take(&t, &items[i]);
+        remove_item(&t, &items[i]);
     engine_table_resume(&t);
     unsigned n_rounds = 0;
     for (; t.arrays[1].root != NULL; n_rounds++) {
@@ -284,7 +284,7 @@ Test(table_walk, random_and_sample_find_the_last_item_of_a_table_that_was_emptie
         put(&t, &items[i]);
     engine_table_pause(&t);
     for (unsigned i = 1; i < N; i++)
-        take(&t, &items[i]);
+        remove_item(&t, &items[i]);
     for (uint64_t i = 0; i < 20; i++) {
         void *out[3];
         cr_assert_eq(engine_table_random(&t, i), &items[0]);

@@ -37,7 +37,7 @@ static void check(bool ok, const char *what)
     abort();
 }
 
-static uint8_t take(struct input *in)
+static uint8_t take_byte(struct input *in)
 {
     if (in->left == 0)
         return 0;
@@ -51,7 +51,7 @@ static struct rd_slice word(struct input *in)
     static const char *const words[] = {
         "listening-port",  "ip-address", "capa", "eof", "psync2", "ack",      "fack",    "getack",
         "rdb-filter-only", "functions",  "1",    "0",   "-1",     "rdb-only", "version", "6379"};
-    uint8_t choice = take(in);
+    uint8_t choice = take_byte(in);
     if (choice < 128)
         return rd_slice_str(words[choice % 16]);
     size_t len = choice % 64 < in->left ? choice % 64 : in->left;
@@ -64,7 +64,7 @@ static struct rd_slice word(struct input *in)
 static void replconf(struct world *w, struct repl_peer *peer)
 {
     struct rd_slice argv[ARGS_MAX] = {rd_slice_str("REPLCONF")};
-    size_t argc = 1 + take(&w->in) % ARGS_MAX;
+    size_t argc = 1 + take_byte(&w->in) % ARGS_MAX;
     for (size_t i = 1; i < argc; i++)
         argv[i] = word(&w->in);
     size_t before = peer->out->len;
@@ -83,8 +83,8 @@ static void replconf(struct world *w, struct repl_peer *peer)
 
 static void psync(struct world *w, struct repl_peer *peer)
 {
-    uint8_t how = take(&w->in);
-    int64_t wanted = (int64_t)(how & 1 ? w->m->offset + 3 : 3) - take(&w->in) % 8;
+    uint8_t how = take_byte(&w->in);
+    int64_t wanted = (int64_t)(how & 1 ? w->m->offset + 3 : 3) - take_byte(&w->in) % 8;
     struct rd_slice id = how & 2 ? word(&w->in) : how & 4 ? rd_slice_str(ID) : rd_slice_str("?");
     if (peer->state != REPL_PEER_TALKS)
         return;
@@ -105,7 +105,7 @@ static void reconnect(struct world *w, size_t i)
 
 static void change(struct world *w)
 {
-    uint8_t len = take(&w->in);
+    uint8_t len = take_byte(&w->in);
     char value[256] = {0};
     const struct rd_slice argv[] = {rd_slice_str("SET"), rd_slice_str("k"), rd_slice(value, len)};
     uint64_t before = w->m->offset;
@@ -143,7 +143,7 @@ static void other_history(struct world *w, uint8_t how)
 static void read_stream(struct world *w, struct repl_peer *peer)
 {
     struct rd_slice s = repl_peer_stream(peer);
-    size_t n = s.len > 0 ? take(&w->in) % s.len + 1 : 0;
+    size_t n = s.len > 0 ? take_byte(&w->in) % s.len + 1 : 0;
     check(peer->state == REPL_PEER_ONLINE || s.len == 0, "a stream before its time");
     uint64_t pending = repl_peer_pending(peer);
     if (n > 0)
@@ -153,8 +153,8 @@ static void read_stream(struct world *w, struct repl_peer *peer)
 
 static void step(struct world *w)
 {
-    uint8_t what = take(&w->in);
-    size_t i = take(&w->in) % PEERS;
+    uint8_t what = take_byte(&w->in);
+    size_t i = take_byte(&w->in) % PEERS;
     struct repl_peer *peer = &w->peer[i];
     w->now_ms += what;
     switch (what % 10) {

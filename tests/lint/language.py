@@ -45,6 +45,8 @@ WORDS = [
     (r"\bis silently? gone\b|\bhas gone\b|\bwhat is gone\b", "is missing, was removed, is closed"),
     (r"\bwhere it is told\b|_told\b|\btold_|\btell_", "report, log or print"),
     (r"\bbytes are not those\b|\bis not what was written\b", "checksum or digest mismatch"),
+    (r"^static [^=;]*\b(?:take|tell|give|keep|hold|get|see|show)\(",
+     "a verb with its object, such as take_event"),
     (r"\bkeepsake|\bstranger|\bhabits\b|\bhollow\b|\bclues\b", "a name for what it is"),
 ]
 PATTERNS = [(re.compile(pattern), instead) for pattern, instead in WORDS]

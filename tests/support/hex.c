@@ -12,7 +12,7 @@ static int digit(uint8_t c)
 }
 
 /* Takes one token at p and returns what is after it; NULL where it is not a token. */
-static const uint8_t *take(const uint8_t *p, const uint8_t *end, struct rd_buf *ret)
+static const uint8_t *take_token(const uint8_t *p, const uint8_t *end, struct rd_buf *ret)
 {
     if (*p == '"') {
         const uint8_t *close = memchr(p + 1, '"', (size_t)(end - p - 1));
@@ -33,7 +33,7 @@ static bool parse_line(struct rd_slice line, struct rd_buf *ret)
             p++;
             continue;
         }
-        p = take(p, end, ret);
+        p = take_token(p, end, ret);
         if (p == NULL)
             return false;
     }

@@ -155,7 +155,7 @@ static void after(struct base *base, struct set_writer *set, const struct rd_err
         say_error(base, "heartbeat-failed", &err);
 }
 
-static bool take(struct base *base, const struct backup_from *from, struct rd_err *err)
+static bool take_base(struct base *base, const struct backup_from *from, struct rd_err *err)
 {
     struct vault_open open = {0};
     struct set_writer set = {.open = &open, .from = from, .cancel = &base->a->cancel};
@@ -188,8 +188,9 @@ static bool take_snapshot(struct base *base, const char *name, struct rd_err *er
                                      .source = a->source,
                                      .replid = segment.replid.hex,
                                      .offset = segment.start};
-    return take(base, &from, err) && (unlink(path) == 0 || rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET,
-                                                                      "cannot remove %s", path));
+    return take_base(base, &from, err) &&
+           (unlink(path) == 0 ||
+            rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "cannot remove %s", path));
 }
 
 static bool take_server(struct base *base, struct rd_err *err)
@@ -207,7 +208,7 @@ static bool take_server(struct base *base, struct rd_err *err)
     bool moved = ok && seed.socket[0] == '\0' && host[0] != '\0';
     ok = ok && (!moved || client_target_at(&master, &seed, rd_slice_str(host), port, err));
     const struct backup_from from = {.server = moved ? &master : &seed};
-    ok = ok && take(base, &from, err);
+    ok = ok && take_base(base, &from, err);
     client_target_done(&master);
     client_target_done(&seed);
     peer_opts_done(&opts);

@@ -159,8 +159,8 @@ static void keep_part(const struct diff *diff, struct diff_value *value,
 }
 
 /* One part on one side or both. */
-static void hold(const struct diff *diff, struct diff_value *value, struct diff_part *part,
-                 const struct rd_hash128 content[2])
+static void hold_part(const struct diff *diff, struct diff_value *value, struct diff_part *part,
+                      const struct rd_hash128 content[2])
 {
     if (part->present[DIFF_A] && part->present[DIFF_B]) {
         bool same = rd_hash128_eq(content[DIFF_A], content[DIFF_B]);
@@ -186,7 +186,7 @@ static bool hold_all(struct diff *diff, struct diff_value *value, struct rd_err 
     bool any = false, end;
     while (sort_next(&diff->parts, &key, &record, &end, err)) {
         if (any && (end || memcmp(last, key.ptr, sizeof last) != 0)) {
-            hold(diff, value, &part, content);
+            hold_part(diff, value, &part, content);
             part = (struct diff_part){0};
         }
         if (end)

@@ -90,7 +90,7 @@ static void describe(const struct omitted *o, const struct rdb_omission *omissio
 }
 
 /* Keeps the first ones in the input. Omissions of the same order arrive in order. */
-static void show(struct omitted *o, const struct rdb_omission *omission, uint64_t order)
+static void show_omission(struct omitted *o, const struct rdb_omission *omission, uint64_t order)
 {
     size_t at = o->n_shown;
     while (at > 0 && o->shown[at - 1].order > order)
@@ -163,7 +163,7 @@ void omitted_add(void *ctx, const struct rdb_omission *omission)
     uint64_t order = o->file != NULL ? 0 : omission->offset;
     pthread_mutex_lock(&o->lock);
     count(o, omission);
-    show(o, omission, order);
+    show_omission(o, omission, order);
     if (o->cli->json && o->err.code == RD_ERR_OK)
         store(o, omission, order, &o->err);
     o->n++;

@@ -24,7 +24,7 @@ static void skip_space(struct scan *s)
         s->at++;
 }
 
-static bool take(struct scan *s, uint8_t c)
+static bool take_char(struct scan *s, uint8_t c)
 {
     bool is = s->at < s->end && *s->at == c;
     s->at += is;
@@ -48,7 +48,7 @@ static bool take_escape(struct scan *s)
 
 static bool take_string(struct scan *s)
 {
-    if (!take(s, '"'))
+    if (!take_char(s, '"'))
         return false;
     while (s->at < s->end) {
         uint8_t c = *s->at++;
@@ -70,15 +70,15 @@ static bool take_digits(struct scan *s)
 
 static bool take_number(struct scan *s)
 {
-    take(s, '-');
-    if (!take(s, '0') && !take_digits(s))
+    take_char(s, '-');
+    if (!take_char(s, '0') && !take_digits(s))
         return false;
-    if (take(s, '.') && !take_digits(s))
+    if (take_char(s, '.') && !take_digits(s))
         return false;
-    if (!take(s, 'e') && !take(s, 'E'))
+    if (!take_char(s, 'e') && !take_char(s, 'E'))
         return true;
-    if (!take(s, '+'))
-        take(s, '-');
+    if (!take_char(s, '+'))
+        take_char(s, '-');
     return take_digits(s);
 }
 
@@ -121,7 +121,7 @@ static bool take_name(struct scan *s)
     if (!take_string(s))
         return false;
     skip_space(s);
-    return take(s, ':');
+    return take_char(s, ':');
 }
 
 /* After a value: closes what ends here. *ret_more: another value follows. */
@@ -130,11 +130,11 @@ static bool close_levels(struct scan *s, bool *ret_more)
     *ret_more = false;
     while (s->depth > 0) {
         skip_space(s);
-        if (take(s, ',')) {
+        if (take_char(s, ',')) {
             *ret_more = true;
             return !in_object(s) || take_name(s);
         }
-        if (!take(s, in_object(s) ? '}' : ']'))
+        if (!take_char(s, in_object(s) ? '}' : ']'))
             return false;
         s->depth--;
     }

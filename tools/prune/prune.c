@@ -42,7 +42,8 @@ static void put_json(struct run *run, const struct archive_repo *repo,
     cli_json_end(json);
 }
 
-static void show(struct run *run, const struct archive_repo *repo, const struct prune_plan *plan)
+static void show_plan(struct run *run, const struct archive_repo *repo,
+                      const struct prune_plan *plan)
 {
     char why[200];
     for (size_t i = 0; i < plan->sets.n; i++) {
@@ -83,7 +84,7 @@ static bool prune_repo(struct run *run, struct archive_repo *repo,
     size_t n_removed = 0;
     if (!prune_plan(repo, rules, cli_now_ms(), &plan, err))
         return false;
-    show(run, repo, &plan);
+    show_plan(run, repo, &plan);
     bool ok = !run->confirm || prune_run(repo, &plan, &n_removed, err);
     if (ok)
         conclude(run, &plan, n_removed);

@@ -118,7 +118,7 @@ static bool apply(struct replay *p, const struct repl_capture_event *ev, struct 
     return rebuild_data_apply(p->data, &step, err);
 }
 
-static bool take(struct replay *p, const struct repl_capture_event *ev, struct rd_err *err)
+static bool take_event(struct replay *p, const struct repl_capture_event *ev, struct rd_err *err)
 {
     uint64_t end = ev->offset + ev->bytes.len;
     p->over = ev->offset >= p->run->plan.offset;
@@ -147,7 +147,7 @@ static bool replay_segment(struct replay *p, size_t i, struct rd_err *err)
     p->before = in.header;
     p->has_before = true;
     while (ok && !p->over && segment_in_next(&in, &ev, err))
-        ok = take(p, &ev, err);
+        ok = take_event(p, &ev, err);
     ok = ok && !in.failed;
     if (!ok)
         rd_err_origin(err, in.name);

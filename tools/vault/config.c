@@ -20,7 +20,7 @@ static const struct {
 
 /* ---- values ---- */
 
-static bool keep(char **ret, const char *text, struct rd_err *err)
+static bool keep_text(char **ret, const char *text, struct rd_err *err)
 {
     char *copy = rd_alloc(strlen(text) + 1);
     if (copy == NULL)
@@ -54,13 +54,13 @@ static bool conf_set(struct vault_conf *conf, enum vault_key key, const char *va
     if (value[0] == '\0')
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s has no value", keys[key].name);
     if (conf->values[key] == NULL)
-        return keep(&conf->values[key], value, err);
+        return keep_text(&conf->values[key], value, err);
     if (key != VAULT_KEY_REPOSITORY)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is given twice", keys[key].name);
     if (conf->n_more == VAULT_STORES - 1)
         return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "more than %d repositories",
                           VAULT_STORES);
-    return keep(&conf->more[conf->n_more], value, err) && ++conf->n_more > 0;
+    return keep_text(&conf->more[conf->n_more], value, err) && ++conf->n_more > 0;
 }
 
 /* What `conf` does not say is as in `other`. */
@@ -70,10 +70,10 @@ static bool conf_inherit(struct vault_conf *conf, const struct vault_conf *other
     bool repositories = conf->values[VAULT_KEY_REPOSITORY] == NULL;
     for (size_t i = 0; i < VAULT_KEY_COUNT; i++)
         if (conf->values[i] == NULL && other->values[i] != NULL &&
-            !keep(&conf->values[i], other->values[i], err))
+            !keep_text(&conf->values[i], other->values[i], err))
             return false;
     for (; repositories && conf->n_more < other->n_more; conf->n_more++)
-        if (!keep(&conf->more[conf->n_more], other->more[conf->n_more], err))
+        if (!keep_text(&conf->more[conf->n_more], other->more[conf->n_more], err))
             return false;
     return true;
 }

@@ -99,7 +99,7 @@ static void watch(int fd, pid_t server)
     }
 }
 
-static _Noreturn void keep(int fd)
+static _Noreturn void run_keeper(int fd)
 {
     struct answer answer = {0};
     static struct keeper_args args;
@@ -134,7 +134,7 @@ bool keeper_begin(struct keeper *ret, struct rd_err *err)
     pid_t pid = fork();
     if (pid == 0) {
         close(fds[0]);
-        keep(fds[1]);
+        run_keeper(fds[1]);
     }
     int why = errno;
     close(fds[1]);
