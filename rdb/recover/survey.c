@@ -244,7 +244,11 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
         return scan_failed(w);
     uint64_t from = w->rec.start;
     /* The end of a snapshot inside a value: the start of the value is unknown. */
-    if (why == RDB_RECOVER_WHY_EARLY_END && way.found && way.at == w->rec.end)
+    bool nested = why == RDB_RECOVER_WHY_EARLY_END && way.found && way.at == w->rec.end;
+    if (why == RDB_RECOVER_WHY_EARLY_END && way.found && !nested &&
+        rdb_recover_holds_magic(s, w->rec.start, way.at, &nested) == RDB_RECOVER_FAIL)
+        return scan_failed(w);
+    if (nested)
         lost.place = present(w)->from;
     w->trusted &= lost.framed;
     if (way.found && way.at < from) {

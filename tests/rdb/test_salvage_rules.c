@@ -525,6 +525,39 @@ Test(salvage_rules, strings_with_an_access_frequency_are_not_fields)
     rd_buf_done(&file);
 }
 
+static void count_inner(void *ctx, const struct rdb_salvage_doubt *doubt)
+{
+    *(unsigned *)ctx += doubt->key_len == sizeof "key:inner:10" - 1;
+}
+
+/* A value ends too early, and the records of the snapshot in it are read. Its end mark is followed by
+ * the header of the next such snapshot: all records before that mark may be parts of a value. */
+Test(salvage_rules, records_before_the_end_mark_of_a_snapshot_in_a_value_are_doubtful)
+{
+    enum { INNER = 30 };
+    unsigned doubted = 0;
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.doubt = count_inner, .ctx = &doubted);
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
+    struct rd_buf file = {0};
+    made_add(&file, "REDIS0010\xfe\0\xfb\x32\0", 14);
+    made_keys(&file, "key:outer", 9);
+    for (int i = 0; i < 2; i++) {
+        made_add(&file, i == 0 ? "\0\4copy\x0e" : "\x44\0", i == 0 ? 7 : 2);
+        made_add(&file, "REDIS0010\xfe\0\xfb\x1e\0", 14);
+        for (int j = 10; j < 10 + INNER; j++) {
+            char name[32];
+            snprintf(name, sizeof name, "key:%s:%d", i == 0 ? "inner" : "other", j);
+            made_key(&file, name);
+        }
+        made_add(&file, "\xff-2345678", 9);
+    }
+    made_keys(&file, "last", 3);
+    made_add(&file, "\xff-2345678", 9);
+    cr_assert(made_salvage(rd_buf_slice(&file), &opts, NULL, &res, NULL));
+    cr_expect_eq(doubted, 2 * INNER);
+    rd_buf_done(&file);
+}
+
 /* ---- selectors ---- */
 
 static void count_db_doubts(void *ctx, const struct rdb_salvage_doubt *doubt)
