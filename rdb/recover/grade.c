@@ -26,6 +26,7 @@ struct grader {
     uint64_t damaged_from; /* the first record that may be damaged */
     bool db_lost;          /* the last selector may belong to a snapshot inside a value */
     bool any_keys;
+    bool bare; /* the last selector is damaged, or is not one: it has neither a size nor keys */
     /* Since the last run with an anchor: */
     bool at_end;       /* a record broke because the file ends */
     bool magic;        /* a snapshot begins */
@@ -52,6 +53,8 @@ static bool is_nested(const struct grader *g, const struct span *span)
     const struct counts *c = &span->counts;
     if (span->early_end || (c->aux > 0 && g->any_keys && (c->selectors > 0 || c->keys > 0)))
         return true;
+    if (g->bare && span->to_end)
+        return c->descends;
     return c->descends || (c->selectors > 0 && g->db.selected && c->first_db <= g->db.db);
 }
 
@@ -395,9 +398,17 @@ static uint64_t bytes_per_key(const struct plan *plan)
     return keys > 0 ? bytes / keys : bytes;
 }
 
+/* Whether the run ends with a selector without a size, while others have one. */
+static bool ends_bare(const struct grader *g, const struct span *span)
+{
+    const struct db_state *last = &span->counts.last;
+    return span->counts.selectors > 0 && last->keys == 0 && !last->has_size && g->plan->sized > 0;
+}
+
 static void pass_run(struct grader *g, const struct span *span)
 {
     const struct counts *c = &span->counts;
+    uint64_t before = g->db.selected ? g->db.db : UINT64_MAX;
     g->db.keys += c->keys - span->trim;
     g->db.expires += c->expires;
     if (c->selectors > 0) {
@@ -408,6 +419,11 @@ static void pass_run(struct grader *g, const struct span *span)
     if (lost)
         g->db.selected = g->db.has_size = false;
     g->db_lost = lost || (g->db_lost && c->selectors == 0);
+    g->bare = ends_bare(g, span);
+    if (g->bare) {
+        g->db = (struct db_state){.db = rdb_recover_spare_db(g->plan, before)};
+        g->db_lost = true;
+    }
     if (c->sized > 0)
         g->size_at = c->size_at;
     g->any_keys |= c->all_keys > 0 || c->selectors > 0;
@@ -417,9 +433,11 @@ static void note_dbs(struct plan *plan)
 {
     plan->dbs_seen = 0;
     plan->high = 0;
+    plan->sized = 0;
     for (size_t i = 0; i < plan->n; i++) {
         plan->dbs_seen |= plan->spans[i].counts.dbs_seen;
         plan->high += plan->spans[i].counts.high;
+        plan->sized += plan->spans[i].counts.sized;
     }
 }
 

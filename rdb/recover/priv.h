@@ -315,7 +315,8 @@ struct plan {
     uint64_t damage;  /* as rdb_salvage_result.damage */
     uint64_t good;    /* keys in runs that have an anchor */
     uint64_t dbs_seen;
-    uint64_t high; /* selectors of database numbers beyond the default of servers */
+    uint64_t high;  /* selectors of database numbers beyond the default of servers */
+    uint64_t sized; /* selectors with a size */
     /* For each database, the record before its first selector that may have swallowed others: if
      * that selector is false, records that begin here or later may be parts of a value. */
     uint64_t taken_in[DBS_TRACKED];
