@@ -20,7 +20,7 @@ enum {
     STEP = WINDOW / 2, /* longer insertions may not be found */
     WINDOWS_MAX = 16,  /* of each search */
     PROBES = 64,       /* slots of the table that are examined for a value */
-    BLOCK_LEAST = 16,  /* bytes */
+    BLOCK_LEAST = 16,  /* bytes of a block */
     BLOCK_MOST = 1 << 20,
     BLOCKS_MAX = 1 << 18,
     PAIRS_MAX = 1 << 21 /* of blocks of one size that are compared */
