@@ -104,7 +104,7 @@ static void finish(struct replicas_snapshot *s, bool ok)
 }
 
 /* False: the connection is broken. */
-static bool send_snapshot(struct replicas_snapshot *s, struct replica *replica)
+static bool send_part(struct replicas_snapshot *s, struct replica *replica)
 {
     struct client *c = replica->client;
     while (replica->piped < s->len && client_pending_output(c) == 0) {
@@ -123,7 +123,7 @@ static bool send_snapshot(struct replicas_snapshot *s, struct replica *replica)
 }
 
 /* Whether all replicas have received the whole part. Closes those whose connection is broken. */
-static bool give_all(struct replicas_snapshot *s)
+static bool send_part_to_all(struct replicas_snapshot *s)
 {
     bool all = true;
     for (struct repl_peer *peer = s->srv->replication->master->first; peer != NULL;
@@ -131,7 +131,7 @@ static bool give_all(struct replicas_snapshot *s)
         struct replica *replica = replica_of_peer(peer);
         if (!gets_it(peer) || (replica->client->flags & CLIENT_CLOSE_ASAP))
             continue;
-        if (!send_snapshot(s, replica)) {
+        if (!send_part(s, replica)) {
             log_warning("Diskless rdb transfer, write error sending DB to replica: %s",
                         strerror(errno));
             replica->piped_left = false;
@@ -161,7 +161,7 @@ static void move_on(struct replicas_snapshot *s)
 {
     enum { PARTS_A_TURN = 8 };
     for (int i = 0; i < PARTS_A_TURN; i++) {
-        if (!give_all(s)) {
+        if (!send_part_to_all(s)) {
             watch_pipe(s, false);
             return;
         }
@@ -192,7 +192,7 @@ static void settle(struct replicas_snapshot *s)
     }
     if (persist_transfer_runs(srv) && !s->killed)
         return;
-    if (s->killed || (s->at_end && give_all(s)))
+    if (s->killed || (s->at_end && send_part_to_all(s)))
         finish(s, !s->killed && persist_transfer_ok(srv));
 }
 

@@ -101,7 +101,7 @@ static bool open_cursor(struct cursor *at, struct diff *diff, enum diff_side sid
 
 /* ---- comparison ---- */
 
-static bool hold_key(struct diff *diff, const struct diff_found *found, struct rd_err *err)
+static bool add_found(struct diff *diff, const struct diff_found *found, struct rd_err *err)
 {
     enum diff_side side = found->key[DIFF_A].present ? DIFF_A : DIFF_B;
     uint8_t key[9], value[DIFF_FOUND_LEN];
@@ -134,14 +134,14 @@ static bool compare_both(struct diff *diff, const uint8_t *hash, struct diff_fou
         found->flags |= DIFF_VALUE;
     if (!diff_same_key_expiry(diff, a->expire_ms, b->expire_ms))
         found->flags |= DIFF_EXPIRY;
-    return found->flags == 0 || hold_key(diff, found, err);
+    return found->flags == 0 || add_found(diff, found, err);
 }
 
 static bool compare_one(struct diff *diff, const struct diff_found *found, struct rd_err *err)
 {
     enum diff_side side = found->key[DIFF_A].present ? DIFF_A : DIFF_B;
     if (!diff_is_due(diff, side, found->key[side].expire_ms))
-        return hold_key(diff, found, err);
+        return add_found(diff, found, err);
     diff->n_due++;
     return true;
 }

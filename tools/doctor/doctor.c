@@ -80,8 +80,8 @@ static bool load_target(struct run *run, struct rd_err *err)
 
 /* ---- what is examined ---- */
 
-static const char *setting_or(const char *given, const struct vault_target *target,
-                              enum vault_key key)
+static const char *given_or_setting(const char *given, const struct vault_target *target,
+                                    enum vault_key key)
 {
     return given != NULL ? given : vault_get(target, key);
 }
@@ -95,11 +95,11 @@ static const char *source_of_target(struct run *run)
     const char *source = target != NULL ? vault_get(target, VAULT_KEY_SOURCE) : NULL;
     if (source == NULL || peer_opts_names_one(peer))
         return NULL;
-    peer->user = setting_or(peer->user, target, VAULT_KEY_USER);
-    peer->pass_file = setting_or(peer->pass_file, target, VAULT_KEY_PASS_FILE);
-    peer->connect.cacert = setting_or(peer->connect.cacert, target, VAULT_KEY_CACERT);
-    peer->connect.cert = setting_or(peer->connect.cert, target, VAULT_KEY_CERT);
-    peer->connect.key = setting_or(peer->connect.key, target, VAULT_KEY_TLS_KEY);
+    peer->user = given_or_setting(peer->user, target, VAULT_KEY_USER);
+    peer->pass_file = given_or_setting(peer->pass_file, target, VAULT_KEY_PASS_FILE);
+    peer->connect.cacert = given_or_setting(peer->connect.cacert, target, VAULT_KEY_CACERT);
+    peer->connect.cert = given_or_setting(peer->connect.cert, target, VAULT_KEY_CERT);
+    peer->connect.key = given_or_setting(peer->connect.key, target, VAULT_KEY_TLS_KEY);
     return source;
 }
 
