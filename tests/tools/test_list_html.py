@@ -117,7 +117,8 @@ class Desk(Page):
         self.assertNotIn("innerHTML", page)
         self.assertNotIn("taken", self.run_script("return document.title"))
         self.assertEqual(self.run_script("return document.querySelectorAll('img').length"), 0)
-        self.assertIn(f"redis {EVIL}", [row[8] for row in self.rows("#sets")])
+        kept = EVIL.replace(" ", "")[:31]  # of the name of a release
+        self.assertIn(f"redis {kept}", [row[8] for row in self.rows("#sets")])
         self.no_complaint()
 
     def test_a_repository_that_cannot_be_read_is_named(self):
