@@ -258,7 +258,7 @@ static bool one_file(const struct aof_file *file, const struct aof_salvage_opts 
     rd_src_close(src);
     struct aof_file kept = *file;
     kept.line = 0;
-    kept.end_offset = -1; /* the counted value is no longer right */
+    kept.end_offset = -1; /* the recorded offset no longer applies */
     if (ok && aof_manifest_add(out, &kept) == NULL)
         ok = rd_err_nomem(err, sizeof kept);
     return ok;
