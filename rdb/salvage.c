@@ -103,10 +103,8 @@ static bool copy_range(struct salvage *v, struct output *out, uint64_t from, uin
         return false;
     while (from < to) {
         struct rd_slice s;
-        if (rd_src_need(v->copy, 1, &s) != RD_SRC_OK) {
-            rd_err_adopt(v->err, rd_src_err(v->copy));
-            return rd_err_set(v->err, RD_ERR_IO, from, "the input was truncated while it was read");
-        }
+        if (rd_src_need(v->copy, 1, &s) != RD_SRC_OK)
+            return rdb_recover_truncated(v->copy, v->err);
         size_t n = s.len < to - from ? s.len : (size_t)(to - from);
         if (!rd_sink_write(out->sink, s.ptr, n))
             return sink_failed(v, out);
@@ -552,10 +550,8 @@ static bool read_byte(struct salvage *v, struct rd_src *src, uint64_t at, uint8_
     struct rd_slice s;
     if (!rd_src_seek(src, at, v->err))
         return false;
-    if (rd_src_need(src, 1, &s) != RD_SRC_OK) {
-        rd_err_adopt(v->err, rd_src_err(src));
-        return rd_err_set(v->err, RD_ERR_IO, at, "the input was truncated while it was read");
-    }
+    if (rd_src_need(src, 1, &s) != RD_SRC_OK)
+        return rdb_recover_truncated(src, v->err);
     *ret = s.ptr[0];
     return true;
 }

@@ -28,6 +28,32 @@ static struct rdb_correction find_byte(uint64_t stored, uint64_t computed, uint6
     return correction;
 }
 
+bool rdb_recover_truncated(struct rd_src *src, struct rd_err *err)
+{
+    rd_err_adopt(err, rd_src_err(src));
+    return rd_err_set(err, RD_ERR_IO, rd_src_offset(src),
+                      "the input was truncated while it was read");
+}
+
+bool rdb_recover_sum(struct rd_src *src, uint64_t len, uint64_t *crc, uint8_t *copy,
+                     struct rd_err *err)
+{
+    struct rd_slice s;
+    while (len > 0) {
+        if (rd_src_need(src, 1, &s) != RD_SRC_OK)
+            return rdb_recover_truncated(src, err);
+        size_t n = s.len < len ? s.len : (size_t)len;
+        *crc = rd_crc64(*crc, s.ptr, n);
+        if (copy != NULL) {
+            memcpy(copy, s.ptr, n);
+            copy += n;
+        }
+        rd_src_consume(src, n);
+        len -= n;
+    }
+    return true;
+}
+
 bool rdb_recover_prove(struct rd_src *src, uint64_t end, bool *ret,
                        struct rdb_correction *ret_correction, struct rd_err *err)
 {
@@ -40,18 +66,10 @@ bool rdb_recover_prove(struct rd_src *src, uint64_t end, bool *ret,
         return true;
     if (!rd_src_seek(src, 0, err))
         return false;
-    uint64_t left = end - RDB_TRAILER_LEN;
-    while (left > 0 && rd_src_need(src, 1, &s) == RD_SRC_OK) {
-        size_t n = s.len < left ? s.len : (size_t)left;
-        crc = rd_crc64(crc, s.ptr, n);
-        rd_src_consume(src, n);
-        left -= n;
-    }
-    if (left > 0 || rd_src_need(src, RDB_TRAILER_LEN, &s) != RD_SRC_OK) {
-        rd_err_adopt(err, rd_src_err(src));
-        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET,
-                          "the input was truncated while it was read");
-    }
+    if (!rdb_recover_sum(src, end - RDB_TRAILER_LEN, &crc, NULL, err))
+        return false;
+    if (rd_src_need(src, RDB_TRAILER_LEN, &s) != RD_SRC_OK)
+        return rdb_recover_truncated(src, err);
     uint64_t stored = rd_get_le64(s.ptr);
     *ret = stored != 0 && stored == crc;
     if (ret_correction != NULL)

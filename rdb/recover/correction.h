@@ -18,6 +18,13 @@ struct rdb_correction {
     uint64_t other; /* EXCHANGED: the second block, after the first */
 };
 
+/* Continues *crc over the next `len` bytes, and copies them to `copy` unless it is NULL. */
+bool rdb_recover_sum(struct rd_src *src, uint64_t len, uint64_t *crc, uint8_t *copy,
+                     struct rd_err *err);
+
+/* Sets the error of a source that has fewer bytes than before; always false. */
+bool rdb_recover_truncated(struct rd_src *src, struct rd_err *err);
+
 /* Reads the source up to `end`. *ret: the 8 bytes before `end` are the checksum of all bytes before
  * them (0 is none). If they are not, *ret_correction is the correction with which they are, if one
  * exists; NULL: it is not searched for. */

@@ -39,32 +39,6 @@ struct search {
     struct rd_err *err;
 };
 
-static bool was_truncated(struct search *f)
-{
-    rd_err_adopt(f->err, rd_src_err(f->src));
-    return rd_err_set(f->err, RD_ERR_IO, rd_src_offset(f->src),
-                      "the input was truncated while it was read");
-}
-
-/* Continues *crc over the next bytes, and copies them if ret is not NULL. */
-static bool read_sum(struct search *f, uint64_t len, uint64_t *crc, uint8_t *ret)
-{
-    struct rd_slice s;
-    while (len > 0) {
-        if (rd_src_need(f->src, 1, &s) != RD_SRC_OK)
-            return was_truncated(f);
-        size_t n = s.len < len ? s.len : (size_t)len;
-        *crc = rd_crc64(*crc, s.ptr, n);
-        if (ret != NULL) {
-            memcpy(ret, s.ptr, n);
-            ret += n;
-        }
-        rd_src_consume(f->src, n);
-        len -= n;
-    }
-    return true;
-}
-
 /* Reads the file once: the checksums of its blocks, and both checksums of the whole. */
 static bool read_sums(struct search *f)
 {
@@ -75,15 +49,15 @@ static bool read_sums(struct search *f)
         return false;
     for (uint64_t i = 0; i < f->n; i++) {
         f->sums[i] = 0;
-        if (!read_sum(f, f->block, &f->sums[i], NULL))
+        if (!rdb_recover_sum(f->src, f->block, &f->sums[i], NULL, f->err))
             return false;
         f->computed = rd_crc64_multiply(f->computed, shift) ^ f->sums[i];
     }
-    if (!read_sum(f, f->end - f->n * f->block, &rest, NULL))
+    if (!rdb_recover_sum(f->src, f->end - f->n * f->block, &rest, NULL, f->err))
         return false;
     f->computed = rd_crc64_combine(f->computed, rest, f->end - f->n * f->block);
     if (rd_src_need(f->src, RDB_TRAILER_LEN, &s) != RD_SRC_OK)
-        return was_truncated(f);
+        return rdb_recover_truncated(f->src, f->err);
     f->stored = rd_get_le64(s.ptr);
     return true;
 }
@@ -170,8 +144,10 @@ static bool is_end_of_file(struct search *f, const struct rdb_correction *found,
 {
     uint64_t first = 0;
     uint64_t second = 0;
-    if (!rd_src_seek(f->src, 0, f->err) || !read_sum(f, found->at, &first, NULL) ||
-        !rd_src_seek(f->src, found->len, f->err) || !read_sum(f, found->at, &second, NULL))
+    if (!rd_src_seek(f->src, 0, f->err) ||
+        !rdb_recover_sum(f->src, found->at, &first, NULL, f->err) ||
+        !rd_src_seek(f->src, found->len, f->err) ||
+        !rdb_recover_sum(f->src, found->at, &second, NULL, f->err))
         return false;
     *ret = first == second;
     return true;
@@ -181,12 +157,14 @@ static bool is_end_of_file(struct search *f, const struct rdb_correction *found,
 static bool search_windows(struct search *f, struct table *t)
 {
     uint64_t sum = 0;
-    bool ok = rd_src_seek(f->src, 0, f->err) && read_sum(f, f->from, &sum, NULL);
+    bool ok =
+        rd_src_seek(f->src, 0, f->err) && rdb_recover_sum(f->src, f->from, &sum, NULL, f->err);
     uint64_t at = f->from;
     for (unsigned n = 0; ok && n < WINDOWS_MAX && at < f->to; n++, at += STEP) {
         size_t len = f->to - at < WINDOW ? (size_t)(f->to - at) : WINDOW;
         uint64_t ignored = 0;
-        ok = rd_src_seek(f->src, at, f->err) && read_sum(f, len, &ignored, t->bytes);
+        ok = rd_src_seek(f->src, at, f->err) &&
+             rdb_recover_sum(f->src, len, &ignored, t->bytes, f->err);
         if (!ok)
             break;
         t->sums[0] = sum;

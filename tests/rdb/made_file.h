@@ -79,6 +79,12 @@ static inline void made_end(struct rd_buf *buf)
     made_add(buf, "\xff\0\0\0\0\0\0\0\0", 9);
 }
 
+/* names: of keys, as text. */
+static inline bool has_name(const struct rd_buf *names, const char *name)
+{
+    return strstr((const char *)names->ptr, name) != NULL;
+}
+
 struct made_seen {
     unsigned n;
     struct rdb_loss last;

@@ -1,11 +1,6 @@
 /* What salvage marks as doubtful, and what it need not mark: databases, and values read as keys. */
 #include "tests/rdb/made_file.h"
 
-static bool has_name(const struct rd_buf *names, const char *name)
-{
-    return strstr((const char *)names->ptr, name) != NULL;
-}
-
 /* Strings look like fields of a hash with field expiries. With an access frequency they do not: ten
  * of them prove that they are records, between a damaged set and other damage. */
 Test(salvage_doubts, strings_with_an_access_frequency_are_not_fields)

@@ -34,11 +34,6 @@ static struct rd_buf names_of(const struct rd_buf *file)
     return names;
 }
 
-static bool has_name(const struct rd_buf *names, const char *name)
-{
-    return strstr((const char *)names->ptr, name) != NULL;
-}
-
 static void begin(struct rd_buf *file)
 {
     *file = (struct rd_buf){0};
