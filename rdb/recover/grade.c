@@ -415,7 +415,7 @@ static void pass_run(struct grader *g, const struct span *span)
         g->db = c->last;
         g->supposed = 0;
     }
-    bool lost = span->early_end || span->false_end;
+    bool lost = span->early_end || span->false_end || c->nested;
     if (lost)
         g->db.selected = g->db.has_size = false;
     g->db_lost = lost || (g->db_lost && c->selectors == 0);

@@ -87,9 +87,11 @@ struct counts {
     bool descends;        /* a selector's number is not greater than the previous one */
     struct db_state last; /* of the last selector */
     /* The range of databases with more keys than announced, or with fewer if another selector
-     * follows. */
+     * follows. If `few` or `nested`, it extends to the end of the run. */
     uint64_t excess_from, excess_to;
-    bool few; /* a database has fewer keys than it announces, and another selector follows */
+    bool few;    /* a database has fewer keys than it announces, and another selector follows */
+    bool nested; /* a database has more, and a snapshot begins in one of its values: later selectors
+                    may be those of that snapshot */
 };
 
 /* Statistics of the names of keys in this file. */

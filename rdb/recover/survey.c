@@ -91,8 +91,21 @@ static void note_excess(struct counts *c, uint64_t at, bool selector)
             c->excess_from = c->size_at;
         c->excess_to = at;
     }
-    if (c->few)
+    if (c->few || c->nested)
         c->excess_to = at;
+}
+
+/* The selector at `at` ends a database with more keys than it announces. If a snapshot begins in
+ * one of its values, this and later selectors may be those of that snapshot. */
+static bool find_nested(struct walk *w, uint64_t at)
+{
+    struct scan *s = w->s;
+    struct counts *c = &w->now;
+    bool more = c->last.has_size && c->last.keys > c->last.size;
+    return c->nested || !more ||
+           (rdb_recover_holds_magic(s, c->size_at, at, &c->nested) == RDB_RECOVER_OK &&
+            rdb_recover_scan_at(s, w->rec.end, w->rec.db, UINT64_MAX)) ||
+           scan_failed(w);
 }
 
 static void end_span(struct walk *w, uint64_t at)
@@ -357,10 +370,12 @@ static void count_key(struct walk *w)
     }
 }
 
-static void count_db(struct walk *w)
+static bool count_db(struct walk *w)
 {
     struct counts *c = &w->now;
     uint64_t db = w->rec.db;
+    if (!find_nested(w, w->rec.start))
+        return false;
     note_excess(c, w->rec.start, true);
     if (c->selectors++ == 0)
         c->first_db = db;
@@ -374,6 +389,7 @@ static void count_db(struct walk *w)
     c->high += db >= RDB_RECOVER_DBS_DEFAULT;
     c->last = (struct db_state){.db = db, .selected = true};
     c->lead_ended = true;
+    return true;
 }
 
 /* Whether a record cannot be at this position: a selector without a size if others have one, or a
@@ -418,7 +434,8 @@ static bool take_record(struct walk *w)
         w->selected.start = rec->start;
         w->selected.end = rec->end;
         w->selected.before = w->now;
-        count_db(w);
+        if (!count_db(w))
+            return false;
         w->db = rec->db;
         w->s->db_at = rec->start;
         break;

@@ -206,6 +206,35 @@ Test(salvage_doubts, all_keys_of_a_database_with_more_than_it_announces_are_doub
     }
 }
 
+/* A list ends too early, in its last element, a snapshot without an end: what follows reads as the
+ * rest of the file, with several databases in order. Without a snapshot in a value, a size that is
+ * too small says nothing about the databases after it. */
+Test(salvage_doubts, databases_after_a_surplus_may_be_those_of_a_snapshot_in_a_value)
+{
+    for (int nested = 0; nested < 2; nested++) {
+        struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
+        struct rd_buf file = {0};
+        made_add(&file, "REDIS0010\xfe\0\xfb\4\0", 14);
+        made_keys(&file, "name0", 3);
+        made_add(&file, "\1\4list\1\x0e", 8);
+        made_add(&file, nested ? "REDIS0010\xfe\0\xfb\x14\0" : "-an-element-14", 14);
+        made_keys(&file, "name1", 20);
+        made_add(&file, "\xfe\3\xfb\x14\0", 5);
+        made_keys(&file, "name3", 20);
+        made_add(&file, "\xfe\5\xfb\x17\0", 5);
+        made_keys(&file, "name5", 20);
+        made_add(&file, "\xc9\xc9", 2);
+        made_keys(&file, "name6", 3);
+        made_end(&file);
+        struct rd_buf names = doubtful_of(&file, &res);
+        cr_expect(has_name(&names, "name1:0 ") && has_name(&names, "name1:19 "));
+        cr_expect_eq(has_name(&names, "name3:0 "), nested);
+        cr_expect_eq(has_name(&names, "name5:0 "), nested, "%s", (const char *)names.ptr);
+        rd_buf_done(&names);
+        rd_buf_done(&file);
+    }
+}
+
 /* Keys between two damages: their database lacks as many, or it does not. */
 Test(salvage_doubts, a_size_that_lacks_the_keys_of_a_run_keeps_them_as_doubtful)
 {
