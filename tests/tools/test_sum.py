@@ -223,6 +223,15 @@ class Check(SumTest):
                 self.assertEqual((status, err), (0, ""), tool)
                 self.assertEqual(out.count(b": OK\n"), len(names))
 
+    def test_options_may_follow_check(self):
+        self.write("a", b"a")
+        self.write("list", self.sum("a")[1])
+        status, out, _ = self.sum("-c", "--json", "list", "list")
+        self.assertEqual((status, out.count(b'"file":"a"')), (0, 2), out)
+        status, _, err = self.sum("--check")
+        self.assertEqual((status, err), (2, "redoubt sum: missing argument: LIST\n"
+                                             "  hint: redoubt sum --help\n"))
+
     def test_output_is_that_of_coreutils(self):
         for name in "a", "b c", "new\nline", "back\\slash":
             self.write(name, name.encode())

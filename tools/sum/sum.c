@@ -515,26 +515,24 @@ static void conclude(struct run *run)
     }
 }
 
-static int sum_or_check(struct run *run, const char *list)
+static int sum_or_check(struct run *run, bool check)
 {
     struct cli *cli = run->cli;
-    if (list == NULL && cli->n_args == 0)
-        return cli_usage_error(cli, "missing argument: FILE");
+    if (cli->n_args == 0)
+        return cli_usage_error(cli, "missing argument: %s", check ? "LIST" : "FILE");
     if (cli->json) {
         cli_json_key(&cli->out, "files");
         cli_json_array(&cli->out);
     }
-    if (list != NULL)
-        check_list(run, list);
     for (size_t i = 0; i < cli->n_args; i++) {
-        if (list != NULL)
+        if (check)
             check_list(run, cli->args[i]);
         else
             sum_one(run, cli->args[i]);
     }
     if (cli->json)
         cli_json_end(&cli->out);
-    if (list != NULL)
+    if (check)
         conclude(run);
     return run->status;
 }
@@ -542,7 +540,7 @@ static int sum_or_check(struct run *run, const char *list)
 int tool_sum(struct cli *cli, int argc, char **argv)
 {
     struct run run = {.cli = cli};
-    const char *list = NULL;
+    bool check = false;
     const struct cli_opt opts[] = {
         {.name = "crc64",
          .kind = CLI_FLAG,
@@ -556,14 +554,13 @@ int tool_sum(struct cli *cli, int argc, char **argv)
         {.name = "sha512", .kind = CLI_FLAG, .flag = &run.wanted[SUM_SHA512], .help = "SHA-512"},
         {.name = "check",
          .letter = 'c',
-         .kind = CLI_STRING,
-         .arg = "LIST",
-         .string = &list,
-         .help = "verify the digests in LIST (and in each FILE)"},
+         .kind = CLI_FLAG,
+         .flag = &check,
+         .help = "verify the digests in each LIST"},
         {0},
     };
     const struct cli_usage usage = {
-        .synopsis = "[OPTION…] FILE…\n-c LIST [LIST…]",
+        .synopsis = "[OPTION…] FILE…\n-c LIST…",
         .about = "Prints digests of files in the format of sha256sum, all in one pass, and\n"
                  "verifies the stored CRC64 of RDB files. \"-\" is standard input.",
         .opts = opts,
@@ -577,5 +574,5 @@ int tool_sum(struct cli *cli, int argc, char **argv)
     for (int kind = 0; kind < SUM_KINDS; kind++)
         any = any || run.wanted[kind];
     run.wanted[SUM_SHA256] = run.wanted[SUM_SHA256] || !any;
-    return sum_or_check(&run, list);
+    return sum_or_check(&run, check);
 }
