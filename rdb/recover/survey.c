@@ -496,6 +496,15 @@ static bool split(struct walk *w)
     return rdb_recover_scan_at(w->s, w->at, w->db, UINT64_MAX) || scan_failed(w);
 }
 
+/* Whether servers would refuse the record, and it may be damaged bytes that read as a record. The
+ * only records between keys that are not keys are fields: libraries precede the keys. */
+static bool is_false(const struct walk *w)
+{
+    const struct record *rec = &w->rec;
+    bool between = rec->kind == RECORD_OTHER && !rec->has_name && w->now.all_keys > 0;
+    return rec->refused != NULL && !w->s->sealed && (rec->kind == RECORD_KEY || between);
+}
+
 static bool one_record(struct walk *w)
 {
     struct scan *s = w->s;
@@ -514,7 +523,7 @@ static bool one_record(struct walk *w)
         return broken(w, RDB_RECOVER_WHY_ZEROS, rec->start);
     }
     w->empty_pair_at = rec->empty_pair ? rec->start : RD_NO_OFFSET;
-    if (rec->refused != NULL && rec->kind == RECORD_KEY && !s->sealed)
+    if (is_false(w))
         return broken(w, RDB_RECOVER_WHY_REFUSED, rec->start);
     if (is_misplaced(w, &why)) {
         if (why == RDB_RECOVER_WHY_SELECTOR) {

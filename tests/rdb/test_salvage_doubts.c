@@ -235,6 +235,24 @@ Test(salvage_doubts, databases_after_a_surplus_may_be_those_of_a_snapshot_in_a_v
     }
 }
 
+/* The end of a value and the expiry after it are damaged, and read as a function library. Libraries
+ * precede the keys, and servers would refuse this one. */
+Test(salvage_doubts, a_refused_library_between_keys_is_damage_of_both)
+{
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
+    struct rd_buf file = {0};
+    made_add(&file, "REDIS0010\xfe\0\xfb\x09\1", 14);
+    made_keys(&file, "key", 4);
+    made_add(&file, "\xf5\7abcdefg", 9);
+    made_keys(&file, "key:a", 5);
+    made_end(&file);
+    struct rd_buf names = doubtful_of(&file, &res);
+    cr_expect_eq(res.keys, 9);
+    cr_expect(has_name(&names, "key:3 key:a:0 "), "%s", (const char *)names.ptr);
+    rd_buf_done(&names);
+    rd_buf_done(&file);
+}
+
 /* Keys between two damages: their database lacks as many, or it does not. */
 Test(salvage_doubts, a_size_that_lacks_the_keys_of_a_run_keeps_them_as_doubtful)
 {
