@@ -96,10 +96,20 @@ static bool attempt(struct scan *s, struct rd_src *src, const struct rdb_salvage
     return true;
 }
 
-/* Whether it continues where the other one had to stop, with fewer lost ranges and more keys. */
+/* Whether it continues where the other one had to stop first, after the runs that both have. */
+static bool goes_on(const struct plan *a, const struct plan *b)
+{
+    size_t i = 0;
+    while (i + 1 < a->n && i + 1 < b->n && a->spans[i].from == b->spans[i].from &&
+           a->spans[i].to == b->spans[i].to)
+        i++;
+    return a->spans[i].to > b->spans[i].to;
+}
+
+/* Whether it also has fewer lost ranges and more keys. */
 static bool is_more(const struct plan *a, const struct plan *b)
 {
-    return a->good > b->good && a->n < b->n && a->spans[0].to > b->spans[0].to;
+    return a->good > b->good && a->n < b->n && goes_on(a, b);
 }
 
 /* Keeps the other plan in the place of *ret if it is better, and frees the one that is not kept. */

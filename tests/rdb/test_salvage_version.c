@@ -116,3 +116,22 @@ Test(salvage_version, a_last_byte_like_an_end_mark_is_not_evidence)
     cr_expect_eq(res.keys, 0);
     rd_buf_done(&file);
 }
+
+/* The header and the field of the release are damaged; a hash is of Valkey 9. Both attempts stop at
+ * the field first, but only one of them can read all that follows. */
+Test(salvage_version, the_contents_decide_if_header_and_release_are_lost)
+{
+    struct rdb_salvage_result res;
+    struct rd_buf file = {0};
+    made_add(&file, "VA\x1d\xf4\xb9\x46\x69\x57\xe8\x74\xec\xa8\x17\xc5\x4c\xe1", 16);
+    made_add(&file, "\xfe\0\xfb\x29\0", 5);
+    made_keys(&file, "key", 20);
+    made_add(&file, "\x16\4hash\2\1f\1v\xff\xff\xff\xff\xff\xff\xff\xff", 19);
+    made_add(&file, "\1g\1w\0\0\0\0\1\0\0\0", 12);
+    made_keys(&file, "more", 20);
+    made_end(&file);
+    salvage(&file, &res);
+    cr_expect_eq(res.keys, 41);
+    cr_expect_eq(res.dialect, RDB_VALKEY);
+    rd_buf_done(&file);
+}
