@@ -21,6 +21,13 @@ static bool fail(struct rd_err *err, const char *what)
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s: %s", what, reason);
 }
 
+static bool fail_file(struct rd_err *err, const char *what, const char *path)
+{
+    char text[160];
+    snprintf(text, sizeof text, "%s: %s", what, path);
+    return fail(err, text);
+}
+
 static int password(char *dst, int size, int writing, void *ctx)
 {
     (void)writing;
@@ -89,13 +96,14 @@ static bool load_certificates(SSL_CTX *ctx, const struct settings *s, const stru
         SSL_CTX_set_default_passwd_cb_userdata(ctx, id->pass);
     }
     if (SSL_CTX_use_certificate_chain_file(ctx, id->cert) <= 0)
-        return fail(err, "Failed to load certificate");
+        return fail_file(err, "Failed to load certificate", id->cert);
     if (SSL_CTX_use_PrivateKey_file(ctx, id->key, SSL_FILETYPE_PEM) <= 0)
-        return fail(err, "Failed to load private key");
+        return fail_file(err, "Failed to load private key", id->key);
     const char *file = s->tls_ca_cert_file[0] != 0 ? s->tls_ca_cert_file : NULL;
     const char *folder = s->tls_ca_cert_dir[0] != 0 ? s->tls_ca_cert_dir : NULL;
     if ((file != NULL || folder != NULL) && SSL_CTX_load_verify_locations(ctx, file, folder) <= 0)
-        return fail(err, "Failed to configure CA certificate(s) file/directory");
+        return fail_file(err, "Failed to configure CA certificate(s) file/directory",
+                         file != NULL ? file : folder);
     return true;
 }
 
@@ -119,7 +127,7 @@ static bool set_dh_params(SSL_CTX *ctx, const struct settings *s, struct rd_err 
     BIO_free(file);
     if (params == NULL || SSL_CTX_set0_tmp_dh_pkey(ctx, params) <= 0) {
         EVP_PKEY_free(params);
-        return fail(err, "Failed to load DH params file");
+        return fail_file(err, "Failed to load DH params file", s->tls_dh_params_file);
     }
     return true;
 }

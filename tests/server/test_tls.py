@@ -72,7 +72,7 @@ def each(test):
 
 class Handshakes(unittest.TestCase):
     @each
-    def test_connections_that_say_nothing_are_among_maxclients(self, which):
+    def test_silent_connections_are_among_maxclients(self, which):
         with which(config(maxclients="20")) as server:
             c = server.client()
             before = descriptors(server)
@@ -84,7 +84,7 @@ class Handshakes(unittest.TestCase):
             self.assertEqual(int(server_info(c)["connected_clients"]), 20)
 
     @each
-    def test_connections_that_say_nothing_are_ended_by_timeout(self, which):
+    def test_silent_connections_are_ended_by_timeout(self, which):
         with which(config(timeout="1")) as server:
             for one in [silent(server) for _ in range(5)]:
                 self.assertTrue(one.closed())
@@ -153,15 +153,23 @@ class Handshakes(unittest.TestCase):
             wait_for(lambda: descriptors(server) <= before)
 
 
-class Parameters(unittest.TestCase):
-    def test_a_file_of_parameters_that_is_none_ends_the_start(self):
+class Files(unittest.TestCase):
+    def test_a_file_that_cannot_be_loaded_ends_the_start_and_is_named_in_the_log(self):
+        for setting in "tls_cert_file", "tls_key_file", "tls_ca_cert_file", "tls_dh_params_file":
+            with self.subTest(setting):
+                with self.assertRaises(ServerDied) as died:
+                    with Redoubt(config(**{setting: path("missing")})):
+                        self.fail("started")
+                self.assertIn(path("missing"), str(died.exception))
+
+    def test_malformed_parameters_end_the_start(self):
         for which in (Redoubt, Redis):
             with self.subTest(which.name):
                 with self.assertRaises(ServerDied):
                     with which(config(tls_dh_params_file=path("cert"))):
                         self.fail("started")
 
-    def test_a_file_of_parameters_is_used(self):
+    def test_parameters_are_used(self):
         subprocess.run(["openssl", "genpkey", "-genparam", "-algorithm", "DH", "-pkeyopt",
                         "group:ffdhe2048", "-out", path("dh")], check=True,
                        stderr=subprocess.DEVNULL)
