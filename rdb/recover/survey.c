@@ -79,13 +79,18 @@ static struct span *present(const struct walk *w)
     return &w->plan->spans[w->plan->n - 1];
 }
 
+/* Whether more keys of the last database were read than it announces. */
+static bool has_surplus(const struct counts *c)
+{
+    return c->last.has_size && c->last.keys > c->last.size;
+}
+
 /* The last database was read up to `at`, the next selector or the end of the run. */
 static void note_excess(struct counts *c, uint64_t at, bool selector)
 {
     /* Early versions did not write expired keys. */
-    bool fewer = selector && c->last.keys + c->last.size_expires < c->last.size;
-    bool more = c->last.keys > c->last.size;
-    if (c->last.has_size && (more || fewer)) {
+    bool fewer = selector && c->last.has_size && c->last.keys + c->last.size_expires < c->last.size;
+    if (has_surplus(c) || fewer) {
         c->few |= fewer;
         if (c->excess_from > c->size_at)
             c->excess_from = c->size_at;
@@ -101,11 +106,11 @@ static bool find_nested(struct walk *w, uint64_t at)
 {
     struct scan *s = w->s;
     struct counts *c = &w->now;
-    bool more = c->last.has_size && c->last.keys > c->last.size;
-    return c->nested || !more ||
-           (rdb_recover_holds_magic(s, c->size_at, at, &c->nested) == RDB_RECOVER_OK &&
-            rdb_recover_scan_at(s, w->rec.end, w->rec.db, UINT64_MAX)) ||
-           scan_failed(w);
+    if (c->nested || !has_surplus(c))
+        return true;
+    if (rdb_recover_holds_magic(s, c->size_at, at, &c->nested) == RDB_RECOVER_FAIL)
+        return scan_failed(w);
+    return rdb_recover_scan_at(s, w->rec.end, w->rec.db, UINT64_MAX) || scan_failed(w);
 }
 
 static void end_span(struct walk *w, uint64_t at)
@@ -498,7 +503,7 @@ static bool split(struct walk *w)
 
 /* Whether servers would refuse the record, and it may be damaged bytes that read as a record. The
  * only records between keys that are not keys are fields: libraries precede the keys. */
-static bool is_false(const struct walk *w)
+static bool is_false_record(const struct walk *w)
 {
     const struct record *rec = &w->rec;
     bool between = rec->kind == RECORD_OTHER && !rec->has_name && w->now.all_keys > 0;
@@ -523,7 +528,7 @@ static bool one_record(struct walk *w)
         return broken(w, RDB_RECOVER_WHY_ZEROS, rec->start);
     }
     w->empty_pair_at = rec->empty_pair ? rec->start : RD_NO_OFFSET;
-    if (is_false(w))
+    if (is_false_record(w))
         return broken(w, RDB_RECOVER_WHY_REFUSED, rec->start);
     if (is_misplaced(w, &why)) {
         if (why == RDB_RECOVER_WHY_SELECTOR) {
