@@ -36,6 +36,9 @@ static struct lane {
     {.mutex = PTHREAD_MUTEX_INITIALIZER,
      .wake = PTHREAD_COND_INITIALIZER,
      .idle = PTHREAD_COND_INITIALIZER},
+    {.mutex = PTHREAD_MUTEX_INITIALIZER,
+     .wake = PTHREAD_COND_INITIALIZER,
+     .idle = PTHREAD_COND_INITIALIZER},
 };
 
 static uv_async_t finished;

@@ -1,4 +1,5 @@
-/* background.h - jobs for background threads: fsync, closing deleted files, freeing memory.
+/* background.h - jobs for background threads: fsync, closing deleted files, freeing memory, checking
+ * a snapshot.
  *
  *     background_run(srv, fsync_it, when_done, job);
  *
@@ -12,7 +13,13 @@
 typedef void (*background_fn)(void *arg);
 
 /* The jobs of one lane run one after the other, in order; lanes run in parallel. */
-enum background_lane { BACKGROUND_CLOSE, BACKGROUND_FSYNC, BACKGROUND_FREE, BACKGROUND_LANES };
+enum background_lane {
+    BACKGROUND_CLOSE,
+    BACKGROUND_FSYNC,
+    BACKGROUND_FREE,
+    BACKGROUND_CHECK,
+    BACKGROUND_LANES
+};
 
 /* done may be NULL. */
 void background_run(struct server *srv, enum background_lane lane, background_fn work,

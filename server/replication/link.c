@@ -633,7 +633,8 @@ void link_resume(struct repl_link *link)
 
 void link_go_on(struct repl_link *link)
 {
-    if (link->psync == NULL || !take_events(link) || !feed_unread(link) || !write_out(link))
+    if (link->psync == NULL || script_busy() != 0 || !take_events(link) || !feed_unread(link) ||
+        !write_out(link))
         return;
     link_watch(link);
 }

@@ -47,6 +47,7 @@ void receive_free(struct receive *r)
 {
     if (r == NULL)
         return;
+    receive_check_stop(r);
     receive_load_stop(r);
     drop_file(r);
     rd_buf_done(&r->rest);
@@ -55,7 +56,8 @@ void receive_free(struct receive *r)
 
 bool receive_is_loading(const struct repl_link *link)
 {
-    return link->receive != NULL && link->receive->idle != NULL;
+    const struct receive *r = link->receive;
+    return r != NULL && (r->idle != NULL || receive_check_runs(r));
 }
 
 bool receive_is_done(const struct repl_link *link)
@@ -159,12 +161,20 @@ static bool to_file(struct receive *r, struct rd_slice bytes)
     return true;
 }
 
-/* The file replaces that of the server: after a crash, the server loads the newer data. */
-static bool install(struct receive *r)
+static void remove_sync_file(const struct server *srv)
+{
+    const struct settings *s = &srv->settings;
+    if (!s->rdb_del_sync_files || s->appendonly || s->n_save > 0)
+        return;
+    log_notice("Removing the RDB file obtained from the master. This replica has persistence "
+               "disabled");
+    unlink(s->dbfilename);
+}
+
+bool receive_install(struct receive *r)
 {
     struct server *srv = r->srv;
     const char *final = srv->settings.dbfilename;
-    struct rd_err err = {0};
     int old = open(final, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     bool ok = fsync(r->file) == 0 && rename(r->temp, final) == 0;
     if (old >= 0) /* the last link to the old data: freeing its blocks takes time */
@@ -178,20 +188,8 @@ static bool install(struct receive *r)
     persist_sync_folder(final);
     close(r->file);
     r->file = -1;
-    if (rd_src_open_file(&r->src, final, &RD_SRC_OPTS(.window = RECEIVE_WINDOW), &err))
-        return true;
-    log_warning("Failed trying to load the MASTER synchronization DB from disk: %s", err.text);
-    return false;
-}
-
-static void remove_sync_file(const struct server *srv)
-{
-    const struct settings *s = &srv->settings;
-    if (!s->rdb_del_sync_files || s->appendonly || s->n_save > 0)
-        return;
-    log_notice("Removing the RDB file obtained from the master. This replica has persistence "
-               "disabled");
-    unlink(s->dbfilename);
+    remove_sync_file(srv);
+    return true;
 }
 
 /* ---- events ---- */
@@ -207,11 +205,5 @@ bool receive_bytes(struct repl_link *link, const struct repl_event *ev)
 bool receive_end(struct repl_link *link)
 {
     struct receive *r = link->receive;
-    if (r->target != RECEIVE_FILE)
-        return receive_load_end(r);
-    receive_kill_child(r);
-    if (!install(r) || !receive_load_begin(r))
-        return false;
-    remove_sync_file(r->srv); /* it stays open */
-    return receive_load_end(r);
+    return r->target == RECEIVE_FILE ? receive_check_begin(r) : receive_load_end(r);
 }

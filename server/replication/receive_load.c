@@ -5,6 +5,7 @@
  */
 #include "base/mem.h"
 #include "server/core/log.h"
+#include "server/core/script.h"
 #include "server/persist/priv.h"
 #include "server/replication/receive_impl.h"
 
@@ -182,7 +183,7 @@ static void loaded(struct receive *r)
     if (r->beside != NULL)
         adopt(r);
     persist_reset_dirty(srv, engine_stats(srv->engine)->dirty);
-    if (r->target != RECEIVE_FILE)
+    if (r->target != RECEIVE_FILE || !receive_install(r))
         persist_count_dirty(srv, 1); /* no file has this data */
     repl_psync_set_db(r->link->psync, r->place.db);
     r->link->db = r->place.db;
@@ -252,7 +253,7 @@ static void load_failed(const struct receive *r, const struct rd_err *err)
 
 static void on_idle(uv_idle_t *idle);
 
-static void start_idle(struct receive *r)
+void receive_load_wake(struct receive *r)
 {
     if (r->idle != NULL)
         return;
@@ -270,7 +271,7 @@ static bool go_on(struct receive *r)
     struct rd_err err = {0};
     switch (steps(r, &err)) {
     case RDB_EVENT:
-        start_idle(r);
+        receive_load_wake(r);
         return true;
     case RDB_FAIL:
         load_failed(r, &err);
@@ -286,11 +287,20 @@ static bool go_on(struct receive *r)
     return true;
 }
 
+/* A file that was received and checked. */
+static bool begin_file(struct receive *r)
+{
+    stop_idle(r);
+    return receive_check_end(r) && receive_load_begin(r) && receive_load_end(r);
+}
+
 static void on_idle(uv_idle_t *idle)
 {
     struct receive *r = idle->data;
     struct repl_link *link = r->link;
-    if (!go_on(r))
+    if (script_busy() != 0)
+        return; /* a script runs: the dataset must not change now */
+    if (r->check != NULL ? !begin_file(r) : !go_on(r))
         link_drop(link);
     else if (!receive_is_loading(link))
         link_go_on(link);

@@ -6,12 +6,15 @@ import signal
 import socket
 import sys
 import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from fake_server import crc64  # noqa: E402
 from persistence import Faulty  # noqa: E402
 from server_under_test import Redis, Redoubt, ReplyError, encode, wait_for  # noqa: E402
 from test_replication import digest, follow, linked, offset, servers, wait_same  # noqa: E402
+from test_replication_words import Master  # noqa: E402
 
 KEYS = 200
 DELAY = "20000"
@@ -19,10 +22,10 @@ SLOW_LOAD = {"loading-process-events-interval-bytes": "1024",
              "rdbcompression": "no", "repl-backlog-size": "16384", "repl-diskless-sync": "yes"}
 
 
-def fill(server, text):
+def fill(server, text, size=2000):
     c = server.client()
     for i in range(KEYS):
-        c.send("SET", f"key:{i}", text * 2000)
+        c.send("SET", f"key:{i}", text * size)
     for _ in range(KEYS):
         c.read()
 
@@ -37,23 +40,23 @@ def loading(replica):
 
 
 class Beside(unittest.TestCase):
-    def begin(self, master, replica, other_history=False):
+    def begin(self, master, replica, other_history=False, size=2000, save_delay="5000"):
         """A replica with the data "a" begins to load the data "b"."""
         slow = replica.client()
         slow.command("CONFIG", "SET", "repl-diskless-load", "swapdb")
         slow.command("CONFIG", "SET", "key-load-delay", "0")
-        fill(master, "a")
+        fill(master, "a", size)
         follow(replica, master)
         wait_same(master, replica)
         slow.command("CONFIG", "SET", "key-load-delay", DELAY)
         c = master.client()
-        c.command("CONFIG", "SET", "rdb-key-save-delay", "5000")
+        c.command("CONFIG", "SET", "rdb-key-save-delay", save_delay)
         if other_history:
             c.command("DEBUG", "CHANGE-REPL-ID")
         c.send("MULTI")
         c.send("CLIENT", "KILL", "TYPE", "replica")
         for i in range(KEYS):
-            c.send("SET", f"key:{i}", "b" * 2000)
+            c.send("SET", f"key:{i}", "b" * size)
         c.send("EXEC")
         for _ in range(KEYS + 3):
             c.read()
@@ -128,6 +131,59 @@ class Beside(unittest.TestCase):
             master.kill()
             replica.start()
             self.assertEqual(digest(replica), before)
+
+
+    def test_the_data_is_not_swapped_under_a_script(self):
+        with servers(Redoubt, Redoubt, config=SLOW_LOAD) as (master, replica):
+            master.client().command("CONFIG", "SET", "rdbcompression", "yes")
+            self.begin(master, replica, size=200, save_delay="0")  # it arrives in one piece
+            wait_for(lambda: loading(replica))
+            c, killer = replica.client(), replica.client()
+            c.command("CONFIG", "SET", "busy-reply-threshold", "1")
+            c.send_raw(encode("CONFIG", "SET", "key-load-delay", "0") +
+                       encode("EVAL_RO", "local a = redis.call('GET', 'key:0') "
+                              "repeat local b = redis.call('GET', 'key:0') until a ~= b "
+                              "return 'swapped'", 0))
+            c.read()
+            time.sleep(1.5)  # the rest of the snapshot is loaded at once
+            killer.ask("SCRIPT", "KILL")
+            self.assertIn(b"Script killed", c.read()[1])
+            wait_same(master, replica)
+
+
+class BrokenSync(unittest.TestCase):
+    """A snapshot that is damaged replaces neither the data nor the file of the replica."""
+
+    def snapshots(self):
+        good = bytearray(b"REDIS0010\xfe\x00\xfb\x02\x00\x00\x03new\x01v\x00\x05other\x01w\xff")
+        sound = bytes(good) + crc64(good).to_bytes(8, "little")
+        cut = bytearray(sound)
+        cut[16] = 0x7f  # the length of a name reaches behind the end
+        other = bytearray(sound)
+        other[20] ^= 1  # a value: only the checksum tells
+        return {"cut": bytes(cut), "changed": bytes(other), "newer": b"REDIS9999" + sound[9:]}
+
+    def test_a_damaged_snapshot_replaces_nothing(self):
+        for name, snapshot in self.snapshots().items():
+            full = b"+FULLRESYNC %b 0\r\n$%d\r\n%b" % (b"a" * 40, len(snapshot), snapshot)
+            with self.subTest(name), Redoubt() as replica, Master(PSYNC=full) as master:
+                c = replica.client()
+                c.command("SET", "old", "data")
+                c.command("SAVE")
+                path = os.path.join(replica.dir, "dump.rdb")
+                with open(path, "rb") as f:
+                    before = f.read()
+                c.command("REPLICAOF", "127.0.0.1", master.port)
+                wait_for(lambda: "Failed trying to load the MASTER synchronization DB from disk"
+                         in replica.log)
+                wait_for(lambda: len(master.requests()) > 1)  # it tries again
+                self.assertEqual(c.command("GET", "old"), b"data")
+                self.assertEqual(c.command("DBSIZE"), 1)
+                with open(path, "rb") as f:
+                    self.assertEqual(f.read(), before)
+                c.command("REPLICAOF", "NO", "ONE")
+                wait_for(lambda: [n for n in os.listdir(replica.dir) if n.startswith("temp-")]
+                         == [])
 
 
 class OwnKeys(unittest.TestCase):
