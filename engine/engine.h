@@ -152,6 +152,14 @@ typedef void (*engine_script_log_fn)(void *ctx, int level, struct rd_slice text)
 typedef const struct engine_command *(*engine_resolve_fn)(void *ctx, const struct rd_slice *argv,
                                                           size_t argc);
 
+/* ---- COMMAND ---- */
+
+/* The command or container that clients call by this name, if they have other names for commands
+ * than the table. NULL: there is none. */
+typedef const struct engine_command *(*engine_named_fn)(void *ctx, struct rd_slice name);
+/* Whether clients have a name for this command or container. */
+typedef bool (*engine_callable_fn)(void *ctx, const struct engine_command *command);
+
 struct engine_hooks {
     engine_notify_fn notify; /* each may be NULL */
     engine_touched_fn touched;
@@ -163,6 +171,8 @@ struct engine_hooks {
     engine_trash_fn trash;
     engine_refused_fn refused;
     engine_resolve_fn resolve;
+    engine_named_fn named;
+    engine_callable_fn callable;
     engine_script_tick_fn script_tick;
     engine_script_ended_fn script_ended;
     engine_script_start_fn script_start;

@@ -3,11 +3,25 @@
 
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
+#include "engine/cmd/names.h"
 #include "engine/glob.h"
 #include "engine/mem.h"
 #include "engine/reply.h"
 
 typedef const char *(*word_fn)(unsigned bit);
+
+/* The command of the line that GETKEYS is asked about. */
+static const struct engine_command *asked_about(const struct engine_call *call)
+{
+    const struct rd_slice *argv = call->argv + 2;
+    size_t argc = call->argc - 2;
+    const struct engine_command *cmd = engine_names_find(call, argv[0]);
+    if (cmd == NULL || cmd->n_subcommands == 0 || argc == 1)
+        return cmd;
+    return engine_command_find_sub(cmd, argv[1]);
+}
+
+/* ---- facts ---- */
 
 static void reply_prefixed(struct engine_reply *r, const char *prefix, const char *word)
 {
@@ -142,30 +156,25 @@ static void reply_command(struct engine_reply *r, const struct engine_command *c
 }
 
 /* The commands to list if the arguments name none. */
-static bool is_listed(const struct engine_command *cmd)
-{
-    return (cmd->flags & ENGINE_CMD_LATER_VERSION) == 0;
-}
-
-static uint64_t count_listed(void)
+static uint64_t count_listed(const struct engine_call *call)
 {
     uint64_t n = 0;
     for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;)
-        n += is_listed(c) && c->container == NULL;
+        n += engine_names_listed(call, c) && c->container == NULL;
     return n;
 }
 
 void engine_cmd_command(struct engine_call *call)
 {
-    engine_reply_array(call->reply, count_listed());
+    engine_reply_array(call->reply, count_listed(call));
     for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;)
-        if (is_listed(c) && c->container == NULL)
+        if (engine_names_listed(call, c) && c->container == NULL)
             reply_command(call->reply, c);
 }
 
 void engine_cmd_command_count(struct engine_call *call)
 {
-    engine_reply_int(call->reply, (int64_t)count_listed());
+    engine_reply_int(call->reply, (int64_t)count_listed(call));
 }
 
 void engine_cmd_command_info(struct engine_call *call)
@@ -176,7 +185,7 @@ void engine_cmd_command_info(struct engine_call *call)
     }
     engine_reply_array(call->reply, call->argc - 2);
     for (size_t i = 2; i < call->argc; i++)
-        reply_command(call->reply, engine_command_find_path(call->argv[i]));
+        reply_command(call->reply, engine_names_find_path(call, call->argv[i]));
 }
 
 /* ---- LIST ---- */
@@ -230,7 +239,7 @@ void engine_cmd_command_list(struct engine_call *call)
     uint64_t n = 0;
     size_t mark = engine_reply_mark(call->reply);
     for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;)
-        if (is_listed(c) && passes(&filter, c)) {
+        if (engine_names_listed(call, c) && passes(&filter, c)) {
             engine_reply_bulk(call->reply, rd_slice(c->name, c->name_len));
             n++;
         }
@@ -259,7 +268,7 @@ static void reply_keys(struct engine_call *call, bool with_flags)
     const struct rd_slice *argv = call->argv + 2;
     size_t argc = call->argc - 2;
     size_t n;
-    const struct engine_command *cmd = engine_command_resolve(argv, argc);
+    const struct engine_command *cmd = asked_about(call);
     if (cmd == NULL) {
         engine_reply_error(call->reply, "ERR Invalid command specified");
         return;

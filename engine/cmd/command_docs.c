@@ -1,6 +1,7 @@
 /* COMMAND DOCS: descriptions from the table, and the arguments as a tree. */
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
+#include "engine/cmd/names.h"
 #include "engine/command_args.h"
 #include "engine/reply.h"
 
@@ -159,13 +160,13 @@ void engine_cmd_command_docs(struct engine_call *call)
     size_t mark = engine_reply_mark(call->reply);
     if (call->argc == 2)
         for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;) {
-            if (c->container != NULL || (c->flags & ENGINE_CMD_LATER_VERSION) != 0)
+            if (c->container != NULL || !engine_names_listed(call, c))
                 continue;
             reply_docs(call->reply, c);
             n++;
         }
     for (size_t i = 2; i < call->argc; i++) {
-        const struct engine_command *cmd = engine_command_find_path(call->argv[i]);
+        const struct engine_command *cmd = engine_names_find_path(call, call->argv[i]);
         if (cmd == NULL)
             continue;
         reply_docs(call->reply, cmd);

@@ -179,12 +179,26 @@ static bool reads_all(void *ctx, const struct engine_session *s,
 static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
                         size_t argc, const struct rd_slice *argv, struct engine_reply *reply);
 
+static const struct engine_command *named(void *ctx, struct rd_slice name)
+{
+    (void)ctx;
+    return dispatch_find_name(name);
+}
+
+static bool callable(void *ctx, const struct engine_command *command)
+{
+    (void)ctx;
+    return dispatch_is_callable(command);
+}
+
 void dispatch_hooks(struct server *srv, struct engine_hooks *hooks)
 {
     hooks->foreign = in_exec;
     hooks->ran = ran_in_exec;
     hooks->may = may_in_exec;
     hooks->reads_all = reads_all;
+    hooks->named = named;
+    hooks->callable = callable;
     hooks->ctx = srv;
 }
 

@@ -50,6 +50,10 @@ bool dispatch_rename(struct rd_slice from, struct rd_slice to);
  * subcommand. NULL: there is none. */
 const struct engine_command *dispatch_find_name(struct rd_slice name);
 const struct engine_command *dispatch_find(const struct rd_slice *argv, size_t argc);
+/* The same for "NAME" and "NAME|SUBCOMMAND". */
+const struct engine_command *dispatch_find_path(struct rd_slice path);
+/* False: rename-command has disabled it, or its container. */
+bool dispatch_is_callable(const struct engine_command *command);
 
 /* Calls the handler of a command for EXEC. */
 void dispatch_hooks(struct server *srv, struct engine_hooks *hooks);

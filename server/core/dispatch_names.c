@@ -101,3 +101,20 @@ const struct engine_command *dispatch_find(const struct rd_slice *argv, size_t a
         return command;
     return engine_command_find_sub(command, argv[1]);
 }
+
+const struct engine_command *dispatch_find_path(struct rd_slice path)
+{
+    const uint8_t *bar = path.len == 0 ? NULL : memchr(path.ptr, '|', path.len);
+    size_t len = bar == NULL ? path.len : (size_t)(bar - path.ptr);
+    const struct engine_command *command = dispatch_find_name(rd_slice(path.ptr, len));
+    if (command == NULL || bar == NULL)
+        return command;
+    return engine_command_find_sub(command, rd_slice(bar + 1, path.len - len - 1));
+}
+
+bool dispatch_is_callable(const struct engine_command *command)
+{
+    const struct rename *rename =
+        renamed(command->container != NULL ? command->container : command);
+    return rename == NULL || rename->name[0] != 0;
+}

@@ -217,7 +217,7 @@ static void sub_histogram(struct dispatch_call *call)
         while ((command = engine_command_next(command)) != NULL)
             n += reply_histogram(call, command);
     for (size_t i = 2; i < call->argc; i++) {
-        command = engine_command_find_path(call->argv[i]);
+        command = dispatch_find_path(call->argv[i]);
         if (command == NULL)
             continue;
         n += reply_histogram(call, command);

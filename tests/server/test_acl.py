@@ -13,11 +13,23 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from server_under_test import (  # noqa: E402
-    Client, Redoubt, free_port, pair, program, redis_program, wait_for)
+    Client, Redis, Redoubt, free_port, pair, program, redis_program, wait_for)
 
 
 def sha(password):
     return hashlib.sha256(password).hexdigest()
+
+
+def shape(line, reply):
+    """A reply about commands without their documentation and the order of flags: their names."""
+    kind, content = reply
+    if line.startswith("COMMAND INFO"):
+        return [item[1] and item[1][0] for item in content]
+    if line.startswith("COMMAND DOCS"):
+        return content[::2]
+    if line.startswith("LATENCY"):
+        return content[:1]
+    return kind, content
 
 
 class Start(unittest.TestCase):
@@ -413,6 +425,28 @@ class Refused(unittest.TestCase):
                        c.ask("get", "a")]
                 said.append(out)
             self.assertEqual(*said)
+
+    def test_the_command_table_has_the_names_of_clients(self):
+        lines = [f"COMMAND {ask}" for ask in (
+            "INFO get", "INFO lies", "INFO set", "INFO cfg|get", "INFO config|get", "INFO cfg get",
+            "INFO lies get set mget", "DOCS lies", "DOCS get", "DOCS set", "DOCS cfg|get",
+            "DOCS config|get", "COUNT", "GETKEYS get a", "GETKEYS lies a", "GETKEYS set a b",
+            "GETKEYSANDFLAGS lies a", "GETKEYS cfg get a", "LIST FILTERBY PATTERN lies")]
+        lines += ["LATENCY HISTOGRAM lies", "LATENCY HISTOGRAM get", "lies a", "get a"]
+        args = ["--rename-command", "get", "lies", "--rename-command", "set", "",
+                "--rename-command", "config", "cfg"]
+        with Redoubt(args=args) as ours, Redis(args=args) as theirs:
+            servers = ours, theirs
+            said = [[shape(line, s.client().ask(*line.split())) for line in lines]
+                    for s in servers]
+            for line, *replies in zip(lines, *said):
+                with self.subTest(line):
+                    self.assertEqual(*replies)
+            listed = [{bytes(item[1]) for item in s.client().ask("COMMAND", "LIST")[1]}
+                      for s in servers]
+            self.assertEqual(*listed)
+            counted = [len(s.client().ask("COMMAND")[1]) for s in servers]
+            self.assertEqual(*counted)
 
 
 if __name__ == "__main__":

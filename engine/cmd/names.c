@@ -1,0 +1,30 @@
+#include "engine/cmd/names.h"
+
+#include <string.h>
+
+#include "engine/command.h"
+#include "engine/state.h"
+
+const struct engine_command *engine_names_find(const struct engine_call *call, struct rd_slice name)
+{
+    const struct engine_hooks *hooks = &call->engine->hooks;
+    return hooks->named != NULL ? hooks->named(hooks->ctx, name) : engine_command_find(name);
+}
+
+const struct engine_command *engine_names_find_path(const struct engine_call *call,
+                                                    struct rd_slice path)
+{
+    const uint8_t *bar = path.len == 0 ? NULL : memchr(path.ptr, '|', path.len);
+    size_t len = bar == NULL ? path.len : (size_t)(bar - path.ptr);
+    const struct engine_command *cmd = engine_names_find(call, rd_slice(path.ptr, len));
+    if (cmd == NULL || bar == NULL)
+        return cmd;
+    return engine_command_find_sub(cmd, rd_slice(bar + 1, path.len - len - 1));
+}
+
+bool engine_names_listed(const struct engine_call *call, const struct engine_command *cmd)
+{
+    const struct engine_hooks *hooks = &call->engine->hooks;
+    return (cmd->flags & ENGINE_CMD_LATER_VERSION) == 0 &&
+           (hooks->callable == NULL || hooks->callable(hooks->ctx, cmd));
+}

@@ -1,0 +1,18 @@
+/* names.h - the commands by the names that clients use, which may differ from those of the table
+ * (rename-command).
+ */
+#ifndef ENGINE_CMD_NAMES_H
+#define ENGINE_CMD_NAMES_H
+
+#include "engine/call.h"
+
+/* A command or container; with find_path also "NAME|SUBCOMMAND". NULL: there is none. */
+const struct engine_command *engine_names_find(const struct engine_call *call,
+                                               struct rd_slice name);
+const struct engine_command *engine_names_find_path(const struct engine_call *call,
+                                                    struct rd_slice path);
+
+/* Whether it is part of the lists of all commands: not one of a later version, not disabled. */
+bool engine_names_listed(const struct engine_call *call, const struct engine_command *cmd);
+
+#endif
