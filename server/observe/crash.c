@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "server/observe/redact.h"
 #include "server/persist/persist.h"
 
+enum { CRASH_STACK = 1024 * 1024 };
 enum { CRASH_FRAMES = 100, CRASH_CLIENTS = 64, CRASH_ARGS = 32, CRASH_ARG = 128 };
 
 static struct server *crashed;
@@ -234,15 +236,28 @@ static void on_exhausted(size_t size)
     crash_now(why);
 }
 
+/* A stack that is full has no room for the handler. Pages that are not used need no memory. Without
+ * it, only the report of an overflow is missing. */
+static void have_own_stack(void)
+{
+    stack_t stack = {.ss_size = CRASH_STACK};
+    stack.ss_sp = mmap(NULL, CRASH_STACK, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stack.ss_sp != MAP_FAILED)
+        sigaltstack(&stack, NULL);
+}
+
 void crash_watch(struct server *srv)
 {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     struct sigaction action = {.sa_sigaction = on_crash,
-                               .sa_flags = (int)(SA_NODEFER | SA_RESETHAND | SA_SIGINFO)};
+                               .sa_flags =
+                                   (int)(SA_NODEFER | SA_RESETHAND | SA_SIGINFO | SA_ONSTACK)};
     void *frame;
     crashed = srv;
     /* The first call loads a library, which a handler must not do. */
     rd_stack(&frame, 1);
+    have_own_stack();
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &action, NULL);

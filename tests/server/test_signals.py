@@ -8,6 +8,7 @@ import time
 import unittest
 from unittest import mock
 
+from persistence import Faulty  # noqa: E402
 from server_under_test import Redis, Redoubt, ReplyError, ServerDied, wait_for
 
 KINDS = [Redoubt, Redis]
@@ -94,6 +95,16 @@ class Signals(unittest.TestCase):
             self.assertIn("name=culprit", reported)
             self.assertRegex(reported, r"argv\[0\]: '?\"DEBUG\"")
             self.assertRegex(reported, r"argv\[1\]: '?\"SEGFAULT\"")
+
+    def test_a_stack_overflow_is_reported(self):
+        with Faulty() as server:
+            server.fail("stack", 1)
+            with self.assertRaises(ServerDied):
+                server.client().command("SAVE")
+            server.wait_end()
+            self.assertIn("crashed by signal: 11", server.log)
+            self.assertIn("------ CURRENT CLIENT INFO ------", server.log)
+            self.assertIn("=== REDIS BUG REPORT END.", server.log)
 
     def test_a_panic_has_its_words_in_the_log(self):
         for server in both():
