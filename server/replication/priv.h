@@ -27,7 +27,7 @@ struct replica {
     uint64_t file_len, file_at;
     size_t piped;        /* bytes of the current part of a diskless snapshot that were sent */
     bool piped_left;     /* some of them were not */
-    int64_t progress_ms; /* when it last took a part of a snapshot */
+    int64_t progress_ms; /* when it last took bytes of this part, or when the part began */
 };
 
 static inline struct replica *replica_of_peer(const struct repl_peer *peer)

@@ -170,7 +170,8 @@ static bool is_late(const struct server *srv, const struct replica *replica)
     const struct repl_peer *peer = &replica->peer;
     if (repl_peer_is_online(peer))
         return !peer->old && server_mono_ms(srv) - peer->ack_ms > timeout_ms;
-    return peer->state == REPL_PEER_SAVES && peer->by_mark && replica->progress_ms != 0 &&
+    /* One that has all of the current part waits for the others. */
+    return peer->state == REPL_PEER_SAVES && peer->by_mark && replica->piped_left &&
            server_mono_ms(srv) - replica->progress_ms > timeout_ms;
 }
 

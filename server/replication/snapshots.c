@@ -148,6 +148,15 @@ static bool send_part_to_all(struct replicas_snapshot *s)
 
 static void watch_pipe(struct replicas_snapshot *s, bool yes);
 
+static void begin_part(struct server *srv)
+{
+    for (struct repl_peer *peer = srv->replication->master->first; peer != NULL;
+         peer = peer->next) {
+        replica_of_peer(peer)->piped = 0;
+        replica_of_peer(peer)->progress_ms = server_mono_ms(srv);
+    }
+}
+
 /* The child waits for this before it ends. */
 static void end_pipe(const struct replicas_snapshot *s)
 {
@@ -172,9 +181,7 @@ static void move_on(struct replicas_snapshot *s)
             break;
         s->at_end = n <= 0;
         s->len = n > 0 ? (size_t)n : 0;
-        for (struct repl_peer *peer = s->srv->replication->master->first; peer != NULL;
-             peer = peer->next)
-            replica_of_peer(peer)->piped = 0;
+        begin_part(s->srv);
         if (s->at_end)
             end_pipe(s);
     }
@@ -302,8 +309,8 @@ static void start(struct server *srv, const struct repl_snapshot *how)
         struct replica *replica = replica_of_peer(peer);
         if (peer->state != REPL_PEER_SAVES)
             continue;
-        replica->progress_ms = 0;
         replica->piped = 0;
+        replica->piped_left = false;
         client_queue_write(replica->client);
     }
     if (how->by_mark ? start_diskless(srv, how) : persist_bgsave(srv)) {

@@ -410,6 +410,23 @@ class Roles(unittest.TestCase):
                 wait_for(lambda: lag(server) >= 2)
                 wait_for(lambda: c.send_raw(b"\n") or lag(server) < 2)
 
+    def test_a_replica_that_is_stuck_is_dropped_and_the_other_gets_the_snapshot(self):
+        config = {"repl-diskless-sync": "yes", "repl-diskless-sync-delay": "60",
+                  "repl-diskless-sync-max-replicas": "2", "rdbcompression": "no"}
+        with servers(Redoubt, Redoubt, config=config) as (master, replica):
+            c = master.client()
+            c.command("DEBUG", "POPULATE", 20000, "key", 1000)
+            c.command("CONFIG", "SET", "repl-timeout", 2)
+            follow(replica, master)
+            wait_for(lambda: "Delay next BGSAVE" in master.log)
+            stuck = master.client()  # its sockets hold less than the snapshot
+            stuck.command("REPLCONF", "capa", "eof")
+            stuck.send("PSYNC", "?", "-1")
+            wait_for(lambda: "done reading from pipe" in master.log)
+            self.assertIn("done reading from pipe, 1 replicas still up", master.log)
+            wait_same(master, replica)
+            self.assertEqual(master.info("stats")["sync_full"], "2")
+
     def test_a_snapshot_that_no_replica_waits_for_is_ended(self):
         for save, ends in (("", True), ("900 1", False)):
             config = {**FAST, "save": save, "rdb-key-save-delay": "100000000",
