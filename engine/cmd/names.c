@@ -5,9 +5,16 @@
 #include "engine/command.h"
 #include "engine/state.h"
 
+/* COMMAND needs no dataset. */
+static const struct engine_hooks *hooks_of(const struct engine_call *call)
+{
+    static const struct engine_hooks none;
+    return call->engine != NULL ? &call->engine->hooks : &none;
+}
+
 const struct engine_command *engine_names_find(const struct engine_call *call, struct rd_slice name)
 {
-    const struct engine_hooks *hooks = &call->engine->hooks;
+    const struct engine_hooks *hooks = hooks_of(call);
     return hooks->named != NULL ? hooks->named(hooks->ctx, name) : engine_command_find(name);
 }
 
@@ -24,7 +31,7 @@ const struct engine_command *engine_names_find_path(const struct engine_call *ca
 
 bool engine_names_listed(const struct engine_call *call, const struct engine_command *cmd)
 {
-    const struct engine_hooks *hooks = &call->engine->hooks;
+    const struct engine_hooks *hooks = hooks_of(call);
     return (cmd->flags & ENGINE_CMD_LATER_VERSION) == 0 &&
            (hooks->callable == NULL || hooks->callable(hooks->ctx, cmd));
 }

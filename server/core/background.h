@@ -1,5 +1,5 @@
-/* background.h - jobs for background threads: fsync, closing deleted files, freeing memory, checking
- * a snapshot.
+/* background.h - jobs for background threads: fsync, closing deleted files, freeing memory, and
+ * checking snapshots.
  *
  *     background_run(srv, fsync_it, when_done, job);
  *

@@ -43,7 +43,7 @@ static void done(void *arg)
         receive_load_wake(check->receive);
 }
 
-/* Without random numbers, duplicate keys are found all the same, but an enemy could make it slow. */
+/* Without random numbers, duplicate keys are found, too, but a master could make that slow. */
 static struct rdb_check_opts check_opts(void)
 {
     struct rdb_check_opts opts = RDB_CHECK_OPTS();

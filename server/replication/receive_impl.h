@@ -52,7 +52,7 @@ bool receive_check_end(struct receive *r);
 /* The result is not wanted any more. */
 void receive_check_stop(struct receive *r);
 
-/* The loop goes on with r as soon as clients were served. */
+/* The loop continues with r as soon as clients were served. */
 void receive_load_wake(struct receive *r);
 /* Begins to load from r->src. Each returns false after a failure, which was logged. */
 bool receive_load_begin(struct receive *r);

@@ -158,9 +158,9 @@ class BrokenSync(unittest.TestCase):
         good = bytearray(b"REDIS0010\xfe\x00\xfb\x02\x00\x00\x03new\x01v\x00\x05other\x01w\xff")
         sound = bytes(good) + crc64(good).to_bytes(8, "little")
         cut = bytearray(sound)
-        cut[16] = 0x7f  # the length of a name reaches behind the end
+        cut[16] = 0x7f  # a name that is longer than the file
         other = bytearray(sound)
-        other[20] ^= 1  # a value: only the checksum tells
+        other[20] ^= 1  # a value: only the checksum shows it
         return {"cut": bytes(cut), "changed": bytes(other), "newer": b"REDIS9999" + sound[9:]}
 
     def test_a_damaged_snapshot_replaces_nothing(self):
