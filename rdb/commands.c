@@ -1,5 +1,6 @@
 #include "base/mem.h"
 #include "base/sized.h"
+#include "rdb/beside.h"
 #include "rdb/commands/cmd.h"
 #include "rdb/library.h"
 #include "rdb/omission_impl.h"
@@ -16,9 +17,11 @@ bool rdb_cmd_misuse(struct rdb_commands *c, const char *what)
     return rd_err_set(&c->err, RD_ERR_USAGE, RD_NO_OFFSET, "%s", what);
 }
 
-static bool has_key(const struct rdb_commands *c)
+/* The expiries of members follow the value of their key. */
+static bool has_key(const struct rdb_commands *c, enum rdb_omitted what)
 {
-    return c->state == CMD_KEY || c->state == CMD_VALUE;
+    return c->state == CMD_KEY || c->state == CMD_VALUE ||
+           (what == RDB_OMITTED_MEMBER_EXPIRY && c->type != NULL);
 }
 
 static struct rd_slice key_name(const struct rdb_commands *c)
@@ -30,7 +33,7 @@ static bool fail_refused(struct rdb_commands *c, enum rdb_omitted what, const ch
 {
     const struct rd_err_reason reason = {RDB_REASON_OMISSION, {what}};
     rd_err_set_reason(&c->err, RD_ERR_UNSUPPORTED, c->offset, reason, "%s", text);
-    if (has_key(c)) {
+    if (has_key(c, what)) {
         char name[128];
         rd_err_quote(name, sizeof name, key_name(c));
         rd_err_doing(&c->err, "%s %s in db %llu", rdb_kind_name(c->type->kind), name,
@@ -46,7 +49,7 @@ static void report(struct rdb_commands *c, const struct cmd_refusal *r, const ch
                                     .offset = c->offset,
                                     .element = r->element,
                                     .group = r->group};
-    if (has_key(c)) {
+    if (has_key(c, r->what)) {
         omission.type = c->type;
         omission.db = c->db;
         omission.key = key_name(c);
@@ -269,6 +272,18 @@ static bool put_function(struct rdb_commands *c, const struct rdb_event *ev)
     return true;
 }
 
+/* Other aux fields do not belong to the data. */
+static bool put_aux(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    char digits[RD_NUM_I64_MAX];
+    const struct rdb_string *member = &ev->aux.value;
+    if (rdb_beside_aux(ev->aux.name) != RDB_BESIDE_MEMBER || !(member->first || member->is_int))
+        return true;
+    return rdb_cmd_refuse(c, &(struct cmd_refusal){.what = RDB_OMITTED_MEMBER_EXPIRY,
+                                                   .name = "expiry of a member",
+                                                   .element = rdb_string_bytes(member, digits)});
+}
+
 static bool put_record(struct rdb_commands *c, const struct rdb_event *ev)
 {
     switch (ev->kind) {
@@ -286,8 +301,9 @@ static bool put_record(struct rdb_commands *c, const struct rdb_event *ev)
         return rdb_cmd_refuse(c, &(struct cmd_refusal){.what = RDB_OMITTED_SLOT_IMPORT,
                                                        .name = "import of slots",
                                                        .element = ev->slot_import.job});
-    case RDB_HEADER:
     case RDB_AUX:
+        return put_aux(c, ev);
+    case RDB_HEADER:
     case RDB_DB:
     case RDB_DB_SIZE:
     case RDB_SLOT:

@@ -35,7 +35,9 @@ extern "C" {
     X(KEY_METADATA, 5, "key-metadata", other) /* of a module */                                    \
     X(FUNCTION, 6, "function", functions)                                                          \
     X(MODULE_AUX, 7, "module-data", module_aux) /* of no key */                                    \
-    X(SLOT_IMPORT, 8, "slot-import", other)
+    X(SLOT_IMPORT, 8, "slot-import", other)                                                        \
+    X(MEMBER_EXPIRY, 9, "member-expiry", other)      /* of KeyDB; the member is kept */            \
+    X(STREAM_SETTINGS, 10, "stream-settings", other) /* of idempotent entries */
 
 enum rdb_omitted {
 #define X(name, number, word, counter) RDB_OMITTED_##name = number,
@@ -55,6 +57,19 @@ struct rdb_omitted_counts {
     uint64_t pending; /* entries of consumer groups */
     uint64_t other;
 };
+
+/* The server that will read the output, if it is known. Versions of the format do not tell all of
+ * them apart: Redis 7.4 and 8 have the same. */
+enum rdb_server {
+    RDB_SERVER_ANY = 0,   /* unknown: whatever the version of the format can hold */
+    RDB_SERVER_REDIS = 1, /* up to 7.4 */
+    RDB_SERVER_REDIS_8 = 2,
+    RDB_SERVER_VALKEY = 3
+};
+
+/* Whether a server can have this type of module. False only for a type that comes with other
+ * servers and cannot be loaded: vector sets are built into Redis 8. */
+RD_API bool rdb_server_has_module(enum rdb_server server, uint64_t module_id);
 
 enum { RDB_OMISSION_ELEMENT_MAX = 4096 };
 

@@ -2,7 +2,16 @@
 #ifndef RDB_OMISSION_IMPL_H
 #define RDB_OMISSION_IMPL_H
 
+#include "rdb/event.h"
 #include "rdb/omission.h"
+
+/* Whether these are the settings of a stream for which nobody set others. No server accepts 0. */
+static inline bool rdb_idmp_is_default(const struct rdb_event *idmp)
+{
+    enum { DURATION_S = 100, MAX_ENTRIES = 100 };
+    return (idmp->idmp.duration == DURATION_S && idmp->idmp.max_size == MAX_ENTRIES) ||
+           (idmp->idmp.duration == 0 && idmp->idmp.max_size == 0);
+}
 
 void rdb_omitted_count(struct rdb_omitted_counts *counts, enum rdb_omitted what);
 

@@ -56,6 +56,7 @@ struct salvage {
     struct output out, doubtful;
     struct rdb_salvage_run run; /* not reported yet; from == to: none */
     struct record rec;
+    bool kept_key; /* the last key is in the output */
     struct rd_err *err;
 };
 
@@ -314,6 +315,7 @@ static bool take_key(struct salvage *v, const struct place *p)
     struct record *rec = &v->rec;
     bool known;
     unsigned doubts = doubts_of(p, rec);
+    v->kept_key = false;
     bool left_out = (doubts & RDB_DOUBT_ANCHOR) != 0 || (v->opts->strict && doubts != 0);
     struct output *out = left_out ? &v->doubtful : &v->out;
     if (rec->refused != NULL) {
@@ -338,6 +340,7 @@ static bool take_key(struct salvage *v, const struct place *p)
     v->res->keys += !left_out;
     v->res->keys_left_out += left_out;
     v->res->keys_doubted += !left_out && doubts != 0;
+    v->kept_key = !left_out;
     return keep_record(v, out, rec, p->db);
 }
 
@@ -352,8 +355,12 @@ static bool take_other(struct salvage *v, const struct place *p)
                             .why = rec->refused,
                             .resync = "the next record",
                             .db = rec->db};
-    if (p->span->grade == RDB_GRADE_NONE)
+    if (p->span->grade == RDB_GRADE_NONE || (rec->of_last && !v->kept_key))
         return true;
+    if (rec->module_aux && v->opts->no_modules) {
+        v->res->modules_left_out++;
+        return true;
+    }
     unsigned doubts = rec->start >= p->damaged_from ? RDB_DOUBT_BESIDE : 0;
     bool left_out = v->opts->strict && doubts != 0;
     if (rec->refused == NULL) {
@@ -437,6 +444,7 @@ static bool take_span(struct salvage *v, const struct span *span, const struct s
         return fail(v);
     struct record *rec = &v->rec;
     rec->db = span->db;
+    v->kept_key = false;
     for (uint64_t at = span->from; at < span->to; at = rec->end, p.n++) {
         v->scan.keys_db = p.db;
         enum rdb_recover_status st = rdb_recover_record(&v->scan, rec);

@@ -144,6 +144,8 @@ struct rdb_salvage_opts {
     void (*doubt)(void *ctx, const struct rdb_salvage_doubt *doubt); /* may be NULL */
     bool enterprise; /* the file has opcodes of Redis Enterprise (rdb_check_result.enterprise) */
     rdb_compile_fn compile; /* of rdb_check_opts. Code that does not compile is left out */
+    bool no_modules;        /* leave out what modules keep beside the keys, as `wants` leaves out
+                               their values: servers without the modules load the output */
 };
 #define RDB_SALVAGE_OPTS(...) RD_SIZED(rdb_salvage_opts, __VA_ARGS__)
 
@@ -172,9 +174,10 @@ struct rdb_salvage_result {
     uint64_t keys_left_out; /* not in `keys`: without an anchor, or with a doubt and `strict` */
     uint64_t unchecked;     /* keys after the first million, not checked for duplicates */
     enum rdb_correction_kind correction;
-    uint64_t corrected_len;   /* bytes that were inserted, or of each block. After inserted bytes,
+    uint64_t corrected_len;    /* bytes that were inserted, or of each block. After inserted bytes,
                                  offsets in runs, doubts and losses are those without them */
-    uint64_t corrected_other; /* RDB_CORRECTION_EXCHANGED: the second block */
+    uint64_t corrected_other;  /* RDB_CORRECTION_EXCHANGED: the second block */
+    uint64_t modules_left_out; /* records that opts.no_modules left out */
 };
 #define RDB_SALVAGE_RESULT(...) RD_SIZED(rdb_salvage_result, __VA_ARGS__)
 

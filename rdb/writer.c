@@ -19,10 +19,17 @@ static bool in_value(const struct rdb_writer *w)
     return w->state == WRITE_KEY || w->state == WRITE_VALUE || w->state == WRITE_COPY;
 }
 
+/* Whether what is refused belongs to the key in w->key. The expiries of members follow the value of
+ * their key. */
+static bool is_of_key(const struct rdb_writer *w, enum rdb_omitted what)
+{
+    return in_value(w) || (what == RDB_OMITTED_MEMBER_EXPIRY && w->key.type != NULL);
+}
+
 static void explain(const struct rdb_writer *w, const char *name, char *dst, size_t size)
 {
     snprintf(dst, size, "%s: %s has none", name,
-             rdb_version_text(w->opts.dialect, w->opts.version).s);
+             w->by_server ? "the server" : rdb_version_text(w->opts.dialect, w->opts.version).s);
 }
 
 static bool refuse(struct rdb_writer *w, struct rd_err_reason reason, const char *what)
@@ -30,7 +37,8 @@ static bool refuse(struct rdb_writer *w, struct rd_err_reason reason, const char
     char text[RD_ERR_TEXT_MAX];
     explain(w, what, text, sizeof text);
     rd_err_set_reason(&w->err, RD_ERR_UNSUPPORTED, w->offset, reason, "%s", text);
-    if (in_value(w)) {
+    bool omission = reason.id == RDB_REASON_OMISSION;
+    if (in_value(w) || (omission && is_of_key(w, (enum rdb_omitted)reason.args[0]))) {
         char name[128];
         rd_err_quote(name, sizeof name, rd_buf_slice(&w->key.name));
         rd_err_doing(&w->err, "%s %s in db %llu", rdb_kind_name(w->key.type->kind), name,
@@ -51,7 +59,7 @@ static void report(const struct rdb_writer *w, enum rdb_omitted what, const char
     struct rdb_omission omission = {
         .what = what, .reason = reason, .offset = w->offset, .element = element};
     explain(w, name, reason, sizeof reason);
-    if (in_value(w)) {
+    if (is_of_key(w, what)) {
         omission.type = w->key.type;
         omission.db = w->key.db;
         omission.key = rd_buf_slice(&w->key.name);
@@ -68,6 +76,14 @@ bool rdb_write_refuse(struct rdb_writer *w, enum rdb_omitted what, const char *n
     if (w->opts.omitted != NULL)
         report(w, what, name, element);
     return true;
+}
+
+bool rdb_write_refuse_key_of_server(struct rdb_writer *w, const char *name)
+{
+    w->by_server = true;
+    bool ok = rdb_write_refuse_key(w, name);
+    w->by_server = false;
+    return ok;
 }
 
 bool rdb_write_refuse_key(struct rdb_writer *w, const char *name)

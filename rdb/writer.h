@@ -33,7 +33,8 @@
  * The writer writes its own HEADER and TRAILER; it ignores the contents of those events. It chooses
  * encodings like a server of that version with default settings. Data that the target cannot
  * represent is RD_ERR_UNSUPPORTED with the name of the key or, with opts.lossy, left out and
- * counted. The grammar of event.h is checked: an invalid sequence of events is RD_ERR_USAGE.
+ * counted. Expiries of members that KeyDB wrote are such data for every target but version 7 to 9 with
+ * an unknown server. The grammar of event.h is checked: an invalid sequence of events is RD_ERR_USAGE.
  *
  * Memory: a collection is kept in memory until it is too large for a packed encoding; a list or
  * stream node until it is full. A table (set, sorted set, hash, or list before Redis 7) with a
@@ -81,6 +82,7 @@ struct rdb_writer_opts {
     bool verbatim; /* events with ev->raw are written as those bytes, and so is the record of a
                          key if the caller copies its value: the output equals the input byte for
                          byte */
+    enum rdb_server server; /* refuse what this server cannot have */
 };
 #define RDB_WRITER_OPTS(...) RD_SIZED(rdb_writer_opts, __VA_ARGS__)
 

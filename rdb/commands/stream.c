@@ -9,6 +9,7 @@
 #include "rdb/commands/cmd.h"
 
 #include "base/mem.h"
+#include "rdb/omission_impl.h"
 
 #include <stdlib.h>
 
@@ -469,6 +470,9 @@ bool rdb_cmd_stream_event(struct rdb_commands *c, const struct rdb_event *ev)
                                                        .name = "a producer of a stream",
                                                        .element = ev->producer.name});
     case RDB_IDMP:
+        return rdb_idmp_is_default(ev) ||
+               rdb_cmd_refuse(c, &(struct cmd_refusal){.what = RDB_OMITTED_STREAM_SETTINGS,
+                                                       .name = "settings of idempotent entries"});
     case RDB_IDMP_END:
     case RDB_PRODUCED:
         return true;

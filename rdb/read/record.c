@@ -213,16 +213,44 @@ static int unknown_type(struct rdb_reader *r, const struct cur *c)
     return RDB_FAIL;
 }
 
+/* Whether a field that KeyDB writes between the attributes of a key and its type begins `at` bytes
+ * from here. RDB_EVENT: *ret is set. */
+static int is_stamp(struct rdb_reader *r, size_t at, bool *ret)
+{
+    static const char head[] = {
+        (char)RDB_OP_AUX, 11, 'm', 'v', 'c', 'c', '-', 't', 's', 't', 'a', 'm', 'p'};
+    struct rd_slice s;
+    *ret = false;
+    for (size_t i = 0; i < sizeof head; i++) {
+        int st = rdb_read_need(r, at + i + 1, &s);
+        if (st != RDB_EVENT)
+            return st;
+        if (s.ptr[at + i] != (uint8_t)head[i])
+            return RDB_EVENT;
+    }
+    *ret = true;
+    return RDB_EVENT;
+}
+
 /* Attributes before a record that is not their key: servers keep them for the next key. The event
  * has the bytes, so that a copy of the next key does not have them. */
 static int hold_attributes(struct rdb_reader *r, struct rdb_event *ev)
 {
     /* The next byte belongs to the next record: it must still be in the source. */
+    static const char too_long[] = "more attributes of a key than the window can hold";
     if (r->big.len > 0)
-        return rdb_read_fail(r, RD_ERR_LIMIT, rdb_read_offset(r),
-                             "more attributes of a key than the window can hold");
+        return rdb_read_fail(r, RD_ERR_LIMIT, rdb_read_offset(r), too_long);
     struct cur c = cur_of(rd_slice(r->src->cur, rd_src_avail(r->src)));
+    struct attributes seen;
     uint8_t op;
+    bool stamp;
+    (void)parse_attributes(r, &c, &seen, &op);
+    int st = is_stamp(r, (size_t)(c.p - c.base) - 1, &stamp);
+    if (st != RDB_EVENT)
+        return st;
+    if (r->big.len > 0)
+        return rdb_read_fail(r, RD_ERR_LIMIT, rdb_read_offset(r), too_long);
+    c = cur_of(rd_slice(r->src->cur, rd_src_avail(r->src)));
     (void)parse_attributes(r, &c, &r->held, &op);
     c.p--;
     count_enterprise(r, r->held.n_enterprise);
@@ -236,8 +264,8 @@ static int hold_attributes(struct rdb_reader *r, struct rdb_event *ev)
     ev->note.type = NULL;
     ev->note.db = r->db;
     ev->note.record = r->record;
-    int st = took(r, &c, ev);
-    return r->opts.notes && r->held.own ? st : STEP_ON;
+    st = took(r, &c, ev);
+    return r->opts.notes && r->held.own && !stamp ? st : STEP_ON;
 }
 
 static void begin_value(struct rdb_reader *r, const struct rdb_event *ev)

@@ -55,6 +55,8 @@ struct record {
     bool sizes;                 /* RECORD_HINT: the size of a database */
     uint64_t n_keys, n_expires; /* of either kind of size */
     int since;                  /* the first version that supports all of it */
+    bool module_aux;            /* what a module keeps beside the keys */
+    bool of_last;               /* a field of KeyDB that belongs to the key before it */
 };
 
 /* A database: its announced size, and what was read of it. */

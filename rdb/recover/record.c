@@ -1,5 +1,7 @@
 #include "rdb/recover/priv.h"
 
+#include "rdb/beside.h"
+
 #include "base/crc16.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -170,6 +172,25 @@ static bool compiles(const struct scan *s, const struct rdb_string *code, bool l
     return s->opts->compile(s->opts->ctx, library ? rdb_library_body(text) : text) == NULL;
 }
 
+/* Takes a field. True: the record is complete. A field of KeyDB that precedes its key belongs to the
+ * record of the key, like metadata. */
+static bool take_aux(const struct scan *s, struct record *rec, const struct rdb_event *ev)
+{
+    enum rdb_beside_aux of = rdb_beside_aux(ev->aux.name);
+    need(rec, 7);
+    rec->of_last = of == RDB_BESIDE_MEMBER || of == RDB_BESIDE_WHEN;
+    if (of == RDB_BESIDE_BEFORE)
+        return false;
+    if (ev->aux.value.is_int || ev->aux.value.first)
+        set_name(rec, ev->aux.name);
+    /* The slot sizes that Valkey wrote no longer apply, and may be malformed. */
+    if (rd_slice_is(ev->aux.name, "slot-info"))
+        set_slot_info(rec, &ev->aux.value);
+    if (rd_slice_is(ev->aux.name, "lua") && !compiles(s, &ev->aux.value, false))
+        rec->refused = "code-does-not-compile";
+    return !ev->aux.value.more;
+}
+
 /* Adds the event to the record. True: the record is complete. */
 static bool take_event(const struct scan *s, struct record *rec, const struct rdb_event *ev)
 {
@@ -195,15 +216,7 @@ static bool take_event(const struct scan *s, struct record *rec, const struct rd
         set_slot(rec, ev->slot.slot, ev->slot.keys);
         return true;
     case RDB_AUX:
-        need(rec, 7);
-        if (ev->aux.value.is_int || ev->aux.value.first)
-            set_name(rec, ev->aux.name);
-        /* The slot sizes that Valkey wrote no longer apply, and may be malformed. */
-        if (rd_slice_is(ev->aux.name, "slot-info"))
-            set_slot_info(rec, &ev->aux.value);
-        if (rd_slice_is(ev->aux.name, "lua") && !compiles(s, &ev->aux.value, false))
-            rec->refused = "code-does-not-compile";
-        return !ev->aux.value.more;
+        return take_aux(s, rec, ev);
     case RDB_FUNCTION:
         need(rec, 10);
         if (ev->function.code.first && !ev->function.pre_ga && !names_engine(&ev->function.code))
@@ -213,6 +226,7 @@ static bool take_event(const struct scan *s, struct record *rec, const struct rd
         return !ev->function.code.more;
     case RDB_MODULE_AUX:
         need(rec, 9);
+        rec->module_aux = true;
         return false;
     case RDB_SLOT_IMPORT:
         return ev->slot_import.n_ranges == 0;
@@ -241,7 +255,7 @@ enum rdb_recover_status rdb_recover_record(struct scan *s, struct record *ret)
     ret->refused = NULL;
     ret->type = NULL;
     ret->has_key = ret->has_name = ret->empty_pair = ret->expires = ret->unwanted = false;
-    ret->sizes = ret->has_slot = false;
+    ret->sizes = ret->has_slot = ret->module_aux = ret->of_last = false;
     ret->plausible_expiry = true;
     ret->since = RDB_VERSION_MIN;
     uint64_t ranges = 0;

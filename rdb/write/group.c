@@ -1,6 +1,7 @@
 #include "rdb/write/write.h"
 
 #include "base/endian.h"
+#include "rdb/omission_impl.h"
 
 /* The part of a stream after its nodes; numbers are lengths unless stated otherwise.
  *
@@ -152,14 +153,18 @@ static bool producer_event(struct rdb_writer *w, const struct rdb_event *ev)
     return s->producers || rdb_write_misuse(w, "ids of a producer come after it");
 }
 
-/* From type 26 on, a stream ends with the settings of idempotent entries. Producers in them are
- * refused or counted as omitted; without producers only the settings are lost. */
-static bool idempotency(struct rdb_writer *w)
+/* From type 26 on, a stream ends with the settings of idempotent entries. They are refused or counted
+ * as omitted, as are the producers in them, unless they are those of every stream. */
+static bool idempotency(struct rdb_writer *w, const struct rdb_event *ev)
 {
     if (w->source->id != RDB_TYPE_STREAM_LISTPACKS_4 &&
         w->source->id != RDB_TYPE_STREAM_LISTPACKS_5)
         return rdb_write_misuse(w, "a stream of this type has no idempotent entries");
-    return end_group(w);
+    if (!end_group(w))
+        return false;
+    return ev->kind != RDB_IDMP || rdb_idmp_is_default(ev) ||
+           rdb_write_refuse(w, RDB_OMITTED_STREAM_SETTINGS, "settings of idempotent entries",
+                            (struct rd_slice){0});
 }
 
 bool rdb_group_event(struct rdb_writer *w, const struct rdb_event *ev)
@@ -169,7 +174,7 @@ bool rdb_group_event(struct rdb_writer *w, const struct rdb_event *ev)
     if (ev->kind == RDB_PRODUCER || ev->kind == RDB_PRODUCED || ev->kind == RDB_ELEM)
         return producer_event(w, ev);
     if (ev->kind == RDB_IDMP || ev->kind == RDB_IDMP_END)
-        return idempotency(w);
+        return idempotency(w, ev);
     if (!w->stream.group_open)
         return rdb_write_misuse(w, "a group's event outside a group");
     switch ((int)ev->kind) {

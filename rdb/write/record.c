@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/endian.h"
+#include "rdb/beside.h"
 #include "rdb/library.h"
 
 /* The first version of the target that supports a record. */
@@ -14,7 +15,8 @@ enum {
     SINCE_MODULE_AUX = 9,
     SINCE_FUNCTION = 10,
     SINCE_SLOT_INFO = 12,
-    SINCE_SLOT_IMPORT = RDB_VERSION_VALKEY_MIN
+    SINCE_SLOT_IMPORT = RDB_VERSION_VALKEY_MIN,
+    KEYDB_NEWEST = 9
 };
 
 bool rdb_write_header(struct rdb_writer *w)
@@ -80,9 +82,35 @@ bool rdb_write_pieces(struct rdb_writer *w, const struct rdb_event *ev)
     return true;
 }
 
+/* Expiries of members are aux fields that only KeyDB reads. Other servers ignore them. */
+static bool is_lost_member(const struct rdb_writer *w, enum rdb_beside_aux of)
+{
+    bool keydb = w->opts.server == RDB_SERVER_ANY && w->opts.dialect == RDB_REDIS &&
+                 rdb_write_has(w, SINCE_AUX) && w->opts.version <= KEYDB_NEWEST;
+    return (of == RDB_BESIDE_MEMBER || of == RDB_BESIDE_WHEN) && !keydb;
+}
+
+/* The first of the two fields names the member. */
+static bool refuse_member(struct rdb_writer *w, const struct rdb_event *ev, enum rdb_beside_aux of)
+{
+    char digits[RD_NUM_I64_MAX];
+    w->raw_record = false;
+    w->dropping = true;
+    w->by_server = w->opts.server != RDB_SERVER_ANY;
+    bool ok = of != RDB_BESIDE_MEMBER ||
+              rdb_write_refuse(w, RDB_OMITTED_MEMBER_EXPIRY, "expiry of a member",
+                               rdb_string_bytes(&ev->aux.value, digits));
+    w->by_server = false;
+    return ok;
+}
+
 static bool put_aux(struct rdb_writer *w, const struct rdb_event *ev)
 {
-    if (!w->raw_record) {
+    enum rdb_beside_aux of = rdb_beside_aux(ev->aux.name);
+    if (is_lost_member(w, of)) {
+        if (!refuse_member(w, ev, of))
+            return false;
+    } else if (!w->raw_record) {
         w->dropping = !rdb_write_has(w, SINCE_AUX);
         if (!w->dropping &&
             !(put_op(w, RDB_OP_AUX) && rdb_put_string(&w->put, w->out, ev->aux.name)))
@@ -156,13 +184,16 @@ static bool open_module_aux(struct rdb_writer *w, const struct rdb_event *ev)
 {
     w->state = WRITE_ITEMS;
     w->open_kind = ev->kind;
-    if (w->raw_record)
-        return put_raw(w, ev);
-    if (!rdb_write_has(w, SINCE_MODULE_AUX)) {
+    bool holds = (w->raw_record || rdb_write_has(w, SINCE_MODULE_AUX)) &&
+                 rdb_server_has_module(w->opts.server, ev->module.id);
+    if (!holds) {
         char name[RDB_MODULE_NAME_LEN + 1];
         rdb_module_name(ev->module.id, name);
+        w->raw_record = false;
         return refuse(w, RDB_OMITTED_MODULE_AUX, "module data beside the keys", rd_slice_str(name));
     }
+    if (w->raw_record)
+        return put_raw(w, ev);
     return put_op(w, RDB_OP_MODULE_AUX) && rdb_put_len(w->out, ev->module.id) &&
            rdb_put_len(w->out, RDB_MODULE_UINT) && rdb_put_len(w->out, ev->module.when);
 }

@@ -183,6 +183,7 @@ struct rdb_writer {
     bool failed;
     bool started;    /* the header is written */
     bool dropping;   /* the open record is omitted */
+    bool by_server;  /* what is refused now is refused because of opts.server */
     bool zero_sum;   /* the trailer has no checksum */
     bool raw_record; /* the open record is written as its raw bytes */
     uint64_t offset; /* of the event */
@@ -219,6 +220,9 @@ bool rdb_write_refuse(struct rdb_writer *w, enum rdb_omitted what, const char *n
 /* The same for a key, whose value is then skipped. Call it before anything of the record is
  * written. */
 bool rdb_write_refuse_key(struct rdb_writer *w, const char *name);
+
+/* The same for what opts.server cannot have, although the version can hold it. */
+bool rdb_write_refuse_key_of_server(struct rdb_writer *w, const char *name);
 
 static inline bool rdb_write_has(const struct rdb_writer *w, int version)
 {

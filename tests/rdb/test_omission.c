@@ -212,3 +212,148 @@ Test(omission, without_a_callback_it_is_only_counted)
     cr_expect_eq(rdb_writer_loss(b.w)->field_expires, 1);
     close_bench(&b);
 }
+
+/* What KeyDB writes for a member that expires, after the value of its key. */
+static void member_expiry(struct bench *b)
+{
+    struct rdb_event ev = {.kind = RDB_AUX, .aux.name = rd_slice_str("keydb-subexpire-key")};
+    ev.aux.value = whole("m");
+    put(b, &ev);
+    ev.aux.name = rd_slice_str("keydb-subexpire-when");
+    ev.aux.value = whole("4102444800000");
+    put(b, &ev);
+}
+
+/* Version 9 is that of KeyDB, unless the caller says that the server is another one. */
+Test(omission, of_member_expiries_by_the_writer)
+{
+    const struct {
+        int version;
+        enum rdb_dialect dialect;
+        enum rdb_server server;
+        const char *reason;
+    } targets[] = {
+        {9, RDB_REDIS, RDB_SERVER_ANY, NULL},
+        {7, RDB_REDIS, RDB_SERVER_ANY, NULL},
+        {6, RDB_REDIS, RDB_SERVER_ANY, "RDB version 6 (Redis 2.6 to 3.0) has none"},
+        {10, RDB_REDIS, RDB_SERVER_ANY, "RDB version 10 (Redis 7.0) has none"},
+        {80, RDB_VALKEY, RDB_SERVER_ANY, "RDB version 80 (Valkey 9.0 and 9.1) has none"},
+        {9, RDB_REDIS, RDB_SERVER_REDIS, "the server has none"},
+    };
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        struct reported reported = {0};
+        struct bench b;
+        char expected[256] = "";
+        open_bench(&b, RDB_WRITER_OPTS(.version = targets[i].version, .dialect = targets[i].dialect,
+                                       .server = targets[i].server, .lossy = true,
+                                       .omitted = note_omission, .omitted_ctx = &reported));
+        put_value(&b, STRING);
+        member_expiry(&b);
+        cr_assert(b.ok, "%s", b.err.text);
+        if (targets[i].reason != NULL)
+            snprintf(expected, sizeof expected,
+                     "member-expiry stringk//m: expiry of a member: %s\n", targets[i].reason);
+        cr_expect_str_eq(reported.text, expected);
+        close_bench(&b);
+    }
+}
+
+/* The name of a module by its letters, six bits each. */
+static uint64_t module_id(const char *name)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    uint64_t id = 0;
+    for (; *name != '\0'; name++)
+        id = id << 6 | (uint64_t)(strchr(letters, *name) - letters);
+    return id << 10;
+}
+
+Test(omission, of_values_that_only_another_server_has)
+{
+    const enum rdb_server servers[] = {RDB_SERVER_ANY, RDB_SERVER_REDIS, RDB_SERVER_REDIS_8,
+                                       RDB_SERVER_VALKEY};
+    for (size_t i = 0; i < sizeof servers / sizeof *servers; i++) {
+        for (int other = 0; other < 2; other++) {
+            struct reported reported = {0};
+            struct bench b;
+            bool lacks =
+                !other && (servers[i] == RDB_SERVER_REDIS || servers[i] == RDB_SERVER_VALKEY);
+            open_bench(&b, RDB_WRITER_OPTS(.version = 12, .server = servers[i], .lossy = true,
+                                           .omitted = note_omission, .omitted_ctx = &reported));
+            struct rdb_event ev = {.kind = RDB_KEY};
+            ev.key.name = rd_slice_str("v");
+            ev.key.type = rdb_type_get(RDB_TYPE_MODULE_2);
+            ev.key.expire_ms = RDB_NO_EXPIRE;
+            ev.key.idle_s = ev.key.freq = RDB_UNKNOWN;
+            put(&b, &ev);
+            ev = (struct rdb_event){.kind = RDB_VALUE};
+            ev.value.type = rdb_type_get(RDB_TYPE_MODULE_2);
+            ev.value.module_id = module_id(other ? "MBbloom--" : "vectorset");
+            put(&b, &ev);
+            simple(&b, RDB_VALUE_END);
+            cr_assert(b.ok, "%s", b.err.text);
+            cr_expect_str_eq(reported.text,
+                             lacks ? "key modulev//: vector set: the server has none\n" : "");
+            close_bench(&b);
+        }
+    }
+}
+
+/* Settings that nobody chose are not reported: every stream has them. */
+Test(omission, of_settings_of_idempotent_entries)
+{
+    const struct {
+        uint64_t duration, max_size;
+        bool lost;
+    } settings[] = {{100, 100, false}, {0, 0, false}, {3600, 100, true}, {100, 50, true}};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        struct reported reported = {0};
+        struct bench b;
+        open_bench(&b, RDB_WRITER_OPTS(.version = 11, .lossy = true, .omitted = note_omission,
+                                       .omitted_ctx = &reported));
+        stream_of(&b, RDB_TYPE_STREAM_LISTPACKS_4, true);
+        struct rdb_event ev = {.kind = RDB_IDMP};
+        ev.idmp.duration = settings[i].duration;
+        ev.idmp.max_size = settings[i].max_size;
+        put(&b, &ev);
+        simple(&b, RDB_IDMP_END);
+        simple(&b, RDB_VALUE_END);
+        cr_assert(b.ok, "%s", b.err.text);
+        cr_expect_str_eq(reported.text,
+                         settings[i].lost
+                             ? "stream-settings streamk//: settings of idempotent entries: RDB "
+                               "version 11 (Redis 7.2, Valkey 7.2 and 8) has none\n"
+                             : "");
+        close_bench(&b);
+    }
+}
+
+Test(omission, of_member_expiries_and_settings_by_commands)
+{
+    struct reported reported = {0};
+    struct commands_bench out;
+    const struct rdb_commands_opts opts =
+        RDB_COMMANDS_OPTS(.lossy = true, .omitted = note_omission, .omitted_ctx = &reported);
+    struct rdb_event member[] = {{.kind = RDB_AUX}, {.kind = RDB_AUX}, {.kind = RDB_AUX}};
+    struct rdb_event settings[] = {
+        {.kind = RDB_STREAM}, {.kind = RDB_IDMP}, {.kind = RDB_IDMP_END}};
+    member[0].aux.name = rd_slice_str("ctime");
+    member[1].aux.name = rd_slice_str("keydb-subexpire-key");
+    member[2].aux.name = rd_slice_str("keydb-subexpire-when");
+    member[0].aux.value = member[1].aux.value = member[2].aux.value = whole("m");
+    settings[1].idmp.duration = 3600;
+    settings[1].idmp.max_size = 100;
+    cr_assert(commands_begin(&out, &opts));
+    cr_assert(commands_put_key(&out, RDB_TYPE_SET, 1));
+    cr_assert(commands_put_elem(&out, RDB_ROLE_MEMBER, "m", 9) && commands_put_end(&out));
+    PUT_EVENTS(&out, member);
+    cr_assert(commands_put_key(&out, RDB_TYPE_STREAM_LISTPACKS_4, 0));
+    PUT_EVENTS(&out, settings);
+    cr_assert(commands_put_end(&out));
+    cr_expect_str_eq(reported.text,
+                     "member-expiry setk//m: expiry of a member: no command can create it\n"
+                     "stream-settings streamk//: settings of idempotent entries: no command can "
+                     "create it\n");
+    commands_end(&out);
+}

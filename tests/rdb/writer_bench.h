@@ -189,7 +189,7 @@ static inline void idempotency(struct bench *b, uint64_t n_producers)
 {
     struct rdb_event ev = {.kind = RDB_IDMP};
     ev.idmp.duration = 100;
-    ev.idmp.max_size = 50;
+    ev.idmp.max_size = 100;
     ev.idmp.n_producers = n_producers;
     put(b, &ev);
     for (uint64_t i = 0; i < n_producers; i++) {

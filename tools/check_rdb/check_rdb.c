@@ -422,7 +422,8 @@ static bool salvage_to(struct work *work, const struct view *view, struct rd_sin
                          .doubtful = out != NULL ? work->run->doubts : NULL, .loss = on_loss,
                          .run = on_run, .doubt = on_doubt, .tick = on_offset,
                          .wants = filter_active(&work->run->filter) ? wants_key : NULL, .ctx = work,
-                         .compile = compile);
+                         .compile = compile,
+                         .no_modules = !filter_may_want_modules(&work->run->filter));
     cli_seed(opts.seed);
     if (view->spooled && view->spool.size == 0) { /* empty */
         file->size = file->torn == RD_NO_OFFSET ? 0 : RD_NO_OFFSET;

@@ -215,6 +215,7 @@ static void put_salvage(struct cli_json *json, const struct check_file *file)
     cli_json_put_uint(json, "keys_dropped", sv->keys_dropped);
     cli_json_put_uint(json, "keys_partial", sv->keys_partial);
     cli_json_put_uint(json, "keys_unwanted", sv->keys_unwanted);
+    cli_json_put_uint(json, "modules_left_out", sv->modules_left_out);
     cli_json_put_bool(json, "proved", sv->proved);
     put_corrected(json, sv);
     cli_json_put_uint(json, "keys_doubtful", sv->keys_doubted);

@@ -305,6 +305,9 @@ static void print_saved(FILE *out, const struct check_file *file)
     if (sv->keys_unwanted > 0)
         fprintf(out, "; %s key%s excluded by filters", cli_count(sv->keys_unwanted).s,
                 cli_plural(sv->keys_unwanted));
+    if (sv->modules_left_out > 0)
+        fprintf(out, "; %s record%s of module data excluded with the values of modules",
+                cli_count(sv->modules_left_out).s, cli_plural(sv->modules_left_out));
     fputc('\n', out);
 }
 

@@ -311,6 +311,12 @@ bool filter_may_want(const struct filter *filter, uint64_t db, const struct rd_s
     return wants(filter, &ev, 1U << RULE_DB | (name != NULL ? by_name : 0));
 }
 
+bool filter_may_want_modules(const struct filter *filter)
+{
+    const struct rdb_event ev = {.kind = RDB_KEY, .key.type = rdb_type_get(RDB_TYPE_MODULE_2)};
+    return wants(filter, &ev, 1U << RULE_TYPE);
+}
+
 bool filter_needs_size(const struct filter *filter)
 {
     for (size_t i = 0; i < filter->n_rules; i++)

@@ -64,6 +64,10 @@ bool filter_wants(const struct filter *filter, const struct rdb_event *ev);
  * before the value is read. */
 bool filter_may_want(const struct filter *filter, uint64_t db, const struct rd_slice *name);
 
+/* Whether filter_wants() can be true for values of modules. If not, the records that modules keep
+ * beside the keys are left out, too (rdb/beside.h). */
+bool filter_may_want_modules(const struct filter *filter);
+
 /* Whether a key that passed filter_wants() also matches by its size in bytes. Always true without
  * --min-size; see filter_needs_size(). */
 bool filter_needs_size(const struct filter *filter);

@@ -154,7 +154,8 @@ static bool begin_recoded(struct job *job, const struct rdb_event *key, enum rdb
     struct rd_sink *to;
     const struct rdb_writer_opts opts =
         RDB_WRITER_OPTS(.dialect = dialect, .version = version, .compress = true,
-                        .lossy = job->lossy, OMITTED_CALLBACK(job->omitted));
+                        .lossy = job->lossy, OMITTED_CALLBACK(job->omitted),
+                        .server = convert_server(job));
     struct rdb_event db = {.kind = RDB_DB, .db = key->key.db};
     return stage_begin(&job->payload, &to, err) && rdb_writer_new(&job->recoder, to, &opts, err) &&
            rdb_writer_put(job->recoder, &db, err) && rdb_writer_put(job->recoder, key, err);
@@ -170,7 +171,9 @@ static bool restore_key(struct job *job, const struct rdb_event *ev, struct rd_e
     job_choose_target(job, &dialect, &version);
     if (version == 0)
         version = dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MIN : 12;
-    if (rdb_type_find(dialect, version, type->number) == type)
+    /* The type of a module is known with the value only. */
+    bool judged = type->kind == RDB_KIND_MODULE && job->server >= 0;
+    if (rdb_type_find(dialect, version, type->number) == type && !judged)
         return copy_payload(job, type, version, err);
     return begin_recoded(job, ev, dialect, version, err);
 }

@@ -39,24 +39,36 @@ static bool wants(struct job *job, const struct rdb_event *key, bool *ret, struc
     return true;
 }
 
+/* A wanted key, after what stands before it. */
+static bool put_key(struct job *job, const struct rdb_event *key, struct rd_err *err)
+{
+    struct rdb_event before;
+    job->keys++;
+    return (!rdb_beside_keep(&job->beside, key, &before) || job->put(job, &before, err)) &&
+           job->put(job, key, err);
+}
+
 bool job_put(struct job *job, const struct rdb_event *ev, struct rd_err *err)
 {
-    bool wanted = true;
-    if (ev->kind == RDB_KEY)
+    bool wanted = true, is_key = ev->kind == RDB_KEY;
+    if (is_key)
         job->taken = false;
+    else if (!rdb_beside_wants(&job->beside, ev))
+        return true;
     if (filter_active(&job->filter)) {
-        if (ev->kind == RDB_KEY && !wants(job, ev, &wanted, err))
+        if (is_key && !wants(job, ev, &wanted, err))
             return false;
-        if (!wanted)
+        if (!wanted) {
+            rdb_beside_drop(&job->beside);
             return skip_value(job, err);
+        }
         if (ev->kind == RDB_KEY_META_BEGIN)
             return rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
                               "keys with module metadata cannot be filtered");
         if (is_about_all_keys(job, ev))
             return true;
     }
-    job->keys += ev->kind == RDB_KEY;
-    return job->put(job, ev, err);
+    return is_key ? put_key(job, ev, err) : job->put(job, ev, err);
 }
 
 bool job_put_run(struct job *job, const struct rdb_event *ev, struct rd_err *err)
@@ -171,7 +183,7 @@ static bool begin_lines(struct job *job, struct rd_err *err)
 
 static bool put_lines(struct job *job, const struct rdb_event *ev, struct rd_err *err)
 {
-    return ndjson_put(job->lines, ev, err);
+    return convert_view_note(job, ev, err) && ndjson_put(job->lines, ev, err);
 }
 
 static bool put_line_texts(struct job *job, const struct rdb_text *texts, size_t n,
@@ -249,6 +261,7 @@ void job_free_target(struct job *job)
     rdb_writer_free(job->writer);
     rdb_writer_free(job->recoder);
     stage_done(&job->payload);
+    rd_buf_done(&job->view.name);
 }
 
 /* Indexed by enum target. */
@@ -300,6 +313,7 @@ static bool finish(struct job *job, struct rd_err *err)
     } else {
         print_written(job, bytes);
     }
+    convert_warn_modules(job);
     return omitted_report(job->omitted, err);
 }
 
@@ -366,6 +380,8 @@ bool convert_run(struct job *job, struct rd_err *err)
     struct omitted omitted;
     omitted_init(&omitted, job->cli);
     job->omitted = &omitted;
+    job->beside = (struct rdb_beside){.no_modules = !filter_may_want_modules(&job->filter),
+                                      OMITTED_CALLBACK(&omitted)};
     bool ok = work(job, err);
     omitted_done(&omitted);
     job_free_target(job);

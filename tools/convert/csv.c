@@ -102,6 +102,8 @@ bool convert_put_csv(struct job *job, const struct rdb_event *ev, struct rd_err 
 {
     struct csv *csv = job->csv;
     bool ok = true;
+    if (!convert_view_note(job, ev, err))
+        return false;
     if (ev->kind == RDB_KEY)
         ok = begin_line(csv, ev);
     else if (ev->kind == RDB_VALUE_END && csv->line.len > 0) {

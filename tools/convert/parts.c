@@ -71,6 +71,7 @@ static bool open_maker(struct cutter *cutter, unsigned worker, struct rd_err *er
     job->commands = NULL;
     job->csv = NULL;
     job->payload = (struct stage){0};
+    job->view = (struct view_key){0};
     maker->open = true;
     return open_again(job, of, err) && job_begin_target(job, err);
 }
@@ -158,7 +159,7 @@ static enum rdb_status pass_key(struct cutter *cutter, const struct rdb_event *k
 {
     struct job *job = cutter->job;
     uint64_t db = key->key.db, begin = key->key.record;
-    if (db != cutter->part.key_db)
+    if (db != cutter->part.key_db || cutter->end - cutter->part.from >= PARTS_SIZE)
         *ret_ok = cut(cutter, cutter->end, err);
     cutter->part.key_db = db;
     enum rdb_status status = rdb_reader_skip_value(job->reader);
@@ -171,8 +172,6 @@ static enum rdb_status pass_key(struct cutter *cutter, const struct rdb_event *k
     cutter->db = db;
     if (job->lines != NULL)
         cutter->slot = ndjson_slot(job->lines);
-    if (*ret_ok && end - cutter->part.from >= PARTS_SIZE)
-        *ret_ok = cut(cutter, end, err);
     return status;
 }
 
@@ -196,6 +195,19 @@ static bool is_between(const struct rdb_event *ev)
            ev->kind == RDB_AUX;
 }
 
+/* The fields of KeyDB that follow a key stay in its part. */
+static void pass_between(struct cutter *cutter, const struct rdb_event *ev)
+{
+    struct job *job = cutter->job;
+    enum rdb_beside_aux of = RDB_BESIDE_NONE;
+    if (ev->kind == RDB_AUX)
+        of = rdb_beside_aux(ev->aux.name);
+    if (of == RDB_BESIDE_MEMBER || of == RDB_BESIDE_WHEN)
+        cutter->end = rd_src_offset(job->src);
+    if (job->lines != NULL)
+        ndjson_note(job->lines, ev);
+}
+
 /* Skips keys until another event, which is stored in *ev. */
 static enum rdb_status pass_keys(struct cutter *cutter, struct rdb_event *ev, bool *ret_ok,
                                  struct rd_err *err)
@@ -210,8 +222,8 @@ static enum rdb_status pass_keys(struct cutter *cutter, struct rdb_event *ev, bo
                 *ret_ok = pass_plain(cutter, err);
         } else if (!is_between(ev)) {
             break;
-        } else if (job->lines != NULL) {
-            ndjson_note(job->lines, ev);
+        } else {
+            pass_between(cutter, ev);
         }
         if (status == RDB_EVENT && *ret_ok)
             status = rdb_reader_next(job->reader, ev);

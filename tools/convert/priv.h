@@ -7,6 +7,7 @@
  *     tools/convert/lines.c      reads JSON lines
  *     tools/convert/server.c     the servers of --for
  *     tools/convert/staged.c     staged values: of lines, and streams
+ *     tools/convert/view.c       what JSON lines and tables leave out
  *     tools/convert/parts.c      converts keys in parts, on two threads
  *
  * For every kind of input, events arrive at job_put(). A target that uses the serialized value of a
@@ -15,6 +16,7 @@
 #ifndef TOOLS_CONVERT_PRIV_H
 #define TOOLS_CONVERT_PRIV_H
 
+#include "rdb/beside.h"
 #include "rdb/commands.h"
 #include "rdb/plain.h"
 #include "rdb/reader.h"
@@ -29,6 +31,21 @@
 enum target { TO_RDB, TO_AOF, TO_RESP, TO_NDJSON, TO_CSV, TO_NOTHING };
 
 enum input { FROM_RDB, FROM_NDJSON, FROM_AOF, FROM_ANY };
+
+/* The last key, for reports about data that belongs to it. */
+struct view_key {
+    struct rd_buf name;
+    const struct rdb_type *type; /* NULL: none yet */
+    uint64_t db;
+    uint64_t n_metadata; /* classes that precede the next key */
+};
+
+/* The modules without which a server does not load the output. */
+struct needs {
+    char names[8][RDB_MODULE_NAME_LEN + 1];
+    size_t n;
+    bool more;
+};
 
 struct job {
     struct cli *cli;
@@ -70,6 +87,7 @@ struct job {
     enum rdb_dialect in_dialect;
     int in_version;
     const struct stage *value; /* of a line; NULL: from the reader */
+    struct rdb_beside beside;  /* records that go where their key goes */
     bool taken;                /* the value of this key was copied */
     bool free_encoding;        /* of this key: the target chooses it */
 
@@ -81,7 +99,9 @@ struct job {
     struct stage payload;       /* of RESTORE, or a stream */
     struct rdb_writer *recoder; /* rewrites a value for the target's version */
     struct omitted *omitted;
-    bool is_part; /* converts parts for another job */
+    struct view_key view; /* of the lines or the table */
+    struct needs needs;   /* of a snapshot for --for */
+    bool is_part;         /* converts parts for another job */
 };
 
 /* Chooses the target's dialect and version by the options and the input. A version implies the
@@ -102,6 +122,10 @@ bool job_put_plain_run(struct job *job, uint64_t db, uint64_t until, struct rd_e
 /* In a KEY event: copies the serialized value, without type and key, to a sink. */
 bool job_copy_value(struct job *job, struct rd_sink *to, struct rd_err *err);
 
+/* tools/convert/view.c */
+/* Reports what this event has that lines and tables do not hold. False: out of memory. */
+bool convert_view_note(struct job *job, const struct rdb_event *ev, struct rd_err *err);
+
 /* tools/convert/server.c */
 /* --from is the former name. */
 /* clang-format off */
@@ -121,10 +145,16 @@ bool job_copy_value(struct job *job, struct rd_sink *to, struct rd_err *err);
 
 /* Sets dialect and version as --for says, and refuses options that contradict. */
 int convert_choose_server(struct job *job);
+/* The server that --for names, for the library. */
+enum rdb_server convert_server(const struct job *job);
+
 /* What --for names, or NULL. */
 const char *convert_server_name(const struct job *job);
 
 /* tools/convert/rdb.c */
+/* Names the modules that the server of --for needs. */
+void convert_warn_modules(const struct job *job);
+
 bool convert_put_rdb(struct job *job, const struct rdb_event *ev, struct rd_err *err);
 bool convert_end_rdb(struct job *job, struct rd_err *err);
 

@@ -24,6 +24,21 @@ static const struct server servers[CLI_SERVER_COUNT] = {
     [CLI_VALKEY_9] = {"valkey-9", RDB_VALKEY, 80},
 };
 
+/* Only 8 has the types that were modules before. */
+enum rdb_server convert_server(const struct job *job)
+{
+    switch (job->server) {
+    case CLI_REDIS_8_0:
+        return RDB_SERVER_REDIS_8;
+    case CLI_VALKEY_7_2:
+    case CLI_VALKEY_8:
+    case CLI_VALKEY_9:
+        return RDB_SERVER_VALKEY;
+    default:
+        return job->server < 0 ? RDB_SERVER_ANY : RDB_SERVER_REDIS;
+    }
+}
+
 const char *convert_server_name(const struct job *job)
 {
     return job->server < 0 ? NULL : servers[job->server].name;

@@ -70,6 +70,12 @@ static void describe_element(const struct rdb_omission *omission, char *dst, siz
     case RDB_OMITTED_SLOT_IMPORT:
         snprintf(dst, size, "slot import %s", element.s);
         break;
+    case RDB_OMITTED_MEMBER_EXPIRY:
+        snprintf(dst, size, "expiry of member %s of ", element.s);
+        break;
+    case RDB_OMITTED_STREAM_SETTINGS:
+        snprintf(dst, size, "settings of ");
+        break;
     case RDB_OMITTED_KEY:
         break;
     }
@@ -255,6 +261,8 @@ static const char *noun(enum rdb_omitted what, bool one)
         [RDB_OMITTED_FUNCTION] = {"functions", "function"},
         [RDB_OMITTED_MODULE_AUX] = {"module records", "module record"},
         [RDB_OMITTED_SLOT_IMPORT] = {"slot imports", "slot import"},
+        [RDB_OMITTED_MEMBER_EXPIRY] = {"member expiries", "member expiry"},
+        [RDB_OMITTED_STREAM_SETTINGS] = {"stream settings", "stream setting"},
     };
     return nouns[what][one];
 }

@@ -11,6 +11,7 @@
 #ifndef TOOLS_MERGE_PRIV_H
 #define TOOLS_MERGE_PRIV_H
 
+#include "rdb/beside.h"
 #include "rdb/content.h"
 #include "rdb/writer.h"
 #include "tools/input/again.h"
@@ -95,6 +96,7 @@ struct merge {
     bool has_loser;
     uint64_t db;   /* selected, or RDB_UNKNOWN */
     bool dropping; /* the current record */
+    struct rdb_beside beside;
     uint64_t total;
     bool is_void; /* no key matches the filter: nothing is written */
     struct omitted omitted;

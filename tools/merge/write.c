@@ -106,6 +106,9 @@ static bool put_key(struct merge *merge, struct merge_input *in, struct rdb_even
     }
     in->keys++;
     merge->total++;
+    struct rdb_event before;
+    if (rdb_beside_keep(&merge->beside, key, &before) && !put(merge, &before, err))
+        return false;
     if (!put(merge, key, err))
         return false;
     if (!rdb_writer_can_copy(merge->writer, key->key.type) && !is_written(merge))
@@ -123,8 +126,10 @@ static bool take_key(struct merge *merge, size_t input, struct rdb_event *ev, st
     if (!sized_wants(&in->in.sized, ev, &wanted, err) ||
         (wanted && !check_loser(merge, input, ev->key.record, &loses, err)))
         return false;
-    if (!wanted || loses)
+    if (!wanted || loses) {
+        rdb_beside_drop(&merge->beside);
         return rdb_reader_skip_value(in->in.reader) == RDB_EVENT || again_fail(&in->in, err);
+    }
     ev->key.db = merge_map_db(merge, input, ev->key.db);
     return put_key(merge, in, ev, err);
 }
@@ -176,6 +181,16 @@ static bool take_first(struct merge *merge, size_t input, const struct rdb_event
     return merge->dropping || put(merge, ev, err);
 }
 
+static bool take_aux(struct merge *merge, size_t input, const struct rdb_event *ev,
+                     struct rd_err *err)
+{
+    if (rd_slice_is(ev->aux.name, "slot-info"))
+        return true;
+    if (rdb_beside_aux(ev->aux.name) != RDB_BESIDE_NONE)
+        return put(merge, ev, err);
+    return take_first(merge, input, ev, err);
+}
+
 static bool check_unchanged(struct merge_input *in, const struct rdb_event *ev, struct rd_err *err)
 {
     if (!again_check_end(&in->in, ev, err))
@@ -189,6 +204,8 @@ static bool take_event(struct merge *merge, size_t input, struct rdb_event *ev, 
     struct merge_input *in = &merge->inputs[input];
     if (!is_target(merge, in))
         ev->raw = (struct rd_slice){0};
+    if (ev->kind != RDB_KEY && !rdb_beside_wants(&merge->beside, ev))
+        return true;
     switch (ev->kind) {
     case RDB_KEY:
         return take_key(merge, input, ev, err);
@@ -201,7 +218,7 @@ static bool take_event(struct merge *merge, size_t input, struct rdb_event *ev, 
     case RDB_FUNCTION:
         return take_function(merge, input, ev, err);
     case RDB_AUX:
-        return rd_slice_is(ev->aux.name, "slot-info") || take_first(merge, input, ev, err);
+        return take_aux(merge, input, ev, err);
     case RDB_MODULE_AUX:
     case RDB_SLOT_IMPORT:
         return take_first(merge, input, ev, err);
@@ -223,6 +240,8 @@ static bool write_input(struct merge *merge, size_t input, struct rd_err *err)
     struct rdb_event ev;
     enum rdb_status status;
     merge->omitted.file = in->path;
+    merge->beside = (struct rdb_beside){.no_modules = !filter_may_want_modules(&merge->filter),
+                                        OMITTED_CALLBACK(&merge->omitted)};
     if (!merge_open(merge, in, err))
         return false;
     while ((status = rdb_reader_next(in->in.reader, &ev)) == RDB_EVENT) {

@@ -119,7 +119,11 @@ bool split_put_key(struct split *split, struct split_part *part, const struct rd
                    struct rd_err *err)
 {
     struct rd_sink *to;
+    struct rdb_event before;
     if (part->db != key->key.db && !select_db(split, part, key->key.db, err))
+        return false;
+    if (rdb_beside_keep(&split->beside, key, &before) &&
+        !rdb_writer_put(part->writer, &before, err))
         return false;
     part->keys++;
     if (!rdb_writer_put(part->writer, key, err) || !rdb_writer_copy_begin(part->writer, &to, err))

@@ -13,8 +13,10 @@
 
 #include "base/write_behind.h"
 #include "base/crc16.h"
+#include "rdb/beside.h"
 #include "rdb/plain.h"
 #include "rdb/writer.h"
+#include "tools/input/omitted.h"
 #include "tools/input/snapshot_in.h"
 #include "tools/input/sized.h"
 #include "tools/input/stage.h"
@@ -83,8 +85,10 @@ struct split {
     struct rd_write_behind *wb; /* writes the parts; NULL: no write-behind */
     struct split_part *parts[SPLIT_PARTS_MAX + 1];
     size_t n_parts;
-    struct split_part *current; /* the part of the last key */
     struct split_part *rest;
+    struct split_part *last; /* of the last key that was not plain */
+    struct rdb_beside beside;
+    struct omitted omitted;
     uint64_t keys;
     bool crowded; /* keys went to the rest because there are too many parts */
 };

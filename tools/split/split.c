@@ -26,11 +26,26 @@ static bool take_key(struct split *split, const struct rdb_event *ev, struct rd_
     cli_tick(split->cli);
     if (!sized_wants(&split->sized, ev, &wanted, err))
         return false;
-    if (!wanted)
+    if (!wanted) {
+        rdb_beside_drop(&split->beside);
         return rdb_reader_skip_value(split->reader) == RDB_EVENT || adopt(split, err);
+    }
     split->keys++;
-    return split_route(split, ev->key.name, ev->key.db, &part, err) &&
-           split_put_key(split, part, ev, err);
+    if (!split_route(split, ev->key.name, ev->key.db, &part, err))
+        return false;
+    split->last = part;
+    return split_put_key(split, part, ev, err);
+}
+
+/* The fields that KeyDB writes after a key go to its part. Sizes of slots no longer apply. */
+static bool take_aux(struct split *split, const struct rdb_event *ev, struct rd_err *err)
+{
+    if (rd_slice_is(ev->aux.name, "slot-info"))
+        return true;
+    enum rdb_beside_aux of = rdb_beside_aux(ev->aux.name);
+    if ((of == RDB_BESIDE_MEMBER || of == RDB_BESIDE_WHEN) && split->last != NULL)
+        return rdb_writer_put(split->last->writer, ev, err);
+    return split_put_all(split, ev, err);
 }
 
 /* Plain keys that follow a key of this database. A filter may need more than a plain key has. */
@@ -78,6 +93,8 @@ static bool take_trailer(struct split *split, const struct rdb_event *ev, struct
 
 static bool take_event(struct split *split, const struct rdb_event *ev, struct rd_err *err)
 {
+    if (ev->kind != RDB_KEY && !rdb_beside_wants(&split->beside, ev))
+        return true;
     switch (ev->kind) {
     case RDB_KEY:
         return take_key(split, ev, err) && take_plain(split, ev->key.db, err);
@@ -97,13 +114,10 @@ static bool take_event(struct split *split, const struct rdb_event *ev, struct r
         return rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
                           "keys with module metadata cannot be split");
     case RDB_AUX:
-        if (rd_slice_is(ev->aux.name, "slot-info"))
-            return true;
-        break;
+        return take_aux(split, ev, err);
     default:
-        break;
+        return split_put_all(split, ev, err);
     }
-    return split_put_all(split, ev, err);
 }
 
 static bool read_all(struct split *split, struct rd_err *err)
@@ -242,13 +256,13 @@ static bool work(struct split *split, struct rd_sink **index, struct rd_err *err
         return true;
     write_index(split, *index);
     struct rd_sink *to = *index;
-    if (!split_place(split, err))
+    if (!omitted_end(&split->omitted, err) || !split_place(split, err))
         return false;
     *index = NULL;
     return rd_sink_close(to, err);
 }
 
-static void report(struct split *split)
+static bool report(struct split *split, struct rd_err *err)
 {
     struct cli *cli = split->cli;
     if (split->crowded)
@@ -261,17 +275,21 @@ static void report(struct split *split)
     }
     if (cli->json)
         put_fields(&cli->out, split);
+    return omitted_report(&split->omitted, err);
 }
 
 static int run(struct split *split)
 {
     struct rd_err err = {0};
     struct rd_sink *index = NULL;
+    omitted_init(&split->omitted, split->cli);
+    split->beside = (struct rdb_beside){.no_modules = !filter_may_want_modules(&split->filter),
+                                        OMITTED_CALLBACK(&split->omitted)};
     bool ok = work(split, &index, &err);
     if (ok && split->src != NULL)
         cli_progress_end(split->cli);
-    if (ok && !split->is_void)
-        report(split);
+    ok = ok && (split->is_void || report(split, &err));
+    omitted_done(&split->omitted);
     rdb_reader_free(split->reader);
     sized_end(&split->sized);
     rd_sink_abort(index);
