@@ -5,8 +5,8 @@
  *     key     = KEY  value
  *     value   = VALUE  body  VALUE_END
  *     body    = ELEM*                              string, list, set, zset, hash, array
- *             | PACKED*                            the same, if packed values were requested
- *             | (NODE? ENTRY ELEM* | PACKED)* STREAM group*      stream
+ *             | (PACKED | PACKED_LONG? ELEM*)*     the same, if packed values were requested
+ *             | (PACKED_LONG? { ENTRY ELEM* }* | PACKED)* STREAM group*      stream
  *             | MODULE_ITEM*                       module
  *     group   = GROUP  PENDING*  { CONSUMER OWNED* }*  NACKED*
  *     stream, type 26 on: … group*  IDMP { PRODUCER PRODUCED* }* IDMP_END
@@ -69,7 +69,9 @@ enum rdb_event_kind {
     RDB_MODULE_ITEM = 26,   /* item */
     RDB_VALUE_END = 27,     /* value_end */
     RDB_NOTE = 28,          /* note: well framed, but not as a server writes it */
-    RDB_TRAILER = 29        /* trailer */
+    RDB_TRAILER = 29,       /* trailer */
+    RDB_PACKED_LONG = 30 /* packed, without bytes: with opts.long_packed, before the elements of a
+                               packed string that is too long for one event */
 };
 
 /* A string of the file, whole or in pieces. Open: it is part of struct rdb_event. */
@@ -231,8 +233,8 @@ struct rdb_event {
         } elem;
         struct {
             enum rdb_codec codec;
-            struct rd_slice blob;      /* decompressed, validated */
-            uint64_t count;            /* entries in it */
+            struct rd_slice blob;      /* decompressed, validated; LONG: only its length */
+            uint64_t count;            /* entries in it; LONG: 0 */
             struct rdb_stream_id node; /* streams: the id to which entries are relative */
             bool plain;                /* quicklist 2: one plain element, not an encoding */
         } packed;

@@ -75,6 +75,8 @@ struct rdb_reader_opts {
                                    the source itself, if it can be opened again */
     bool no_enterprise; /* do not accept opcodes of Redis Enterprise: in damaged files their numbers
                            are letters of names */
+    bool long_packed;   /* RDB_DETAIL_PACKED: give RDB_PACKED_LONG before the elements of a packed
+                         string that is longer than a piece */
 };
 #define RDB_READER_OPTS(...) RD_SIZED(rdb_reader_opts, __VA_ARGS__)
 

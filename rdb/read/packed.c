@@ -536,6 +536,18 @@ static int give_blob(struct rdb_reader *r, struct rdb_event *ev)
     return RDB_EVENT;
 }
 
+/* The elements follow one by one, because the blob is too long for an event. */
+static int announce_long(const struct rdb_reader *r, struct rdb_event *ev)
+{
+    const struct walk *w = &r->walk;
+    *ev = (struct rdb_event){.kind = RDB_PACKED_LONG, .offset = r->feed.off, .inner = RD_NO_OFFSET};
+    ev->packed.codec = w->pack.codec;
+    ev->packed.blob = rd_slice(NULL, (size_t)w->pack.size);
+    if (w->layout == LAYOUT_STREAM)
+        ev->packed.node = r->node.base;
+    return RDB_EVENT;
+}
+
 int rdb_packed_run(struct rdb_reader *r, struct rdb_event *ev)
 {
     struct walk *w = &r->walk;
@@ -543,6 +555,8 @@ int rdb_packed_run(struct rdb_reader *r, struct rdb_event *ev)
         int st = start(r);
         if (st != STEP_ON)
             return st;
+        if (r->opts.long_packed && r->detail == RDB_DETAIL_PACKED && !w->whole)
+            return announce_long(r, ev);
     }
     if (w->layout == LAYOUT_STREAM)
         return rdb_node_run(r, ev);

@@ -140,5 +140,57 @@ class Memory(unittest.TestCase):
         self.check("string", "list", "set", "zset", "hash", "stream")
 
 
+class LongPackedValues(unittest.TestCase):
+    """A packed value that is too long for one event of the reader is still one allocation. The server
+    packs without limits, so that what it loads stays packed."""
+
+    CONFIG = {"hash-max-listpack-entries": "1000000", "hash-max-listpack-value": "1000000",
+              "zset-max-listpack-entries": "1000000", "zset-max-listpack-value": "1000000",
+              "set-max-intset-entries": "1000000", "list-max-listpack-size": "1000000",
+              "stream-node-max-bytes": "0", "stream-node-max-entries": "0"}
+    TOLERANCE = 0.01
+
+    def fill(self, command):
+        for size in (200, 60_000, 64_000, 65_400, 65_600, 70_000, 131_100, 300_000, 1_100_000):
+            # A server adds to a packed value of n elements in O(n): few elements, so that it is fast.
+            for element in (100, 700, 5000) if size < 200_000 else (9000,):
+                n = max(size // element, 1)
+                words = [b"%0*d" % (element, i) + b"w" for i in range(n)]
+                name = b"%d:%d" % (size, element)
+                command("RPUSH", b"list:" + name, *words)
+                command("HSET", b"hash:" + name, *(w for i, word in enumerate(words)
+                                                   for w in (b"f%d" % i, word)))
+                command("ZADD", b"zset:" + name, *(w for i, word in enumerate(words)
+                                                   for w in (i / 4, word)))
+                for i, word in enumerate(words):
+                    command("XADD", b"stream:" + name, f"1700000000000-{i + 1}", "f", word)
+            for step in (1, 10**5, 10**12):
+                command("SADD", b"set:%d:%d" % (size, step), *range(0, size // 8 * step, step))
+            command("XADD", b"one:%d" % size, "1-1", "f", b"x" * size)
+        # Long elements get nodes of their own, which are not packed.
+        command("DEBUG", "QUICKLIST-PACKED-THRESHOLD", "10000")
+        for size in (10_001, 65_535, 65_536, 70_000, 300_000):
+            command("RPUSH", b"plain:%d" % size, b"a", b"x" * size, b"b", b"y" * (size + 1))
+        command("SAVE")
+
+    def test_each_key_is_as_large_as_the_server_says(self):
+        with redis_server.RedisServer(self.CONFIG) as server:
+            self.fill(server.command)
+            command = server.command
+            with tempfile.NamedTemporaryFile() as copy:
+                with open(server.rdb, "rb") as source:
+                    copy.write(source.read())
+                copy.flush()
+                server.load(copy.name)
+                estimated = ours(copy.name)
+            wrong = []
+            for (_, key), (_, mine) in estimated.items():
+                theirs = command("MEMORY", "USAGE", key, "SAMPLES", 0)
+                if abs(mine / theirs - 1) > self.TOLERANCE:
+                    wrong.append((key, mine, theirs))
+            self.assertEqual(wrong, [])
+            self.assertEqual(len(estimated), command("DBSIZE"))
+
+
 if __name__ == "__main__":
     unittest.main()

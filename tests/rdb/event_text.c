@@ -22,6 +22,7 @@ static const char *const kinds[] = {
     [RDB_VALUE] = "VALUE",
     [RDB_ELEM] = "ELEM",
     [RDB_PACKED] = "PACKED",
+    [RDB_PACKED_LONG] = "PACKED_LONG",
     [RDB_ENTRY] = "ENTRY",
     [RDB_STREAM] = "STREAM",
     [RDB_GROUP] = "GROUP",
@@ -341,7 +342,7 @@ void event_text_add(struct event_text *t, const struct rdb_event *ev)
             put_value(t, ev);
         else if (ev->kind == RDB_ELEM)
             put_elem(t, ev, t->kind);
-        else if (ev->kind == RDB_PACKED)
+        else if (ev->kind == RDB_PACKED || ev->kind == RDB_PACKED_LONG)
             put_packed(t, ev);
         else if (ev->kind == RDB_MODULE_ITEM)
             put_item(t, ev);

@@ -111,6 +111,57 @@ Test(reader_values, end_at_the_same_byte_in_every_detail_skipped_and_copied)
     cr_assert_gt(snapshots_each_sound(1 << 20, compare_ends, NULL), 50);
 }
 
+/* Each packed string: where it is, and its length. */
+struct blobs {
+    uint64_t at[ENDS_MAX];
+    uint64_t len[ENDS_MAX];
+    size_t n, n_long;
+};
+
+static void blobs_of(struct rd_slice file, const struct way *way, struct blobs *ret)
+{
+    struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED, .long_packed = true);
+    struct rd_src *src = way_open(way, file);
+    struct rdb_reader *r;
+    struct rdb_event ev;
+    ret->n = ret->n_long = 0;
+    cr_assert(rdb_reader_new(&r, src, &opts, NULL));
+    while (rdb_reader_next(r, &ev) == RDB_EVENT) {
+        if (ev.kind != RDB_PACKED && ev.kind != RDB_PACKED_LONG)
+            continue;
+        cr_assert_lt(ret->n, ENDS_MAX);
+        cr_expect_eq(ev.kind == RDB_PACKED_LONG, ev.packed.blob.ptr == NULL);
+        ret->n_long += ev.kind == RDB_PACKED_LONG;
+        ret->at[ret->n] = ev.offset;
+        ret->len[ret->n++] = ev.packed.blob.len;
+    }
+    cr_assert_eq(rdb_reader_err(r)->code, RD_ERR_OK, "%s", rdb_reader_err(r)->text);
+    rdb_reader_free(r);
+    rd_src_close(src);
+}
+
+static void compare_blobs(void *ctx, const struct snapshot *s)
+{
+    static const struct way whole = {WAY_MEMORY, 0}, narrow = {WAY_WINDOW, 512};
+    static struct blobs a, b;
+    size_t *n_long = ctx;
+    if (strstr(s->path, "path-hash") != NULL)
+        return;
+    blobs_of(s->bytes, &whole, &a);
+    blobs_of(s->bytes, &narrow, &b);
+    cr_assert_eq(a.n, b.n, "%s", s->path);
+    cr_expect_arr_eq(a.at, b.at, a.n * sizeof a.at[0], "%s", s->path);
+    cr_expect_arr_eq(a.len, b.len, a.n * sizeof a.len[0], "%s", s->path);
+    *n_long += b.n_long - a.n_long;
+}
+
+Test(reader_values, name_the_length_of_a_packed_string_that_is_too_long_for_an_event)
+{
+    size_t n_long = 0;
+    snapshots_each_sound(1 << 18, compare_blobs, &n_long);
+    cr_expect_gt(n_long, 50);
+}
+
 /* -- large things -- */
 
 static uint8_t pattern(size_t i)

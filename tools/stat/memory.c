@@ -168,8 +168,11 @@ static uint64_t packed_text(uint64_t len)
 void stat_value_begin(struct stat_value *value, const struct stat_layout *layout,
                       const struct rdb_type *type)
 {
-    *value = (struct stat_value){
-        .layout = layout, .type = type, .low = INT64_MAX, .high = INT64_MIN, .number = false};
+    *value = (struct stat_value){.layout = layout,
+                                 .type = type,
+                                 .low = INT64_MAX,
+                                 .high = INT64_MIN,
+                                 .inside = RD_NO_OFFSET};
 }
 
 /* Counts the bytes of an element in a packed collection, as long as the collection may be packed.
@@ -190,6 +193,14 @@ static void note_packed(struct stat_value *value, const struct rdb_string *str, 
     value->packed += packed_text(len);
 }
 
+static void add_node(struct stat_value *value, uint64_t len)
+{
+    value->blobs += value->type->kind == RDB_KIND_STREAM ? stat_memory_alloc(value->layout, len)
+                                                         : packed_size(value->layout, len);
+    value->nodes++;
+    value->largest_blob = len > value->largest_blob ? len : value->largest_blob;
+}
+
 void stat_value_elem(struct stat_value *value, const struct rdb_event *ev)
 {
     const struct rdb_string *str = &ev->elem.str;
@@ -198,9 +209,16 @@ void stat_value_elem(struct stat_value *value, const struct rdb_event *ev)
     if (!str->first)
         return;
     uint64_t len = str->is_int ? int_digits(str->num) : str->total;
-    value->elems++;
     value->length = len;
     value->largest = len > value->largest ? len : value->largest;
+    if (value->inside != RD_NO_OFFSET && ev->offset == value->inside)
+        return;
+    if (value->type->id == RDB_TYPE_LIST_QUICKLIST_2) {
+        value->plain = true;
+        add_node(value, len);
+        return;
+    }
+    value->elems++;
     value->strings += stat_memory_sds(value->layout, len);
     if (value->elems <= 2 * HASH_PACKED_MAX || value->type->kind == RDB_KIND_LIST)
         note_packed(value, str, len);
@@ -215,11 +233,9 @@ void stat_value_elem(struct stat_value *value, const struct rdb_event *ev)
 
 void stat_value_blob(struct stat_value *value, const struct rdb_event *ev)
 {
-    uint64_t len = ev->packed.blob.len;
-    value->blobs += value->type->kind == RDB_KIND_STREAM ? stat_memory_alloc(value->layout, len)
-                                                         : packed_size(value->layout, len);
-    value->nodes++;
-    value->largest_blob = len > value->largest_blob ? len : value->largest_blob;
+    add_node(value, ev->packed.blob.len);
+    if (ev->kind == RDB_PACKED_LONG)
+        value->inside = ev->offset;
     value->plain |= ev->packed.plain;
     if (value->type->kind == RDB_KIND_STREAM)
         stat_rax_add(&value->rax, ev->packed.node);

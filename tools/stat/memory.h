@@ -97,6 +97,7 @@ struct stat_value {
     uint64_t blobs;   /* bytes of packed strings */
     uint64_t nodes;
     uint64_t largest_blob;
+    uint64_t inside;   /* offset of the packed string whose elements come one by one */
     bool plain;        /* a node is one element */
     uint64_t ttls;     /* fields that expire */
     uint64_t other;    /* consumer groups */
@@ -112,7 +113,7 @@ void stat_value_begin(struct stat_value *value, const struct stat_layout *layout
 
 /* A piece of a string: the first piece carries the total length. */
 void stat_value_elem(struct stat_value *value, const struct rdb_event *ev);
-/* A packed string; if it is plain: a list node of one element. */
+/* A packed string (PACKED), or the length of one whose elements follow (PACKED_LONG). */
 void stat_value_blob(struct stat_value *value, const struct rdb_event *ev);
 /* The events that only streams have: GROUP, PENDING, CONSUMER, OWNED and so on. */
 void stat_value_group(struct stat_value *value, const struct rdb_event *ev);

@@ -91,6 +91,9 @@ static bool pass_event(struct stat_pass *pass, const struct rdb_event *ev, struc
     case RDB_PACKED:
         packed(pass, ev);
         return true;
+    case RDB_PACKED_LONG:
+        stat_value_blob(&pass->value, ev);
+        return true;
     case RDB_VALUE_END:
         return end_value(pass, ev, err);
     case RDB_GROUP:
@@ -435,7 +438,8 @@ static bool event(struct stat_read *read, const struct rdb_event *ev, struct rd_
 
 static bool begin(struct stat_read *read, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED);
+    const struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED, .long_packed = true);
     if (!stat_sum_init(&read->sum, &read->opts, err) ||
         !rdb_reader_new(&read->reader, read->src, &opts, err))
         return false;
