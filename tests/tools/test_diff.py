@@ -109,6 +109,21 @@ class Same(Case):
             self.write([Key(b"k", kind, items)], [Key(b"k", kind, items[::-1])])
             self.diff(status=status)
 
+    def test_keys_on_one_side_that_have_expired_are_named_as_such(self):
+        old = [Key(b"old%d" % i, STRING, b"v", expire_ms=1745000700000) for i in range(3)]
+        kept = Key(b"kept", STRING, b"v", expire_ms=LATER)
+        self.write([*old, kept, Key(b"x", STRING, b"v")], [kept, old[0]])
+        text = self.diff().splitlines()
+        self.assertEqual(text[-2:], [
+            "2 of the keys only in A have expired: servers drop such keys, and --no-expired leaves "
+            "them out", "5 and 2 keys: 3 only in A, 0 only in B, 0 different"])
+        self.assertIn('db 0, key "old2": only in A, string, expired', text)
+        self.assertIn('db 0, key "x": only in A, string', text)
+        self.assertEqual(json.loads(self.diff("--json"))["only_expired"], [2, 0])
+        self.write([kept], [kept, old[0]])
+        self.assertIn("1 of the keys only in B has expired", self.diff())
+        self.diff("--no-expired", status=0)
+
     def test_order_of_keys_does_not_count(self):
         keys = [Key(b"k%d" % i, STRING, b"v", db=i % 3) for i in range(1000)]
         self.write(keys, keys[::-1])

@@ -483,6 +483,20 @@ class Folders(DoctorCase):
         os.utime(path, (1, 1))
         status, checks = self.examine(self.data)
         self.finds(checks, "leftovers", "warning", "1 file of 4.9 KiB")
+        self.finds(checks, "leftovers", "warning", "temp-123.rdb (4.9 KiB)")
+
+    def test_leftovers_of_every_kind_are_named(self):
+        self.put_snapshot()
+        os.mkdir(os.path.join(self.data, "appendonlydir"))
+        for name in ("temp-1745.123.rdb", "temp-rewriteaof-bg-9.aof",
+                     "appendonlydir/temp-appendonly.aof.manifest"):
+            path = self.put(name, b"x" * 10)
+            _, checks = self.examine(self.data)
+            self.is_in_state(checks, "passed", "leftovers")
+            os.utime(path, (1, 1))
+            _, checks = self.examine(self.data)
+            self.finds(checks, "leftovers", "warning", name + " (10 bytes)")
+            os.unlink(path)
 
     def test_a_link_in_the_folder_is_not_followed(self):
         os.symlink("/dev/zero", os.path.join(self.data, "dump.rdb"))

@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from fake_server import crc64  # noqa: E402
 from rdb_text import SET, STRING, Key, length, snapshot, string, value  # noqa: E402
 from redis_server import RedisServer, need  # noqa: E402
 
@@ -261,6 +262,47 @@ class KeyDb(Case):
         report = self.report("convert", "--to", "ndjson", path, "-o", self.path("many.ndjson"))
         self.assertEqual([o["key"] for o in report["omitted"]],
                          [k.name.decode() for k, _ in many])
+
+
+class OtherFiles(Case):
+    """Files that are no snapshots of a known server are named for what they are."""
+
+    def payload(self, size):
+        # As DUMP replies: type, value, version, and a CRC-64 of all before it.
+        body = b"\x00" + string(b"v" * size) + struct.pack("<H", 11)
+        return body + struct.pack("<Q", crc64(body))
+
+    def tools(self, path):
+        sound = self.write("sound.rdb", snapshot([Key(b"a", STRING, b"1")]))
+        return (("convert", "--to", "ndjson", path), ("stat", path), ("show", path),
+                ("diff", sound, path), ("check-rdb", path))
+
+    def test_a_reply_to_dump(self):
+        for size in (3, 5000):
+            path = self.write("payload", self.payload(size))
+            for args in self.tools(path):
+                with self.subTest(args, size=size):
+                    text = self.run_tool(*args, status=4 if args[0] == "check-rdb" else 1)
+                    self.assertIn("it is the value of one key, as DUMP replies it", text)
+
+    def test_a_file_of_dragonfly(self):
+        path = self.write("dump.dfs", b"REDIS0009" + aux(b"redis-ver", b"df-v1.33.1")
+                          + b"\xfe\x00\xc9\x01\x02")
+        for args in self.tools(path):
+            with self.subTest(args):
+                text = self.run_tool(*args, status=4)
+                self.assertIn("it is a snapshot of Dragonfly", text)
+                self.assertIn("SAVE RDB", text)
+
+    def test_restore_of_a_file_says_what_loads_it(self):
+        path = self.write("dump.rdb", snapshot([Key(b"a", STRING, b"1")]))
+        text = self.run_tool("restore", path, "--to", "redis://127.0.0.1:1", "--config",
+                             self.path("none.conf"), status=2)
+        self.assertIn("is a file: restore takes the name of a target", text)
+        self.assertIn("redoubt convert --to resp --restore", text)
+        self.assertNotIn("is a file", self.run_tool(
+            "restore", "web", "--to", self.path("new"), "--config", self.path("none.conf"),
+            status=2))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 #include "tools/cli/file_kind.h"
 
+#include "rdb/foreign.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -50,6 +52,15 @@ static const struct file_kind log_kind = {
 static const struct file_kind capture_kind = {
     "capture", "a segment of a capture", "it looks like a segment of a capture: use its folder",
     NULL};
+static const struct file_kind dump_kind = {
+    "dump-payload", "a reply to DUMP",
+    "it is the value of one key, as DUMP replies it: redis-cli -x RESTORE KEY 0 <FILE stores it",
+    NULL};
+static const struct file_kind dragonfly_kind = {"dragonfly", "a file of Dragonfly",
+                                                "it is a snapshot of Dragonfly in its own format: "
+                                                "SAVE RDB on that server writes one that other "
+                                                "programs read",
+                                                NULL};
 static const struct file_kind tar_kind = {"tar", "a tar archive",
                                           "it is a tar archive: extract it first (tar -xf)", NULL};
 static const struct file_kind html_kind = {"html", "an HTML page",
@@ -151,6 +162,14 @@ static bool is_log(struct rd_slice s)
 
 const struct file_kind *file_kind_of(struct rd_slice head)
 {
+    switch (rdb_foreign_of(head)) {
+    case RDB_FOREIGN_DRAGONFLY:
+        return &dragonfly_kind;
+    case RDB_FOREIGN_DUMP:
+        return &dump_kind;
+    case RDB_FOREIGN_NONE:
+        break;
+    }
     if (head.len > FILE_KIND_HEAD)
         head.len = FILE_KIND_HEAD;
     if (begins(head, "REDIS") || begins(head, "VALKEY"))

@@ -20,7 +20,8 @@ struct file_kind {
 };
 
 /* Returns the kind of a file that begins with these bytes, after decompression; NULL for a
- * snapshot, damaged or not, and for unrecognised files. */
+ * snapshot, damaged or not, and for unrecognised files. A reply to DUMP is recognised only if the
+ * bytes are the whole file. */
 const struct file_kind *file_kind_of(struct rd_slice head);
 
 #endif

@@ -88,6 +88,7 @@ struct diff_value {
 struct diff_counts {
     uint64_t keys[2];
     uint64_t only[2];
+    uint64_t expired[2]; /* of these: keys that have expired, which servers drop */
     uint64_t different;
     uint64_t type;
     uint64_t expiry;
@@ -189,6 +190,9 @@ bool diff_each(struct diff *diff, diff_each_fn each, struct rd_err *err);
 /* Whether values may be equal although their hashes differ: with a tolerance for the expiry times
  * of fields. */
 bool diff_must_look(const struct diff *diff, const struct diff_found *found);
+
+/* Whether a key has expired. Servers drop such keys when they load them or later. */
+bool diff_is_expired(const struct diff *diff, const struct diff_key *key);
 
 /* Whether a key or field on one side only, with this expiry, is due: see judge_due. */
 bool diff_is_due(const struct diff *diff, enum diff_side side, int64_t expire_ms);

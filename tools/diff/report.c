@@ -112,8 +112,9 @@ static void print_key(const struct diff *diff, const struct diff_found *found, s
     rd_err_quote(quoted, sizeof quoted, name);
     printf("db %llu, key %s: ", (unsigned long long)found->db, quoted);
     if (!both(found)) {
-        printf("only in %s, %s\n", a->present ? "A" : "B",
-               rdb_kind_name(a->present ? a->kind : b->kind));
+        const struct diff_key *key = a->present ? a : b;
+        printf("only in %s, %s%s\n", a->present ? "A" : "B", rdb_kind_name(key->kind),
+               diff_is_expired(diff, key) ? ", expired" : "");
         return;
     }
     const char *link = "different ";
@@ -270,6 +271,7 @@ void diff_put_summary(const struct diff *diff, struct cli_json *json)
     const struct diff_counts *n = &diff->counts;
     put_pair(json, "keys", n->keys[DIFF_A], n->keys[DIFF_B]);
     put_pair(json, "only", n->only[DIFF_A], n->only[DIFF_B]);
+    put_pair(json, "only_expired", n->expired[DIFF_A], n->expired[DIFF_B]);
     cli_json_put_uint(json, "different", n->different);
     cli_json_put_uint(json, "different_type", n->type);
     cli_json_put_uint(json, "different_expiry", n->expiry);
@@ -335,6 +337,17 @@ static void print_hidden(const struct diff *diff)
                    cli_count(diff->listed[kind] - LISTED).s, words[kind]);
 }
 
+/* A server does not return the keys that expired before it loaded a snapshot. */
+static void print_expired(const struct diff *diff, enum diff_side side)
+{
+    uint64_t n = diff->counts.expired[side], only = diff->counts.only[side];
+    if (n > 0)
+        printf("%s%s of the keys only in %s %s expired: servers drop such keys, and --no-expired "
+               "leaves them out\n",
+               n == only && n > 1 ? "all " : "", cli_count(n).s, side == DIFF_A ? "A" : "B",
+               n == 1 ? "has" : "have");
+}
+
 static void print_summary(const struct diff *diff)
 {
     const struct diff_counts *n = &diff->counts;
@@ -346,6 +359,8 @@ static void print_summary(const struct diff *diff)
                cli_count(diff->n_due).s, cli_plural(diff->n_due), diff->n_due == 1 ? "is" : "are");
     if (diff_is_void(diff))
         return;
+    print_expired(diff, DIFF_A);
+    print_expired(diff, DIFF_B);
     printf("%s and %s keys: %s only in A, %s only in B, %s different", cli_count(n->keys[DIFF_A]).s,
            cli_count(n->keys[DIFF_B]).s, cli_count(n->only[DIFF_A]).s, cli_count(n->only[DIFF_B]).s,
            cli_count(n->different).s);

@@ -34,6 +34,11 @@ bool diff_is_due(const struct diff *diff, enum diff_side side, int64_t expire_ms
     return diff->judge_due && expire_ms != RDB_NO_EXPIRE && expire_ms <= diff->due_ms[side];
 }
 
+bool diff_is_expired(const struct diff *diff, const struct diff_key *key)
+{
+    return key->expire_ms != RDB_NO_EXPIRE && key->expire_ms < diff->filter.now_ms;
+}
+
 bool diff_must_look(const struct diff *diff, const struct diff_found *found)
 {
     return (diff->tolerance_ms > 0 || diff->judge_due) && (found->flags & DIFF_VALUE) != 0 &&
@@ -44,7 +49,9 @@ static void count(struct diff *diff, const struct diff_found *found)
 {
     struct diff_counts *counts = &diff->counts;
     if (!found->key[DIFF_A].present || !found->key[DIFF_B].present) {
-        counts->only[found->key[DIFF_A].present ? DIFF_A : DIFF_B]++;
+        enum diff_side side = found->key[DIFF_A].present ? DIFF_A : DIFF_B;
+        counts->only[side]++;
+        counts->expired[side] += diff_is_expired(diff, &found->key[side]);
         return;
     }
     counts->different++;

@@ -197,30 +197,59 @@ void doctor_judge_no_data(const struct doctor *d, struct doctor_verdict *v)
 
 /* ---- leftovers ---- */
 
+/* Files of one age. The first ones are named. */
 struct leftovers {
     uint64_t n, bytes;
+    char names[DOCTOR_TEXT_MAX / 2];
+};
+
+struct search {
+    struct leftovers old, young;
+    const char *folder; /* below that of the server, with a slash; or "" */
     int64_t now_ms;
 };
 
-static bool add_leftover(void *ctx, const char *name, const char *path, const struct stat *st)
+static void add_leftover(struct leftovers *l, const char *folder, const char *name, uint64_t size)
 {
-    struct leftovers *l = ctx;
-    bool old = (int64_t)st->st_mtime * 1000 + LEFTOVER_MS < l->now_ms;
+    enum { NAMED = 3 };
+    size_t len = strlen(l->names);
+    l->bytes += size;
+    if (l->n++ < NAMED)
+        snprintf(l->names + len, sizeof l->names - len, "%s%s%.60s (%s)", len > 0 ? ", " : "",
+                 folder, cli_plain(rd_slice_str(name)).s, cli_bytes(size).s);
+    else if (l->n == NAMED + 1)
+        snprintf(l->names + len, sizeof l->names - len, " and others");
+}
+
+/* Servers write snapshots, logs and manifests under such names, and rename them when they are
+ * complete: temp-PID.rdb, temp-TIME.PID.rdb, temp-rewriteaof-PID.aof, temp-NAME.manifest. */
+static bool see_leftover(void *ctx, const char *name, const char *path, const struct stat *st)
+{
+    struct search *s = ctx;
+    bool old = (int64_t)st->st_mtime * 1000 + LEFTOVER_MS < s->now_ms;
     (void)path;
-    if (old && begins_with(name, "temp-") && (ends_with(name, ".rdb") || ends_with(name, ".aof"))) {
-        l->n++;
-        l->bytes += (uint64_t)st->st_size;
-    }
+    if (begins_with(name, "temp-") &&
+        (ends_with(name, ".rdb") || ends_with(name, ".aof") || ends_with(name, ".manifest")))
+        add_leftover(old ? &s->old : &s->young, s->folder, name, (uint64_t)st->st_size);
     return true;
 }
 
 void doctor_judge_leftovers(const struct doctor *d, struct doctor_verdict *v)
 {
-    struct leftovers l = {.now_ms = cli_now_ms()};
-    each_file(d, add_leftover, &l);
-    if (l.n > 0)
-        doctor_found(v, "%s file%s of %s that no process has written to for an hour",
-                     cli_count(l.n).s, cli_plural(l.n), cli_bytes(l.bytes).s);
+    struct search s = {.folder = "", .now_ms = cli_now_ms()};
+    char path[PATH_MAX];
+    struct doctor log = {.folder = path};
+    each_file(d, see_leftover, &s);
+    int len = snprintf(path, sizeof path, "%s/appendonlydir", d->folder);
+    s.folder = "appendonlydir/";
+    if (len > 0 && (size_t)len < sizeof path)
+        each_file(&log, see_leftover, &s);
+    if (s.old.n > 0)
+        doctor_found(v, "%s file%s of %s that no process has written to for an hour: %s",
+                     cli_count(s.old.n).s, cli_plural(s.old.n), cli_bytes(s.old.bytes).s,
+                     s.old.names);
+    else if (s.young.n > 0)
+        doctor_passed(v, "a process may still write to %s", s.young.names);
     else
         doctor_passed(v, "no temporary file");
 }

@@ -48,7 +48,8 @@ const struct doctor_check doctor_checks[] = {
      "A server that starts in this folder is empty.", "restore a backup: redoubt restore"},
     {"leftovers", DOCTOR_GROUP_FILES, F, DOCTOR_WARNING, doctor_judge_leftovers,
      "Temporary files of killed processes use the disk until they are removed.",
-     "remove temp-*.rdb and temp-*.aof that no process has open"},
+     "remove those that no process has open (fuser FILE); redoubt check-rdb shows what a snapshot "
+     "holds"},
 
     {"fork-headroom", DOCTOR_GROUP_MEMORY, S, DOCTOR_WARNING, doctor_judge_fork_headroom,
      "While a child saves, each page that changes is copied, up to twice the memory.",

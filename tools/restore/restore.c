@@ -7,6 +7,7 @@
 #include "tools/tools.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 enum { CLOCK_TOLERANCE_MS = 300000 };
 
@@ -148,6 +149,31 @@ static bool find_server(struct restore *run, struct peer_opts *opts, struct rd_e
     return true;
 }
 
+/* The argument names no target, but a file: its user wants to load it. */
+static int refuse_file(const struct restore *run)
+{
+    struct cli *cli = run->cli;
+    struct rd_err err = {0};
+    struct cli_quoted name = cli_plain(rd_slice_str(cli->args[0]));
+    if (client_target_is_url(run->to))
+        cli_hint(cli,
+                 "redoubt convert --to resp --restore %s | redis-cli -u URL --pipe loads a "
+                 "snapshot or a log into a running server",
+                 name.s);
+    else
+        cli_hint(cli, "a server loads a snapshot that is dump.rdb in its folder when it starts");
+    rd_err_set(&err, RD_ERR_USAGE, RD_NO_OFFSET,
+               "%s is a file: restore takes the name of a target, and reads its repository",
+               name.s);
+    return cli_fail(cli, &err);
+}
+
+static bool is_file_argument(const struct cli *cli)
+{
+    struct stat st;
+    return cli->n_args == 1 && stat(cli->args[0], &st) == 0;
+}
+
 static int restore(struct restore *run)
 {
     struct cli *cli = run->cli;
@@ -156,8 +182,10 @@ static int restore(struct restore *run)
     const char *wrong = set_goal(run);
     if (wrong != NULL)
         return cli_usage_error(cli, "%s", wrong);
-    if (!filter_check(&run->filter, &err) || !vault_load(&run->vault, cli->args, cli->n_args, &err))
+    if (!filter_check(&run->filter, &err))
         return cli_fail(cli, &err);
+    if (!vault_load(&run->vault, cli->args, cli->n_args, &err))
+        return is_file_argument(cli) ? refuse_file(run) : cli_fail(cli, &err);
     if (run->vault.n_targets != 1)
         return cli_usage_error(cli, "the configuration has several targets: name one");
     peer_opts_init(&opts);

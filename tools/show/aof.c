@@ -1,5 +1,6 @@
 /* aof.c - the commands of a log. */
 #include "rdb/version.h"
+#include "tools/cli/file_hint.h"
 #include "tools/show/priv.h"
 
 static bool put_snapshot(struct show *show, const struct aof_event *ev, struct rd_err *err)
@@ -130,7 +131,8 @@ static bool read_all(struct show *show, struct rd_err *err)
             return check_times(show, err);
         default:
             rd_err_adopt(err, aof_reader_err(show->reader));
-            cli_hint(show->cli, "run check-aof to find and repair the damage");
+            if (file_hint(err, show->cli->tool, show->cli->args[0]) == NULL)
+                cli_hint(show->cli, "run check-aof to find and repair the damage");
             return false;
         }
     }
