@@ -30,7 +30,7 @@ static void omit_module(struct rdb_beside *beside, const struct rdb_event *ev)
 
 /* The field of a key that may be left out waits for the key. A longer one than KeyDB writes is
  * passed on. */
-static bool hold(struct rdb_beside *beside, const struct rdb_string *value)
+static bool hold_stamp(struct rdb_beside *beside, const struct rdb_string *value)
 {
     char tmp[RD_NUM_I64_MAX];
     struct rd_slice text = rdb_string_bytes(value, tmp);
@@ -46,7 +46,7 @@ static bool wants_aux(struct rdb_beside *beside, const struct rdb_event *ev)
 {
     switch (rdb_beside_aux(ev->aux.name)) {
     case RDB_BESIDE_BEFORE:
-        return hold(beside, &ev->aux.value);
+        return hold_stamp(beside, &ev->aux.value);
     case RDB_BESIDE_MEMBER:
     case RDB_BESIDE_WHEN:
         return !beside->dropped_key;

@@ -1,4 +1,4 @@
-/* beside.h - records that stand beside the keys, for a pass that leaves out keys.
+/* beside.h - records beside the keys, for a pass that leaves out keys.
  *
  * A filter selects keys, but two kinds of records depend on keys without being part of them:
  *

@@ -50,8 +50,8 @@
  * out of order, functions and field expiries if the server lacks them, and, from Redis 7.0 on,
  * pending entries whose entry was deleted, unless rdb_commands_pending() listed them. Some fields
  * are dropped silently, because no command sets them: idle times and frequencies of keys, and the
- * time at which a consumer was last seen. Aux fields are ignored, except for the expiries of members
- * that KeyDB writes, which are refused or left out like other data.
+ * time at which a consumer was last seen. Aux fields are ignored, except for the expiries of
+ * members that KeyDB writes, which are refused or left out like other data.
  *
  * Memory: a command is collected until it is full. A string in pieces is written piece by piece.
  * Held in memory are a member of a sorted set, a field that may expire, the pending entries of one

@@ -58,8 +58,8 @@ struct rdb_omitted_counts {
     uint64_t other;
 };
 
-/* The server that will read the output, if it is known. Versions of the format do not tell all of
- * them apart: Redis 7.4 and 8 have the same. */
+/* The server that will read the output, if it is known. Some have the same
+ * version of the format: Redis 7.4 and 8. */
 enum rdb_server {
     RDB_SERVER_ANY = 0,   /* unknown: whatever the version of the format can hold */
     RDB_SERVER_REDIS = 1, /* up to 7.4 */

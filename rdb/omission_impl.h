@@ -5,7 +5,7 @@
 #include "rdb/event.h"
 #include "rdb/omission.h"
 
-/* Whether these are the settings of a stream for which nobody set others. No server accepts 0. */
+/* Whether these are the settings that a stream has by default. No server accepts 0. */
 static inline bool rdb_idmp_is_default(const struct rdb_event *idmp)
 {
     enum { DURATION_S = 100, MAX_ENTRIES = 100 };

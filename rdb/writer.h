@@ -33,8 +33,9 @@
  * The writer writes its own HEADER and TRAILER; it ignores the contents of those events. It chooses
  * encodings like a server of that version with default settings. Data that the target cannot
  * represent is RD_ERR_UNSUPPORTED with the name of the key or, with opts.lossy, left out and
- * counted. Expiries of members that KeyDB wrote are such data for every target but version 7 to 9 with
- * an unknown server. The grammar of event.h is checked: an invalid sequence of events is RD_ERR_USAGE.
+ * counted. Expiries of members that KeyDB wrote are such data for every target but version 7 to 9
+ * with an unknown server. The grammar of event.h is checked: an invalid sequence of events is
+ * RD_ERR_USAGE.
  *
  * Memory: a collection is kept in memory until it is too large for a packed encoding; a list or
  * stream node until it is full. A table (set, sorted set, hash, or list before Redis 7) with a

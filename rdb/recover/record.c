@@ -172,8 +172,8 @@ static bool compiles(const struct scan *s, const struct rdb_string *code, bool l
     return s->opts->compile(s->opts->ctx, library ? rdb_library_body(text) : text) == NULL;
 }
 
-/* Takes a field. True: the record is complete. A field of KeyDB that precedes its key belongs to the
- * record of the key, like metadata. */
+/* Takes a field. True: the record is complete. A field of KeyDB that precedes its key belongs to
+ * the record of the key, like metadata. */
 static bool take_aux(const struct scan *s, struct record *rec, const struct rdb_event *ev)
 {
     enum rdb_beside_aux of = rdb_beside_aux(ev->aux.name);

@@ -153,8 +153,8 @@ static bool producer_event(struct rdb_writer *w, const struct rdb_event *ev)
     return s->producers || rdb_write_misuse(w, "ids of a producer come after it");
 }
 
-/* From type 26 on, a stream ends with the settings of idempotent entries. They are refused or counted
- * as omitted, as are the producers in them, unless they are those of every stream. */
+/* From type 26 on, a stream ends with the settings of idempotent entries. They are refused or
+ * counted as omitted, as are the producers in them, unless they are those of every stream. */
 static bool idempotency(struct rdb_writer *w, const struct rdb_event *ev)
 {
     if (w->source->id != RDB_TYPE_STREAM_LISTPACKS_4 &&

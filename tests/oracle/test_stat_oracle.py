@@ -141,8 +141,8 @@ class Memory(unittest.TestCase):
 
 
 class LongPackedValues(unittest.TestCase):
-    """A packed value that is too long for one event of the reader is still one allocation. The server
-    packs without limits, so that what it loads stays packed."""
+    """A packed value that is too long for one event of the reader is still one allocation. The
+    server packs without limits, so that what it loads stays packed."""
 
     CONFIG = {"hash-max-listpack-entries": "1000000", "hash-max-listpack-value": "1000000",
               "zset-max-listpack-entries": "1000000", "zset-max-listpack-value": "1000000",
@@ -152,7 +152,7 @@ class LongPackedValues(unittest.TestCase):
 
     def fill(self, command):
         for size in (200, 60_000, 64_000, 65_400, 65_600, 70_000, 131_100, 300_000, 1_100_000):
-            # A server adds to a packed value of n elements in O(n): few elements, so that it is fast.
+            # A server adds to a packed value in O(n), so values have few elements.
             for element in (100, 700, 5000) if size < 200_000 else (9000,):
                 n = max(size // element, 1)
                 words = [b"%0*d" % (element, i) + b"w" for i in range(n)]

@@ -300,7 +300,7 @@ Test(omission, of_values_that_only_another_server_has)
     }
 }
 
-/* Settings that nobody chose are not reported: every stream has them. */
+/* The default settings are not reported: every stream has them. */
 Test(omission, of_settings_of_idempotent_entries)
 {
     const struct {

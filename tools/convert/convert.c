@@ -39,7 +39,7 @@ static bool wants(struct job *job, const struct rdb_event *key, bool *ret, struc
     return true;
 }
 
-/* A wanted key, after what stands before it. */
+/* A wanted key, after the field that belongs to it. */
 static bool put_key(struct job *job, const struct rdb_event *key, struct rd_err *err)
 {
     struct rdb_event before;
