@@ -196,7 +196,8 @@ class Modules(Case):
 class KeyDb(Case):
     KEYS = ((Key(b"aa", STRING, b"1"), ()), (Key(b"bb", STRING, b"2", expire_ms=LATER), ()),
             (Key(b"team", SET, [b"ann", b"bob"]), (b"bob",)))
-    COPIES = (("c", ("convert", "--to", "rdb")), ("m", ("merge",)), ("r", ("check-rdb", "--salvage")))
+    COPIES = (("c", ("convert", "--to", "rdb")), ("m", ("merge",)),
+              ("r", ("check-rdb", "--salvage")))
 
     def setUp(self):
         super().setUp()
