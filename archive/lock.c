@@ -23,11 +23,13 @@ static bool read_owner(struct archive_store *store, const char *name, char ret[A
     return ok;
 }
 
+/* An owner without a name has removed its lock meanwhile. */
 static bool locked(const char *name, const char *owner, struct rd_err *err)
 {
     char quoted[ARCHIVE_OWNER_MAX];
     rd_err_quote(quoted, sizeof quoted, rd_slice_str(owner));
-    rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "locked by %s", quoted);
+    rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "locked by %s",
+               owner[0] != '\0' ? quoted : "another process");
     rd_err_origin(err, name);
     return false;
 }
@@ -45,7 +47,7 @@ bool archive_lock_take(struct archive_lock *lock, struct archive_store *store, c
     if (has[0] != '\0' && !ours && !store->ops->remove(store, name, err))
         return false;
     bool written = ours || archive_store_write(store, name, rd_slice_str(owner), &refused);
-    if (!written && refused.code != RD_ERR_USAGE) {
+    if (!written && !archive_store_exists(&refused)) {
         rd_err_adopt(err, &refused);
         return false;
     }

@@ -327,7 +327,7 @@ bool archive_repo_put(struct archive_repo *repo, const char *id, const char *obj
 {
     char name[ARCHIVE_NAME_MAX];
     return full_name(name, repo, id, object, err) &&
-           repo->store->ops->put(repo->store, name, ret, err);
+           archive_store_put(repo->store, name, ret, err);
 }
 
 bool archive_repo_commit(struct archive_repo *repo, const char *id, struct rd_slice text,

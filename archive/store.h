@@ -15,8 +15,8 @@
  * Components of names consist of letters, digits and the characters - _ . and do not begin with a
  * dot; callers check other names with archive_name_ok().
  *
- * Errors: RD_ERR_IO of a folder and RD_ERR_PROTOCOL of a server; RD_ERR_LOCKED; RD_ERR_USAGE if an
- * object that is put already exists.
+ * Errors: RD_ERR_IO of a folder and RD_ERR_PROTOCOL of a server; RD_ERR_LOCKED. What became of an
+ * object that was put is a reason (ARCHIVE_REASON_…), never a code.
  */
 #ifndef ARCHIVE_STORE_H
 #define ARCHIVE_STORE_H
@@ -25,7 +25,13 @@
 #include "base/sink.h"
 #include "base/src.h"
 
-enum { ARCHIVE_NAME_MAX = 256, ARCHIVE_OWNER_MAX = 160 };
+enum { ARCHIVE_NAME_MAX = 256, ARCHIVE_OWNER_MAX = 160, ARCHIVE_STORE_SHA256 = 32 };
+
+/* Reasons of errors of put (rd_err_reason.id). */
+enum archive_reason {
+    ARCHIVE_REASON_EXISTS = 401, /* the store has an object with this name */
+    ARCHIVE_REASON_UNKNOWN       /* the store may have stored the object: its answer was lost */
+};
 
 struct archive_store;
 
@@ -35,7 +41,9 @@ struct archive_object {
 };
 
 struct archive_store_ops {
-    /* A new object. It exists, and is durable, when the sink is closed. */
+    /* A new object. It exists, and is durable, when the sink is closed. An existing one is not
+     * replaced: ARCHIVE_REASON_EXISTS. Use archive_store_put(), which also settles
+     * ARCHIVE_REASON_UNKNOWN. */
     bool (*put)(struct archive_store *store, const char *name, struct rd_sink **ret,
                 struct rd_err *err);
     /* The bytes of an object. A missing object may be reported only with the first byte. */
@@ -75,10 +83,46 @@ bool archive_store_open_posix(struct archive_store **ret, const char *path, bool
 /* NULL is allowed. */
 void archive_store_close(struct archive_store *store);
 
+/* Puts a new object. If the store already has an object with this name, or its answer was lost, the
+ * object is read and compared by size and digest: the same bytes are a success. Otherwise it fails
+ * with ARCHIVE_REASON_EXISTS: the object has other bytes; or ARCHIVE_REASON_UNKNOWN: it cannot be
+ * compared. */
+bool archive_store_put(struct archive_store *store, const char *name, struct rd_sink **ret,
+                       struct rd_err *err);
+
+/* Whether the error means that the store has another object with the name. */
+bool archive_store_exists(const struct rd_err *err);
+/* For drivers; they return false. `name` is the origin of the error. */
+bool archive_store_set_exists(struct rd_err *err, const char *name);
+/* Adds ARCHIVE_REASON_UNKNOWN to an error, unless it has a reason. */
+bool archive_store_set_unknown(struct rd_err *err);
+
+struct archive_store_sum {
+    uint64_t bytes;
+    uint8_t sha256[ARCHIVE_STORE_SHA256];
+};
+
+bool archive_store_same(const struct archive_store_sum *a, const struct archive_store_sum *b);
+
+enum archive_store_proof {
+    ARCHIVE_STORE_SAME,   /* it has the object, with these bytes */
+    ARCHIVE_STORE_OTHER,  /* it has an object with other bytes */
+    ARCHIVE_STORE_ABSENT, /* it has no object with the name */
+    ARCHIVE_STORE_FAILED  /* it cannot be known; see err */
+};
+
+/* Reads the object and compares it. */
+enum archive_store_proof archive_store_prove(struct archive_store *store, const char *name,
+                                             const struct archive_store_sum *want,
+                                             struct rd_err *err);
+/* Reads all bytes of a source, which is not closed. */
+bool archive_store_sum_src(struct rd_src *src, struct archive_store_sum *ret, struct rd_err *err);
+
 /* Reads a whole small object, at most `max` bytes (RD_ERR_LIMIT), and appends it to *ret. */
 struct rd_buf;
 bool archive_store_read(struct archive_store *store, const char *name, size_t max,
                         struct rd_buf *ret, struct rd_err *err);
+/* archive_store_put() with these bytes. */
 bool archive_store_write(struct archive_store *store, const char *name, struct rd_slice bytes,
                          struct rd_err *err);
 

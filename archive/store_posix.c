@@ -110,14 +110,11 @@ static bool commit(struct put *put, struct rd_err *err)
 {
     if (fsync(put->fd) != 0)
         return failed(put->origin, errno, "cannot sync", err);
-    if (!give_name(put) && errno == EEXIST) {
-        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "already exists");
-        rd_err_origin(err, put->origin);
-        return false;
-    }
-    if (faccessat(put->dir, put->name, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
-        return failed(put->origin, errno, "cannot give the object its name", err);
-    return true;
+    if (give_name(put))
+        return true;
+    if (errno == EEXIST)
+        return archive_store_set_exists(err, put->origin);
+    return failed(put->origin, errno, "cannot give the object its name", err);
 }
 
 static bool put_close(void *impl, bool may, struct rd_err *err)

@@ -144,7 +144,7 @@ static bool passes(const struct request *r, CURLcode code)
     if (code != CURLE_OK)
         return code != CURLE_PEER_FAILED_VERIFICATION && code != CURLE_SSL_CACERT_BADFILE &&
                code != CURLE_URL_MALFORMAT && code != CURLE_UNSUPPORTED_PROTOCOL;
-    return r->status == 429 || r->status == 408 || r->status >= 500;
+    return r->status == 429 || r->status == 408 || r->status == 409 || r->status >= 500;
 }
 
 static bool fits(int len, size_t size, struct rd_err *err)
@@ -359,9 +359,8 @@ static bool put_whole(struct put *put, struct rd_err *err)
                         .out = &answer,
                         .max = ANSWER_MAX};
     bool ok = object_url(put->s, put->name, NULL, url, err) && perform(put->s, &r, err);
-    if (ok && (r.status == 412 || r.status == 409)) {
-        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "already exists");
-        rd_err_origin(err, put->name);
+    if (ok && r.status == 412) {
+        ok = archive_store_set_exists(err, put->name);
     } else if (ok && (r.status < 200 || r.status > 299)) {
         ok = refused(put->s, &r, err);
     }

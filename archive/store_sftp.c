@@ -349,16 +349,16 @@ static bool give_name(struct put *put, struct rd_err *err)
              put->name);
     if (run_commands(put->s, command, NULL, &failed))
         return true;
-    if (!sftp_stat(&put->s->store, put->name, &named, err) ||
-        !sftp_stat(&put->s->store, put->temp, &temp, err))
-        return false;
-    if (named.there && !temp.there)
-        return true;
-    if (named.there)
-        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "already exists");
+    if (!sftp_stat(&put->s->store, put->name, &named, NULL) ||
+        !sftp_stat(&put->s->store, put->temp, &temp, NULL)) {
+        rd_err_adopt(err, &failed);
+        return archive_store_set_unknown(err);
+    }
+    if (named.there && temp.there)
+        return archive_store_set_exists(err, put->name);
     rd_err_adopt(err, &failed);
     rd_err_origin(err, put->name);
-    return false;
+    return temp.there ? false : archive_store_set_unknown(err);
 }
 
 static bool put_close(void *impl, bool commit, struct rd_err *err)

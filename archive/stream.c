@@ -389,7 +389,7 @@ bool archive_segment_put(struct archive_repo *repo, const struct archive_segment
     char name[ARCHIVE_NAME_MAX], bound[ARCHIVE_NAME_MAX];
     struct rd_sink *sink;
     if (!archive_segment_name(name, repo, segment, err) ||
-        !repo->store->ops->put(repo->store, name, &sink, err))
+        !archive_store_put(repo->store, name, &sink, err))
         return false;
     archive_segment_bound(bound, segment);
     if (!has_tail(segment) ||
@@ -415,4 +415,32 @@ bool archive_segment_remove(struct archive_repo *repo, const struct archive_segm
     char name[ARCHIVE_NAME_MAX];
     return archive_segment_name(name, repo, segment, err) &&
            repo->store->ops->remove(repo->store, name, err);
+}
+
+/* ---- proof ---- */
+
+enum archive_store_proof archive_segment_prove(struct archive_repo *repo,
+                                               const struct archive_segment *segment,
+                                               const struct rd_seal_ring *ring,
+                                               const struct archive_store_sum *plain,
+                                               struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    struct archive_segment there = *segment;
+    struct archive_store_sum has = {.bytes = 0};
+    struct archive_object object;
+    struct rd_src *src;
+    if (!archive_segment_name(name, repo, segment, err) ||
+        !repo->store->ops->stat(repo->store, name, &object, err))
+        return ARCHIVE_STORE_FAILED;
+    if (!object.there)
+        return ARCHIVE_STORE_ABSENT;
+    there.bytes = object.size;
+    if (!archive_segment_open(repo, &there, ring, &src, err))
+        return ARCHIVE_STORE_FAILED;
+    bool ok = archive_store_sum_src(src, &has, err);
+    rd_src_close(src);
+    if (!ok)
+        return ARCHIVE_STORE_FAILED;
+    return archive_store_same(&has, plain) ? ARCHIVE_STORE_SAME : ARCHIVE_STORE_OTHER;
 }

@@ -119,6 +119,13 @@ bool archive_segment_put(struct archive_repo *repo, const struct archive_segment
                          struct rd_sink **ret, struct rd_err *err);
 bool archive_segment_remove(struct archive_repo *repo, const struct archive_segment *segment,
                             struct rd_err *err);
+/* Whether the repository has the segment under this name, and its plain bytes are these. Reads the
+ * whole object. */
+enum archive_store_proof archive_segment_prove(struct archive_repo *repo,
+                                               const struct archive_segment *segment,
+                                               const struct rd_seal_ring *ring,
+                                               const struct archive_store_sum *plain,
+                                               struct rd_err *err);
 /* Removes the folders of captures that have no segment. */
 void archive_stream_tidy(struct archive_repo *repo);
 

@@ -74,8 +74,34 @@ Test(store, an_object_is_never_replaced)
     struct rd_err err = {0};
     folder_put(store, "t/a", "one");
     cr_expect_not(archive_store_write(store, "t/a", rd_slice_str("two"), &err));
-    cr_expect_eq(err.code, RD_ERR_USAGE, "%s", err.text);
+    cr_expect(archive_store_exists(&err), "%s", err.text);
     expect_text("t/a", "one");
+}
+
+Test(store, an_object_that_exists_with_the_same_bytes_is_stored)
+{
+    struct rd_err err = {0};
+    folder_put(store, "t/a", "one");
+    cr_expect(archive_store_write(store, "t/a", rd_slice_str("one"), &err), "%s", err.text);
+    expect_text("t/a", "one");
+}
+
+Test(store, an_object_is_compared_by_size_and_digest)
+{
+    struct archive_store_sum sum;
+    struct rd_src *src;
+    folder_put(store, "t/a", "one");
+    cr_assert(store->ops->get(store, "t/a", &src, NULL));
+    cr_assert(archive_store_sum_src(src, &sum, NULL));
+    rd_src_close(src);
+    cr_expect_eq(sum.bytes, 3);
+    folder_put(store, "t/other", "two");
+    folder_put(store, "t/longer", "one, two");
+    cr_expect_eq(archive_store_prove(store, "t/a", &sum, NULL), ARCHIVE_STORE_SAME);
+    cr_expect_eq(archive_store_prove(store, "t/other", &sum, NULL), ARCHIVE_STORE_OTHER);
+    cr_expect_eq(archive_store_prove(store, "t/longer", &sum, NULL), ARCHIVE_STORE_OTHER);
+    cr_expect_eq(archive_store_prove(store, "t/nothing", &sum, NULL), ARCHIVE_STORE_ABSENT);
+    cr_expect_eq(archive_store_prove(store, "t/a/b", &sum, NULL), ARCHIVE_STORE_FAILED);
 }
 
 Test(store, what_is_missing_is_reported)
@@ -225,7 +251,7 @@ Test(store_denied, a_file_system_without_unnamed_files)
     folder_put(store, "t/a", "one");
     expect_text("t/a", "one");
     cr_expect_not(archive_store_write(store, "t/a", rd_slice_str("two"), &err));
-    cr_expect_eq(err.code, RD_ERR_USAGE, "%s", err.text);
+    cr_expect(archive_store_exists(&err), "%s", err.text);
     cr_assert(store->ops->put(store, "t/b", &sink, NULL));
     cr_assert(rd_sink_write(sink, "abc", 3));
     rd_sink_abort(sink);

@@ -1,5 +1,6 @@
 """redoubt archive: the stream in the repository, and the moments that it gives back."""
 
+import glob
 import json
 import os
 import shutil
@@ -331,6 +332,61 @@ class Going(ArchiveCase):
                    self.shipped(offset) and self.sets())
         self.assertEqual(running.end(), 0)
         self.check(digest, "--target-offset", str(offset))
+
+    def stopped_with_a_full_spool(self):
+        """Ends a run that could not upload; returns the segments of the spool and the last moment.
+        """
+        server = self.server()
+        repository, self.repository = self.repository, self.path("away", "repo")
+        self.archived(server.port, more="segment-size = 10kb\n")
+        running = self.start()
+        running.says("trying again")
+        for i in range(30):
+            server.command("SET", f"k{i}", 4000 * "x")
+            acknowledged(server)
+        moment = self.moments(server, 1)[0]
+        acknowledged(server)
+        self.assertEqual(running.end(), 8)
+        self.repository = repository
+        self.archived(server.port)
+        return sorted(glob.glob(os.path.join(self.spool, "*", "*.seg"))), moment
+
+    def test_a_segment_that_cannot_be_uploaded_stays_in_the_spool(self):
+        """A level that the compression does not have is no reason to take it for uploaded."""
+        spooled, moment = self.stopped_with_a_full_spool()
+        running = self.start("nightly", "--compress", "gzip", "--compress-level", "12")
+        eventually("it says so", lambda: b"level" in running.said or
+                   running.process.poll() is not None)
+        self.assertNotEqual(running.end(), 0)
+        self.assertEqual([p for p in spooled if not os.path.exists(p)], [])
+        self.ships_all(moment)
+
+    def ships_all(self, moment):
+        """The next run uploads what is in the spool, and the moment comes back."""
+        running = self.start()
+        offset, _, digest = moment
+        eventually("all is there", lambda: os.path.isdir(self.repository) and
+                   self.shipped(offset) and self.sets())
+        self.assertEqual(running.end(), 0)
+        self.check(digest, "--target-offset", str(offset))
+
+    def test_a_segment_stays_in_the_spool_unless_the_repository_has_its_data(self):
+        """An object with the right name and other data was not uploaded from this spool."""
+        spooled, moment = self.stopped_with_a_full_spool()
+        copies = {path: self.read(path) for path in spooled}
+        self.ships_all(moment)
+        first, second = self.segments()[:2]
+        sound = self.read(second)
+        for wrong in (b"", sound[:-1] + bytes([sound[-1] ^ 1]), self.read(first)):
+            for path, data in copies.items():
+                self.write(path, data)
+            self.write(second, wrong)
+            running = self.start()
+            running.says("trying again")
+            self.assertEqual(running.end(), 8)
+            self.assertTrue(os.path.exists(spooled[1]))
+        self.write(second, sound)
+        self.ships_all(moment)
 
     def test_a_full_spool_is_a_gap_and_a_new_base(self):
         server = self.server()

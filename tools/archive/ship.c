@@ -1,9 +1,11 @@
 /* ship.c - the thread that uploads the closed segments of the spool to the repositories.
  *
  * Segments are uploaded to each repository independently, in order. A segment is removed from the
- * spool when all repositories have it. The newest one stays, because the capture resumes after it,
- * and so does a segment whose snapshot is not a set yet. The listing of a repository shows which
- * segments it has, so a restart resumes where the last run stopped.
+ * spool when it is proved that all repositories have it: this run uploaded it and the repository
+ * acknowledged it, or this run read the object there and compared it by size and digest. The newest
+ * one stays, because the capture resumes after it, and so does a segment whose snapshot is not a set
+ * yet. The listing of a repository shows what an earlier run uploaded; that is compared and not
+ * uploaded again.
  */
 #include "base/pump.h"
 #include "tools/archive/priv.h"
@@ -17,8 +19,9 @@ struct place {
     const char *where;
     struct archive_store *store; /* NULL: not open */
     struct archive_repo repo;
-    bool known;       /* `upto` was read from the listing */
-    uint64_t upto;    /* the number of the newest segment that is there; 0: none */
+    bool known;                   /* `listed` was read */
+    struct archive_stream listed; /* what was there when this run began */
+    uint64_t upto;    /* up to this number it is proved that the segments are there; 0: none */
     uint64_t seen;    /* the newest one that was looked at, for gaps */
     uint64_t wait_ms; /* before the next try */
     uint64_t next_ms;
@@ -54,17 +57,14 @@ static void close_place(struct place *place)
 
 static bool read_listing(struct ship *ship, struct place *place, struct rd_err *err)
 {
-    struct archive_stream stream;
     if (place->known)
         return true;
-    if (!archive_stream_list(&place->repo, &stream, err))
+    if (!archive_stream_list(&place->repo, &place->listed, err))
         return false;
-    for (size_t i = 0; i < stream.n; i++)
-        if (strcmp(stream.segments[i].run, ship->a->run) == 0)
-            place->upto = stream.segments[i].number;
-    place->seen = place->upto;
+    for (size_t i = 0; i < place->listed.n; i++)
+        if (strcmp(place->listed.segments[i].run, ship->a->run) == 0)
+            place->seen = place->listed.segments[i].number;
     place->known = true;
-    archive_stream_done(&stream);
     return true;
 }
 
@@ -164,23 +164,82 @@ static bool put(struct ship *ship, struct place *place, const struct item *item,
     return false;
 }
 
-/* An object that already exists was put by a run that was killed before it could note that. */
-static bool put_once(struct ship *ship, struct place *place, const struct item *item,
-                     struct rd_err *err)
+static bool upload(struct ship *ship, struct place *place, const struct item *item,
+                   struct rd_err *err)
 {
     struct rd_src *src;
-    struct rd_err why = {0};
     if (!rd_src_open_file(&src, item->path, NULL, err))
         return false;
-    bool ok = put(ship, place, item, src, &why);
+    bool ok = put(ship, place, item, src, err);
     rd_src_close(src);
-    if (!ok && why.code == RD_ERR_USAGE)
-        ok = true;
-    if (!ok) {
-        rd_err_adopt(err, &why);
-        rd_err_doing(err, "the repository %s", place->store->origin);
-    }
     return ok;
+}
+
+static bool sum_file(const char *path, struct archive_store_sum *ret, struct rd_err *err)
+{
+    struct rd_src *src;
+    if (!rd_src_open_file(&src, path, NULL, err))
+        return false;
+    bool ok = archive_store_sum_src(src, ret, err);
+    rd_src_close(src);
+    return ok;
+}
+
+/* Whether an object of an earlier run, or of a lost answer, holds the segment. A sealed object has
+ * other bytes each time, so what it holds is compared. */
+static enum archive_store_proof compare(struct ship *ship, struct place *place,
+                                        const struct item *item,
+                                        const struct archive_segment *there, struct rd_err *err)
+{
+    struct archive_store_sum plain;
+    char name[ARCHIVE_NAME_MAX];
+    if (!sum_file(item->path, &plain, err))
+        return ARCHIVE_STORE_FAILED;
+    enum archive_store_proof proof =
+        archive_segment_prove(&place->repo, there, &ship->keys.ring, &plain, err);
+    archive_segment_bound(name, there);
+    if (proof == ARCHIVE_STORE_OTHER)
+        rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                   "the repository has other data under the name of a segment of the spool");
+    rd_err_origin(err, name);
+    return proof;
+}
+
+/* What the listing has for a segment. Its compression and seal may be those of an earlier
+ * configuration. */
+static const struct archive_segment *find_listed(const struct place *place,
+                                                 const struct archive_segment *segment)
+{
+    for (size_t i = place->listed.n; i-- > 0;) {
+        const struct archive_segment *s = &place->listed.segments[i];
+        if (s->number == segment->number && strcmp(s->run, segment->run) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+/* After this the segment is proved to be in the repository. */
+static bool put_once(struct ship *ship, struct place *place, const struct item *item,
+                     bool *ret_uploaded, struct rd_err *err)
+{
+    struct rd_err why = {0};
+    const struct archive_segment *there = find_listed(place, &item->segment);
+    enum archive_store_proof proof =
+        there != NULL ? compare(ship, place, item, there, &why) : ARCHIVE_STORE_ABSENT;
+    if (proof == ARCHIVE_STORE_ABSENT) {
+        *ret_uploaded = upload(ship, place, item, &why);
+        if (*ret_uploaded)
+            return true;
+        if (archive_store_exists(&why)) {
+            rd_err_reset(&why);
+            proof = compare(ship, place, item, &item->segment, &why);
+        }
+    }
+    if (proof == ARCHIVE_STORE_SAME)
+        return true;
+    rd_err_adopt(err, &why);
+    rd_err_doing(err, "the repository %s", place->store->origin);
+    return false;
 }
 
 static void count_shipped(struct ship *ship, const struct item *item)
@@ -234,40 +293,41 @@ static void spool_failed(struct ship *ship, const struct item *item, const struc
                     rd_err_render(err, line, sizeof line));
 }
 
-/* Whether all repositories have the segment now. */
+/* Whether it is proved that all repositories have the segment now. */
 static bool ship_segment(struct ship *ship, const struct repl_capture_segment *header,
                          const bool *tried)
 {
     struct item item = {.size = 0};
-    bool measured = false, all = true;
+    bool measured = false, all = true, any_new = false;
     for (size_t i = 0; i < ship->n; i++) {
         struct place *place = &ship->places[i];
         struct rd_err err = {0};
-        if (place->known && place->upto >= header->number)
+        bool is_new = false;
+        if (place->upto >= header->number)
             continue;
         if (place->failing && (tried[i] || !due(place, ship->a))) {
             all = false;
             continue;
         }
         bool ok = open_place(ship, place, &err);
-        if (ok && place->upto >= header->number)
-            continue;
         if (ok && !measured && !measure(ship, header, &item, &err)) {
             spool_failed(ship, &item, &err);
             return false;
         }
         measured = measured || ok;
-        ok = ok && put_once(ship, place, &item, &err);
+        ok = ok && put_once(ship, place, &item, &is_new, &err);
+        any_new = any_new || is_new;
         if (!ok) {
             place_failed(ship, place, &err);
             all = false;
             continue;
         }
-        look_for_hole(ship, place, header);
+        if (header->number > place->seen)
+            look_for_hole(ship, place, header);
         place->upto = header->number;
         place_works(ship, place);
     }
-    if (all && measured)
+    if (all && any_new)
         count_shipped(ship, &item);
     return all;
 }
@@ -388,8 +448,10 @@ void *archive_ship(void *archiver)
             archive_wait(a, ARCHIVE_LOOK_MS);
         pthread_mutex_unlock(&a->mutex);
     }
-    for (size_t i = 0; i < ship.n; i++)
+    for (size_t i = 0; i < ship.n; i++) {
         close_place(&ship.places[i]);
+        archive_stream_done(&ship.places[i].listed);
+    }
     vault_keys_done(&ship.keys);
     if (ship.has_fs)
         rd_fs_close_posix(&ship.fs);
