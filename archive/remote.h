@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum { ARCHIVE_URL_MAX = 1024 };
+enum { ARCHIVE_URL_MAX = 2048 };
 
 struct archive_remote {
     CURL *curl;

@@ -326,8 +326,7 @@ bool archive_repo_put(struct archive_repo *repo, const char *id, const char *obj
                       struct rd_sink **ret, struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
-    return full_name(name, repo, id, object, err) &&
-           archive_store_put(repo->store, name, ret, err);
+    return full_name(name, repo, id, object, err) && archive_store_put(repo->store, name, ret, err);
 }
 
 bool archive_repo_commit(struct archive_repo *repo, const char *id, struct rd_slice text,
@@ -352,6 +351,14 @@ bool archive_repo_remove(struct archive_repo *repo, const struct archive_set *se
         if (set->marked[mark])
             ok = archive_repo_mark(repo, set->id, (enum archive_mark)mark, false, err);
     return ok;
+}
+
+void archive_repo_clean(struct archive_repo *repo)
+{
+    char folder[ARCHIVE_NAME_MAX];
+    snprintf(folder, sizeof folder, "%s/sets", repo->target);
+    if (repo->store->ops->clean != NULL)
+        repo->store->ops->clean(repo->store, folder);
 }
 
 void archive_repo_tidy(struct archive_repo *repo)

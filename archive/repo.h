@@ -91,6 +91,10 @@ bool archive_repo_commit(struct archive_repo *repo, const char *id, struct rd_sl
 bool archive_repo_remove(struct archive_repo *repo, const struct archive_set *set,
                          struct rd_err *err);
 
+/* Removes what interrupted backups have left and a listing does not show. The target must be
+ * locked. */
+void archive_repo_clean(struct archive_repo *repo);
+
 /* Removes the folders of sets that have no object. */
 void archive_repo_tidy(struct archive_repo *repo);
 

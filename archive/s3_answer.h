@@ -1,7 +1,9 @@
 /* s3_answer.h - parses the answers of S3; private to archive/.
  *
- * Answers are small XML documents from a server that may be hostile. They are searched for a few
- * elements, and nothing in them is trusted: a name that a repository cannot have is ignored.
+ * Answers are small XML documents from a server that may be hostile. A document must be whole and
+ * have the root element that the request asks for: a list that was cut, or the page of a proxy, is
+ * an error and never an empty list. Nothing in them is trusted: a name that a repository cannot
+ * have is ignored.
  */
 #ifndef ARCHIVE_S3_ANSWER_H
 #define ARCHIVE_S3_ANSWER_H
@@ -9,24 +11,57 @@
 #include "base/err.h"
 #include "base/slice.h"
 
-/* The text between <tag> and </tag>, or none. */
-struct rd_slice archive_s3_text(struct rd_slice xml, const char *tag);
+enum {
+    ARCHIVE_S3_POSITION_MAX = 1025,
+    ARCHIVE_S3_CODE_MAX = 64,
+    ARCHIVE_S3_ID_MAX = 1025,
+    ARCHIVE_S3_ESCAPED_MAX = 3 * ARCHIVE_S3_ID_MAX
+};
 
-/* The position where a list continues: a slice of the answer, without characters that XML escapes.
- */
+/* A URL contains only unreserved characters: the others become %XX. A slash stays with `path`.
+ * False: it is longer than size. */
+bool archive_s3_escape(char *ret, size_t size, struct rd_slice text, bool path);
+
+/* Whether all parts of a prefix can be in a key and a URL: RD_ERR_USAGE if not. */
+bool archive_s3_check_prefix(const char *prefix, struct rd_err *err);
+
+/* The position where a list continues. */
 struct archive_s3_next {
     bool more;
-    struct rd_slice token;
+    char token[ARCHIVE_S3_POSITION_MAX];
 };
 
 /* A page of a list of version 2: each(arg, name, size) is called for every object whose key begins
- * with prefix; name is the rest of the key. RD_ERR_PROTOCOL if the list is incomplete and its next
- * position is missing. */
+ * with prefix; name is the rest of the key. RD_ERR_PROTOCOL if the document is not a whole list, has
+ * a key with another prefix, or continues nowhere; then nothing is called. */
 bool archive_s3_page(struct rd_slice xml, const char *prefix,
                      void (*each)(void *arg, const char *name, uint64_t size), void *arg,
                      struct archive_s3_next *ret, struct rd_err *err);
 
+/* A page of the uploads in parts that were not completed: each(arg, name, id) for those whose key
+ * begins with prefix; name is the key after `skip` bytes. */
+struct archive_s3_next_upload {
+    bool more;
+    char key[ARCHIVE_S3_POSITION_MAX], id[ARCHIVE_S3_ID_MAX];
+};
+
+bool archive_s3_uploads(struct rd_slice xml, const char *prefix, size_t skip,
+                        void (*each)(void *arg, const char *name, const char *id), void *arg,
+                        struct archive_s3_next_upload *ret, struct rd_err *err);
+
+/* The text of an element of the root, or "". RD_ERR_PROTOCOL if the document has another root or is
+ * not whole. */
+bool archive_s3_field(struct rd_slice xml, const char *root, const char *field, char *ret,
+                      size_t size, struct rd_err *err);
+
+/* Whether the document is an error with this code: "NoSuchKey". */
+bool archive_s3_is_error(struct rd_slice xml, const char *code);
+
 /* Sets err to the error of a refused request, with code and message if the answer has them. */
 bool archive_s3_refused(struct rd_slice xml, const char *method, long status, struct rd_err *err);
+
+/* The size of part number n (from 0) of an upload whose parts begin with this size. It grows, so
+ * that 10,000 parts, the maximum, are enough for 4.9 TiB with parts of 8 MiB at first. */
+size_t archive_s3_part_size(size_t base, size_t n);
 
 #endif

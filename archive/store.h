@@ -59,6 +59,9 @@ struct archive_store_ops {
                  struct rd_err *err);
     /* An object that does not exist counts as removed. */
     bool (*remove)(struct archive_store *store, const char *name, struct rd_err *err);
+    /* Removes what interrupted puts have left in a folder and list() does not show, as far as the
+     * store allows it. The folder must be locked. NULL: there is nothing of this kind. */
+    void (*clean)(struct archive_store *store, const char *folder);
     /* Removes the empty folders in a folder; NULL: the store has no folders. */
     void (*tidy)(struct archive_store *store, const char *folder);
     /* Takes the lock `name` for `owner`, a line of text without control characters. RD_ERR_LOCKED

@@ -401,6 +401,14 @@ bool archive_segment_put(struct archive_repo *repo, const struct archive_segment
     return false;
 }
 
+void archive_stream_clean(struct archive_repo *repo)
+{
+    char folder[ARCHIVE_NAME_MAX];
+    snprintf(folder, sizeof folder, "%s/stream", repo->target);
+    if (repo->store->ops->clean != NULL)
+        repo->store->ops->clean(repo->store, folder);
+}
+
 void archive_stream_tidy(struct archive_repo *repo)
 {
     char folder[ARCHIVE_NAME_MAX];

@@ -11,6 +11,7 @@ DOORS = {
     re.compile(r"<zstd\w*\.h>"): {"base/zstd.c"},
     re.compile(r"<openssl/"): {"base/digest.c", "base/seal.c", "client/peer_tls.c",
                                "server/client/tls.c"},
+    re.compile(r"<expat\.h>"): {"archive/s3_xml.c"},
     re.compile(r"<lua5\.1/(lua|lauxlib|lualib)\.h"): {"engine/script/vm.h"},
 }
 

@@ -2,12 +2,17 @@
 
     with S3Server() as s3:
         s3.url, s3.access_key, s3.secret_key, s3.objects, s3.requests
-        s3.faults = lambda method, path, n: 503    # a status, "cut" (no answer), or None
+        s3.faults = lambda method, path, n: 503    # the n-th request: a status, a Fault, or None
+
+A fault may also be "cut" (the request is not done, and the connection ends) or "lost" (it is done,
+and the connection ends before the answer).
 
 What it knows: objects (GET with ranges, HEAD, PUT with If-None-Match, DELETE), uploads in parts,
-and lists of version 2, in pages of `page` keys.
+and lists of version 2, in pages of `page` keys, and of uploads. s3.conditions = False: it ignores
+If-None-Match, as some stores do.
 """
 
+import dataclasses
 import hashlib
 import hmac
 import http.server
@@ -16,6 +21,20 @@ import socket
 import threading
 import urllib.parse
 from xml.sax.saxutils import escape
+
+
+NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
+
+
+@dataclasses.dataclass
+class Fault:
+    """An answer in place of the right one. body: bytes, or a function that changes the right
+    body."""
+    status: int = None  # None: the right one
+    body: object = None
+    headers: tuple = ()
+    done: bool = False  # the request is done first
+    sent: int = None  # so many bytes of the body are sent, then the connection ends
 
 
 def sign(key, text):
@@ -70,6 +89,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def answer(self, status, body=b"", headers=()):
         body = body if isinstance(body, bytes) else body.encode()
+        fault = self.fault
+        if fault is not None:
+            status = fault.status or status
+            headers = fault.headers or (headers if fault.body is None else ())
+            if fault.body is not None:
+                body = fault.body(body) if callable(fault.body) else fault.body
         self.send_response(status)
         for name, value in headers:
             self.send_header(name, value)
@@ -77,7 +102,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            self.wfile.write(body if fault is None else body[:fault.sent])
+        if fault is not None and fault.sent is not None:
+            self.end()
+
+    def end(self):
+        self.close_connection = True
+        self.connection.shutdown(socket.SHUT_RDWR)
 
     def error(self, status, code):
         self.answer(status, f"<Error><Code>{code}</Code><Message>it is so</Message></Error>")
@@ -90,18 +121,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with s3.lock:
             s3.requests.append((self.command, self.path, dict(self.headers)))
             fault = s3.faults(self.command, self.path, len(s3.requests)) if s3.faults else None
+            self.fault = fault if isinstance(fault, Fault) else None
             if fault == "cut":
-                self.close_connection = True
-                self.connection.shutdown(socket.SHUT_RDWR)
+                self.end()
                 return
-            if fault:
+            if fault == "lost":
+                self.fault = Fault(done=True)
+                self.answer = lambda *_, **__: self.end()
+            if isinstance(fault, int):
                 self.error(fault, "SlowDown")
+            elif self.fault and not self.fault.done:
+                self.answer(200)
             elif "x-amz-content-sha256" not in self.headers:
                 self.error(400, "InvalidRequest")  # as S3 does
             elif not self.authentic(body):
                 self.error(403, "SignatureDoesNotMatch")
             else:
                 self.serve(urllib.parse.unquote(parts.path), query, body)
+            if fault == "lost":
+                del self.answer
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_request
 
@@ -115,13 +153,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         _, bucket, key = (path + "/" if path.count("/") == 1 else path).split("/", 2)
         if bucket != s3.bucket:
             self.error(404, "NoSuchBucket")
+        elif key == "" and "uploads" in query:
+            self.list_uploads(query)
         elif key == "":
             self.list(query)
         elif "uploads" in query or "uploadId" in query:
             self.upload(key, query, body)
         elif self.command == "PUT":
-            if self.headers.get("If-None-Match") == "*" and key in s3.objects:
-                self.error(412, "PreconditionFailed")
+            if self.refuses(key):
                 return
             s3.objects[key] = body
             self.answer(200, headers=[("ETag", f'"{hashlib.md5(body).hexdigest()}"')])
@@ -134,6 +173,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(200, headers=[("Content-Length", str(len(s3.objects[key])))])
         else:
             self.get(s3.objects[key])
+
+    def refuses(self, key):
+        s3 = self.server.s3
+        there = self.headers.get("If-None-Match") == "*" and key in s3.objects and s3.conditions
+        if there:
+            self.error(412, "PreconditionFailed")
+        return there
 
     def get(self, data):
         found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
@@ -148,25 +194,47 @@ class Handler(http.server.BaseHTTPRequestHandler):
         begin = int(query.get("continuation-token", "t/0=")[2:-1])
         page = keys[begin: begin + s3.page]
         more = begin + s3.page < len(keys)
-        rows = "".join(f"<Contents><Key>{escape(k)}</Key>"
+        encode = urllib.parse.quote_plus if query.get("encoding-type") == "url" else escape
+        rows = "".join(f"<Contents><Key>{encode(k)}</Key>"
                        f"<Size>{len(s3.objects[k])}</Size></Contents>" for k in page)
         tag = "NextContinuationToken"
         token = f"<{tag}>t/{begin + s3.page}=</{tag}>" if more else ""
-        self.answer(200, f"<ListBucketResult><IsTruncated>{str(more).lower()}</IsTruncated>"
+        kind = "<EncodingType>url</EncodingType>" if encode is not escape else ""
+        self.answer(200, f'<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult xmlns='
+                         f'"{NAMESPACE}"><IsTruncated>{str(more).lower()}</IsTruncated>{kind}'
                          f"{rows}{token}</ListBucketResult>")
+
+    def list_uploads(self, query):
+        s3 = self.server.s3
+        found = sorted((key, upload) for upload, (key, _) in s3.uploads.items()
+                       if key.startswith(query.get("prefix", "")))
+        marker = (query.get("key-marker", ""), query.get("upload-id-marker", ""))
+        found = [f for f in found if f > marker]
+        page, more = found[:s3.page], len(found) > s3.page
+        rows = "".join(f"<Upload><Key>{escape(k)}</Key><UploadId>{u}</UploadId></Upload>"
+                       for k, u in page)
+        nexts = (f"<NextKeyMarker>{escape(page[-1][0])}</NextKeyMarker>"
+                 f"<NextUploadIdMarker>{page[-1][1]}</NextUploadIdMarker>") if more else ""
+        self.answer(200, f"<ListMultipartUploadsResult><IsTruncated>{str(more).lower()}"
+                         f"</IsTruncated>{nexts}{rows}</ListMultipartUploadsResult>")
 
     def upload(self, key, query, body):
         s3 = self.server.s3
         if "uploads" in query:
-            s3.uploads[f"id/{len(s3.uploads)}+"] = {}
-            self.answer(200, f"<R><UploadId>{list(s3.uploads)[-1]}</UploadId></R>")
+            s3.n_uploads += 1
+            upload = f"id/{s3.n_uploads}+"
+            s3.uploads[upload] = (key, {})
+            self.answer(200, f'<InitiateMultipartUploadResult xmlns="{NAMESPACE}"><UploadId>'
+                             f"{upload}</UploadId></InitiateMultipartUploadResult>")
         elif query["uploadId"] not in s3.uploads:
             self.error(404, "NoSuchUpload")
         elif self.command == "PUT":
-            s3.uploads[query["uploadId"]][int(query["partNumber"])] = body
+            s3.uploads[query["uploadId"]][1][int(query["partNumber"])] = body
             self.answer(200, headers=[("ETag", f'"{hashlib.md5(body).hexdigest()}"')])
         elif self.command == "POST":
-            parts = s3.uploads.pop(query["uploadId"])
+            if self.refuses(key):
+                return
+            parts = s3.uploads.pop(query["uploadId"])[1]
             named = re.findall(r"<PartNumber>(\d+)</PartNumber><ETag>\"(\w+)\"</ETag>",
                                body.decode())
             whole = [hashlib.md5(parts[int(n)]).hexdigest() == etag for n, etag in named]
@@ -174,7 +242,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.answer(200, "<Error><Code>InvalidPart</Code><Message>no</Message></Error>")
                 return
             s3.objects[key] = b"".join(parts[n] for n in sorted(parts))
-            self.answer(200, "<CompleteMultipartUploadResult/>")
+            self.answer(200, f'<CompleteMultipartUploadResult xmlns="{NAMESPACE}"/>')
         else:
             del s3.uploads[query["uploadId"]]
             self.answer(204)
@@ -194,6 +262,7 @@ class S3Server:
     def __init__(self, page=1000):
         self.objects, self.uploads, self.requests = {}, {}, []
         self.faults, self.page, self.lock = None, page, threading.Lock()
+        self.conditions, self.n_uploads = True, 0
 
     def __enter__(self):
         self.server = Server(("127.0.0.1", 0), Handler)

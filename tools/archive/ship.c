@@ -77,8 +77,10 @@ static bool open_place(struct ship *ship, struct place *place, struct rd_err *er
         return false;
     }
     place->repo = (struct archive_repo){.store = place->store, .target = ship->a->target->name};
-    if (archive_stream_lock(&place->repo, ship->a->owner, err) && read_listing(ship, place, err))
+    if (archive_stream_lock(&place->repo, ship->a->owner, err) && read_listing(ship, place, err)) {
+        archive_stream_clean(&place->repo);
         return true;
+    }
     rd_err_doing(err, "the repository %s", place->store->origin);
     close_place(place);
     return false;

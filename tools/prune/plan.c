@@ -92,6 +92,7 @@ bool prune_run(struct archive_repo *repo, const struct prune_plan *plan, size_t 
             return false;
         *ret_n += !set->incomplete;
     }
+    archive_repo_clean(repo);
     archive_repo_tidy(repo);
     for (size_t i = 0; i < plan->stream.n; i++)
         if (!plan->needed[i] && !archive_segment_remove(repo, &plan->stream.segments[i], err))
@@ -110,6 +111,7 @@ bool prune_leftovers(struct archive_repo *repo, struct rd_err *err)
     for (size_t i = 0; ok && i < sets.n; i++)
         if (sets.sets[i].incomplete)
             ok = archive_repo_remove(repo, &sets.sets[i], err);
+    archive_repo_clean(repo);
     archive_repo_tidy(repo);
     archive_sets_done(&sets);
     return ok;
