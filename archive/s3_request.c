@@ -140,6 +140,15 @@ static bool keys_changed(struct archive_s3 *s, const struct archive_s3_request *
     return changed;
 }
 
+/* libcurl itself repeats a request if a connection that it used before ends without an answer. */
+static void note_connection(struct archive_s3 *s, struct archive_s3_request *r, CURLcode code)
+{
+    long n = 0;
+    curl_easy_getinfo(s->remote.curl, CURLINFO_NUM_CONNECTS, &n);
+    r->lost = r->lost || (s->connected && n > 0);
+    s->connected = code == CURLE_OK;
+}
+
 static bool once(struct archive_s3 *s, struct archive_s3_request *r, CURLcode *ret_code,
                  struct rd_err *err)
 {
@@ -156,6 +165,7 @@ static bool once(struct archive_s3 *s, struct archive_s3_request *r, CURLcode *r
         set_up(s, r, headers);
         *ret_code = archive_remote_perform(&s->remote, problem, s->store.origin, err);
         curl_easy_getinfo(s->remote.curl, CURLINFO_RESPONSE_CODE, &r->status);
+        note_connection(s, r, *ret_code);
     }
     curl_slist_free_all(headers);
     return ok;

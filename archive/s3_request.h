@@ -37,6 +37,7 @@ struct archive_s3 {
     const struct archive_s3_keys *(*keys)(void *ctx, bool rejected, struct rd_err *err);
     void (*keys_done)(void *ctx);
     void *keys_ctx;
+    bool connected; /* the last request left a connection that may be used again */
     size_t part_size;
     bool (*gone)(const char *owner);
     struct archive_lock lock;

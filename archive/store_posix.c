@@ -2,11 +2,13 @@
  *
  * An object is written to a file without a name, synced, and gets its name by a link, which fails
  * if the name exists. A killed process leaves nothing. If the file system does not support unnamed
- * files, the object is written as NAME.new in the same folder; the next run removes such remains.
+ * files, the object is written as NAME.new in the same folder; the next run removes such remains. If
+ * it does not support links either, the file is renamed, in a way that fails if the name exists.
  */
 #include "archive/store.h"
 
 #include "base/mem.h"
+#include "base/os.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -106,15 +108,39 @@ static bool give_name(struct put *put)
     return linkat(AT_FDCWD, self, put->dir, put->name, AT_SYMLINK_FOLLOW) == 0;
 }
 
+/* What link() says on file systems without links: FAT and exFAT, SMB, many of FUSE. */
+static bool has_no_links(int sys)
+{
+    return sys == EPERM || sys == EOPNOTSUPP || sys == ENOSYS || sys == EMLINK;
+}
+
+/* A rename that would replace an existing object is not used. */
+static bool rename_new(struct put *put, struct rd_err *err)
+{
+    if (rd_rename_new(put->dir, put->temp, put->dir, put->name) == 0)
+        return true;
+    if (errno == EEXIST)
+        return archive_store_set_exists(err, put->origin);
+    if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
+        return failed(put->origin, errno, "cannot give the object its name", err);
+    rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+               "the file system has neither hard links nor a rename that never replaces a file");
+    rd_err_origin(err, put->origin);
+    return false;
+}
+
 static bool commit(struct put *put, struct rd_err *err)
 {
     if (fsync(put->fd) != 0)
         return failed(put->origin, errno, "cannot sync", err);
     if (give_name(put))
         return true;
-    if (errno == EEXIST)
+    int sys = errno;
+    if (sys == EEXIST)
         return archive_store_set_exists(err, put->origin);
-    return failed(put->origin, errno, "cannot give the object its name", err);
+    if (!has_no_links(sys) || !put->named)
+        return failed(put->origin, sys, "cannot give the object its name", err);
+    return rename_new(put, err);
 }
 
 static bool put_close(void *impl, bool may, struct rd_err *err)

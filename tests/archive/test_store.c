@@ -242,6 +242,37 @@ static void deny(unsigned call, unsigned flags, unsigned error)
     cr_assert_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0), 0);
 }
 
+/* FAT, SMB and many file systems of FUSE have neither unnamed files nor links. */
+Test(store_denied, a_file_system_without_links)
+{
+    struct names names = {0};
+    struct rd_err err = {0};
+    deny(SYS_openat, O_TMPFILE & ~O_DIRECTORY, EOPNOTSUPP);
+    deny(SYS_linkat, 0, EPERM);
+    folder_put(store, "t/a", "one");
+    expect_text("t/a", "one");
+    cr_expect_not(archive_store_write(store, "t/a", rd_slice_str("two"), &err));
+    cr_expect(archive_store_exists(&err), "%s", err.text);
+    expect_text("t/a", "one");
+    cr_assert(store->ops->list(store, "t", add_name, &names, NULL));
+    cr_expect_str_eq(names.text, "t/a ", "nothing else is left");
+}
+
+Test(store_denied, a_file_system_that_cannot_name_an_object_safely)
+{
+    struct names names = {0};
+    struct rd_err err = {0};
+    folder_put(store, "t/a", "one");
+    deny(SYS_openat, O_TMPFILE & ~O_DIRECTORY, EOPNOTSUPP);
+    deny(SYS_linkat, 0, EPERM);
+    deny(SYS_renameat2, 0, EINVAL);
+    cr_expect_not(archive_store_write(store, "t/b", rd_slice_str("two"), &err));
+    cr_expect_eq(err.code, RD_ERR_UNSUPPORTED);
+    cr_expect_not_null(strstr(err.text, "hard links"), "%s", err.text);
+    cr_assert(store->ops->list(store, "t", add_name, &names, NULL));
+    cr_expect_str_eq(names.text, "t/a ");
+}
+
 Test(store_denied, a_file_system_without_unnamed_files)
 {
     struct names names = {0};

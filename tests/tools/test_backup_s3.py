@@ -7,7 +7,7 @@ import subprocess
 import threading
 
 from backup_case import REDOUBT, SNAPSHOT, BackupCase
-from s3_server import S3Server
+from s3_server import Fault, S3Server
 
 
 class InS3(BackupCase):
@@ -184,3 +184,78 @@ class InS3(BackupCase):
         self.good("backup")
         folders = {k.split("/")[4] for k in self.s3.objects if "/sets/" in k}
         self.assertEqual(folders, {s["id"] for s in self.sets()})
+
+    def test_check_config_says_whether_the_store_honours_conditions(self):
+        self.assertIn(b"exclusive s3://", self.good("check-config"))
+        self.s3.conditions = False
+        self.fails(4, "If-None-Match", "check-config")
+        report, status = self.json("check-config")
+        self.assertEqual(status, 4)
+        self.assertEqual([c["check"] for c in report["checks"] if not c["ok"]], ["exclusive"])
+        self.assertEqual(list(self.s3.objects), [])
+
+    def test_an_answer_that_is_lost_does_not_lose_the_set(self):
+        """The store has the object, but its answer does not arrive, and what is repeated is
+        refused."""
+        self.big(12 << 20)
+        for fault in ("lost", Fault(500, b"", done=True), Fault(200, b"<html>", done=True),
+                      Fault(202, done=True), Fault(502, b"<html>bad</html>", done=True)):
+            for part in ("manifest.json", "uploadId=", "lock"):
+                with self.subTest(fault=fault, part=part):
+                    last = lambda method, path, part=part: (
+                        part in path and method in ("PUT", "POST") and "partNumber" not in path)
+                    done = []
+
+                    def once(method, path, n):
+                        if done or not last(method, path):
+                            return None
+                        done.append(n)
+                        return fault
+
+                    self.s3.faults = once
+                    before = len(self.sets())
+                    self.good("backup")
+                    self.assertEqual(len(done), 1)
+                    self.s3.faults = None
+                    self.assertEqual(len(self.sets()), before + 1)
+                    self.assertEqual(self.s3.uploads, {})
+            self.good("verify")
+
+    def test_an_object_with_other_bytes_is_not_taken_for_the_own_one(self):
+        def other(method, path, n):
+            if method == "PUT" and "manifest.json" in path:
+                self.s3.objects[path.split("/", 2)[2]] = b"{}"
+
+        self.s3.faults = other
+        self.fails(3, "already exists", "backup")
+
+    def test_prefixes_are_encoded(self):
+        for prefix in ("a%20b", "a b", "a&b=c", "a+b", "M\u00fcnchen/\u6771\u4eac", "a;b", "q?x#y",
+                       "$'\"<>"):
+            with self.subTest(prefix=prefix):
+                self.s3.objects.clear()
+                self.repository = "s3://vault/" + prefix
+                self.nightly(more=f"s3-endpoint = {self.s3.url}\n"
+                             f"s3-key-file = {self.path('s3key')}\n")
+                where = ("--repository", self.repository, "nightly")
+                self.good("backup", *where)
+                self.assertEqual({k.split("/nightly/")[0] for k in self.s3.objects}, {prefix})
+                report, status = self.json("list", *where)
+                self.assertEqual((status, len(report["sets"])), (0, 1))
+                self.good("verify", *where)
+        for prefix in ("..", "a/../b", "./a", "a//b", "/a", "a\x01b", "a\x7f"):
+            with self.subTest(prefix=prefix):
+                self.fails(2, "prefix", "list", "--repository", "s3://vault/" + prefix, "nightly")
+
+    def test_uploads_that_an_interrupted_run_left_are_removed(self):
+        self.s3.page = 1
+        mine = [f"some/where/nightly/{name}" for name in ("sets/x/dump.rdb", "sets/y/dump.rdb")]
+        others = ["some/where/weekly/sets/x/dump.rdb", "some/where/nightly/stream/r/c/s.seg",
+                  "some/where/nightly2/sets/z/dump.rdb"]
+        for i, key in enumerate(mine + others):
+            self.s3.uploads[f"old/{i}+"] = (key, {1: b"x"})
+        self.good("backup")
+        self.assertEqual([key for key, _ in self.s3.uploads.values()], others)
+        # A store that does not list them is no failure.
+        self.s3.faults = lambda method, path, n: 403 if "uploads" in path else None
+        self.good("backup")

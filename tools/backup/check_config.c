@@ -47,8 +47,25 @@ static void say(struct run *run, const struct vault_target *target, const char *
 
 /* ---- the repository ---- */
 
-/* Writes a small object, reads it and removes it. */
-static bool round_trip(struct archive_repo *repo, struct rd_err *err)
+/* Locks, and sets that are never replaced, need a store that refuses an object that exists. */
+static bool refuses_existing(struct archive_repo *repo, const char *name, struct rd_err *err)
+{
+    struct rd_err why = {0};
+    if (archive_store_write(repo->store, name, rd_slice_str("another object"), &why))
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                          "the store replaces objects that exist%s: its locks do not keep two runs "
+                          "apart",
+                          strncmp(repo->store->origin, "s3://", 5) == 0
+                              ? " (it does not honour If-None-Match)"
+                              : "");
+    if (!archive_store_exists(&why))
+        rd_err_adopt(err, &why);
+    return archive_store_exists(&why);
+}
+
+/* Writes a small object, reads it and removes it. *ret_exclusive: what the store says when it is
+ * written again. */
+static bool round_trip(struct archive_repo *repo, struct rd_err *ret_exclusive, struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
     uint32_t chance;
@@ -63,6 +80,8 @@ static bool round_trip(struct archive_repo *repo, struct rd_err *err)
         ok = rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET,
                         "the object that was read differs from the one that was written");
     rd_buf_done(&back);
+    if (ok)
+        refuses_existing(repo, name, ret_exclusive);
     return repo->store->ops->remove(repo->store, name, ok ? err : NULL) && ok;
 }
 
@@ -152,10 +171,12 @@ static void check_target(struct run *run, const struct vault_target *target)
     say(run, target, "sealed", open.keys.n_keys + open.keys.passphrase.len > 0 ? "yes" : "no",
         &err);
     for (size_t i = 0; i < open.n; i++) {
-        if (open.stores[i] != NULL)
-            round_trip(&open.repos[i], &open.errs[i]);
-        say(run, target, "repository", open.stores[i] != NULL ? open.stores[i]->origin : "",
-            &open.errs[i]);
+        const char *where = open.stores[i] != NULL ? open.stores[i]->origin : "";
+        rd_err_reset(&err);
+        bool ok = open.stores[i] != NULL && round_trip(&open.repos[i], &err, &open.errs[i]);
+        say(run, target, "repository", where, &open.errs[i]);
+        if (ok)
+            say(run, target, "exclusive", where, &err);
     }
     vault_close(&open);
 }
