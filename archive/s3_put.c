@@ -75,21 +75,22 @@ static bool put_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err 
 }
 
 /* What the answer to the last request of an upload says about the object. Everything but the
- * acknowledgement of S3, and a clear refusal of the only try, leaves it open. */
+ * acknowledgement of S3, and its own refusal of the only try, leaves it open. */
 static bool judge(const struct put *put, const struct archive_s3_request *r, bool acknowledged,
                   struct rd_err *err)
 {
     char code[ARCHIVE_S3_CODE_MAX];
-    bool refusal = r->status >= 300 && r->status < 500 && !archive_s3_passes(r, CURLE_OK);
     if (r->status == 200 && acknowledged)
         return true;
     if (r->status == 412)
         return archive_store_set_exists(err, put->name);
-    if (archive_s3_is_done(r) &&
-        !archive_s3_field(rd_buf_slice(r->out), "Error", "Code", code, sizeof code, NULL))
+    bool said = archive_s3_field(rd_buf_slice(r->out), "Error", "Code", code, sizeof code, NULL) &&
+                code[0] != '\0';
+    if (archive_s3_is_done(r) && !said)
         archive_s3_unexpected(put->s, r, err);
     else
         archive_s3_fail(put->s, r, err);
+    bool refusal = said && r->status >= 400 && r->status < 500 && !archive_s3_passes(r, CURLE_OK);
     return refusal && !r->lost ? false : archive_store_set_unknown(err);
 }
 

@@ -192,7 +192,7 @@ bool archive_s3_perform(struct archive_s3 *s, struct archive_s3_request *r, stru
         }
         if (code == CURLE_OK && !archive_s3_passes(r, code))
             return true;
-        r->lost = r->lost || code != CURLE_OK || r->status >= 500;
+        r->lost = true;
         if (!archive_s3_passes(r, code) || !archive_remote_again(&s->remote, &retry)) {
             rd_err_adopt(err, &failed);
             return code == CURLE_OK;
@@ -242,10 +242,10 @@ bool archive_s3_bare(struct archive_s3 *s, struct archive_s3_request *r, bool mi
     bool missing = ok && missing_ok && r->status == 404 &&
                    (archive_s3_is_error(rd_buf_slice(&answer), "NoSuchKey") ||
                     archive_s3_is_error(rd_buf_slice(&answer), "NoSuchUpload"));
-    if (ok && !missing)
-        ok = archive_s3_is_done(r) && r->status != 206
-                 ? archive_s3_is_empty(r) || archive_s3_unexpected(s, r, err)
-                 : archive_s3_fail(s, r, err);
+    bool right =
+        r->status == (strcmp(r->method, "DELETE") == 0 ? 204 : 200) && archive_s3_is_empty(r);
+    if (ok && !missing && !right)
+        ok = archive_s3_is_done(r) ? archive_s3_unexpected(s, r, err) : archive_s3_fail(s, r, err);
     r->out = NULL;
     rd_buf_done(&answer);
     return ok;

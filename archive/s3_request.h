@@ -54,7 +54,7 @@ struct archive_s3_request {
     struct rd_buf *out;
     size_t max; /* of out */
     long status;
-    bool lost;                      /* a try ended without an answer that says what the store did */
+    bool lost;                      /* there was a try whose effect is not known */
     bool has_length;                /* of the answer */
     uint64_t length;                /* Content-Length of the answer */
     char etag[ARCHIVE_S3_ETAG_MAX]; /* ETag of the answer */

@@ -62,7 +62,7 @@ static bool s3_stat(struct archive_store *store, const char *name, struct archiv
         if (!is_missing(s, url, &missing, err) || missing)
             return missing;
     }
-    if (r.status == 404 || !r.has_length)
+    if (r.status == 404 || !r.has_length || r.etag[0] == '\0')
         return archive_s3_unexpected(s, &r, err);
     *ret = (struct archive_object){.there = true, .size = r.length};
     return true;

@@ -170,7 +170,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif key not in s3.objects:
             self.error(404, "NoSuchKey")
         elif self.command == "HEAD":
-            self.answer(200, headers=[("Content-Length", str(len(s3.objects[key])))])
+            data = s3.objects[key]
+            self.answer(200, headers=[("Content-Length", str(len(data))),
+                                      ("ETag", f'"{hashlib.md5(data).hexdigest()}"')])
         else:
             self.get(s3.objects[key])
 
