@@ -24,6 +24,11 @@ def missing():
 
 
 class SSHServer:
+    """sftp: the command of the SFTP server, in place of sshd's own."""
+
+    def __init__(self, sftp="internal-sftp"):
+        self.sftp = sftp
+
     def path(self, name):
         return os.path.join(self.dir, name)
 
@@ -52,7 +57,7 @@ class SSHServer:
             file.write(f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {self.path('host')}\n"
                        f"AuthorizedKeysFile {self.path('authorized')}\nStrictModes no\nUsePAM no\n"
                        f"PidFile none\nPermitRootLogin prohibit-password\n"
-                       "PasswordAuthentication no\nSubsystem sftp internal-sftp\n")
+                       f"PasswordAuthentication no\nSubsystem sftp {self.sftp}\n")
         self.start()
         return self
 

@@ -388,6 +388,26 @@ class Going(ArchiveCase):
         self.write(second, sound)
         self.ships_all(moment)
 
+    def test_a_snapshot_stays_in_the_spool_until_all_repositories_have_it(self):
+        """A repository that was away gets the same base, and the other one does not get it again."""
+        server = self.server()
+        away = self.path("away", "repo")
+        self.archived(server.port, more=f"repository = {away}\n")
+        running = self.start()
+        eventually("one has the base", lambda: os.path.isdir(self.repository) and
+                   glob.glob(os.path.join(self.repository, "nightly", "sets", "*", "manifest.json")))
+        running.says("away")
+        snapshots = glob.glob(os.path.join(self.spool, "*", "*.rdb"))
+        self.assertEqual(len(snapshots), 1)
+        os.mkdir(self.path("away"))
+        eventually("the other one has it, too", lambda: not os.path.exists(snapshots[0]))
+        offset, _, digest = self.moments(server, 1)[0]
+        eventually("all is there", lambda: self.shipped(offset))
+        self.assertEqual(running.end(), 0)
+        for where in (self.repository, away):
+            self.assertEqual(len(os.listdir(os.path.join(where, "nightly", "sets"))), 1)
+            self.check(digest, "--target-offset", str(offset), "--repository", where)
+
     def test_a_full_spool_is_a_gap_and_a_new_base(self):
         server = self.server()
         self.repository = self.path("away", "repo")

@@ -18,6 +18,8 @@ struct base {
     bool known;     /* whether the repository was searched for a base */
     uint64_t wait_ms, next_ms;
     bool failing;
+    char snapshot[REPL_CAPTURE_NAME]; /* of the spool: the one that was taken last */
+    bool has[VAULT_STORES];           /* the repositories that have it as a set */
 };
 
 /* ---- what there is ---- */
@@ -155,6 +157,39 @@ static void after(struct base *base, struct set_writer *set, const struct rd_err
         say_error(base, "heartbeat-failed", &err);
 }
 
+/* Leaves out the repositories that have the snapshot of the spool already. False: of the others, none
+ * can be opened. */
+static bool leave_out(const struct base *base, struct vault_open *open, struct rd_err *err)
+{
+    bool any = false;
+    for (size_t i = 0; i < open->n; i++) {
+        if (base->has[i]) {
+            archive_store_close(open->stores[i]);
+            open->stores[i] = NULL;
+            rd_err_reset(&open->errs[i]);
+        }
+        any = any || open->stores[i] != NULL;
+        rd_err_adopt(err, &open->errs[i]);
+    }
+    if (any)
+        rd_err_reset(err);
+    return any;
+}
+
+/* The first error of a repository that does not have it. */
+static bool is_everywhere(struct base *base, const struct vault_open *open, struct rd_err *err)
+{
+    bool all = true;
+    for (size_t i = 0; i < open->n; i++) {
+        base->has[i] = base->has[i] || (open->stores[i] != NULL && open->errs[i].code == RD_ERR_OK);
+        if (!base->has[i])
+            rd_err_adopt(err, &open->errs[i]);
+        all = all && base->has[i];
+    }
+    return all;
+}
+
+/* False for a snapshot of the spool that not all repositories have yet. */
 static bool take_base(struct base *base, const struct backup_from *from, struct rd_err *err)
 {
     struct vault_open open = {0};
@@ -163,13 +198,16 @@ static bool take_base(struct base *base, const struct backup_from *from, struct 
         after(base, &set, err);
         return false;
     }
-    bool ok = backup_take(&base->cli, &set, err);
+    bool ok = (from->snapshot == NULL || leave_out(base, &open, err)) &&
+              backup_take(&base->cli, &set, err);
     for (size_t i = 0; ok && i < open.n; i++)
         say_error(base, "base-failed", &open.errs[i]);
     if (ok)
         note_base(base, &set);
     if (err->code != RD_ERR_LOCKED && !atomic_load(&base->a->cancel))
         after(base, &set, ok ? NULL : err);
+    if (ok && from->snapshot != NULL)
+        ok = is_everywhere(base, &open, err);
     set_done(&set);
     vault_close(&open);
     return ok;
@@ -184,6 +222,9 @@ static bool take_snapshot(struct base *base, const char *name, struct rd_err *er
         return false;
     if (!find_segment(a, name, &segment, err))
         return err->code == RD_ERR_OK; /* later */
+    if (strcmp(base->snapshot, name) != 0)
+        memset(base->has, 0, sizeof base->has);
+    memcpy(base->snapshot, name, sizeof base->snapshot);
     const struct backup_from from = {.snapshot = path,
                                      .source = a->source,
                                      .replid = segment.replid.hex,

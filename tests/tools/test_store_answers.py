@@ -1,0 +1,184 @@
+"""Every status that a store can give, at every request of the tools of backups: nothing that was
+listed is lost, and every run says the truth.
+
+By default a part of the table is tried, always the same; REDOUBT_STORE_ALL=1 tries all of it.
+"""
+
+import json
+import os
+import shutil
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import sftp_server  # noqa: E402
+import ssh_server  # noqa: E402
+from backup_case import SNAPSHOT, BackupCase  # noqa: E402
+from s3_server import Fault, S3Server  # noqa: E402
+
+HTML = b"<html><body>Please log in</body></html>"
+
+
+class Answers:
+    """The same for every store. `faults`: what is tried; begin(): a store; count(): the requests
+    since set_fault(); save() and load(): its contents."""
+
+    share = 1  # of this many combinations one is tried
+
+    def setUp(self):
+        super().setUp()
+        more = self.begin()
+        self.nightly(sealed=False, more=more)
+        for _ in range(3):
+            self.good("backup")
+        self.good("prune", "--pin", self.sets()[0]["id"])
+        self.known = self.sets()
+        self.saved = self.save()
+        with open(SNAPSHOT, "rb") as file:
+            self.data = file.read()
+
+    def sound(self, what, at_least=()):
+        """Without faults: these sets are there and good."""
+        self.set_fault(None, 0)
+        ids = {s["id"] for s in self.sets() if s["state"] != "damaged"}
+        self.assertLessEqual({s["id"] for s in at_least}, ids, what)
+        done = self.tool("verify", "--level", "digest")
+        self.assertEqual(done.returncode, 0, (what, done.stdout, done.stderr))
+        return ids
+
+    def after_backup(self, done, what):
+        new = self.sound(what, self.known) - {s["id"] for s in self.known}
+        if done.returncode == 0:
+            self.assertEqual(len(new), 1, what)
+
+    def after_list(self, done, what):
+        if done.returncode == 0:
+            found = json.loads(done.stdout)["sets"]
+            self.assertEqual([(s["id"], s["state"]) for s in found],
+                             [(s["id"], s["state"]) for s in self.known], what)
+
+    def after_verify(self, done, what):
+        self.assertNotEqual(done.returncode, 1, (what, done.stdout))
+        if done.returncode == 0:
+            self.assertEqual(done.stdout.count(b": ok"), 3, (what, done.stdout))
+        self.sound(what, self.known)
+
+    def after_restore(self, done, what):
+        out = self.path("out.rdb")
+        self.assertEqual(os.path.exists(out), done.returncode == 0, what)
+        if done.returncode == 0:
+            self.assertEqual(self.read("out.rdb"), self.data, what)
+            os.unlink(out)
+
+    def after_prune(self, done, what):
+        left = self.sound(what, (self.known[0], self.known[2]))
+        if done.returncode == 0:
+            self.assertEqual(len(left), 2, what)
+
+    def tools(self):
+        return (("backup", (), self.after_backup), ("list", ("--json",), self.after_list),
+                ("verify", (), self.after_verify),
+                ("restore", ("--to", self.path("out.rdb")), self.after_restore),
+                ("prune", ("--keep", "count 1", "--confirm"), self.after_prune))
+
+    def test_every_run_says_the_truth(self):
+        tried, skipped = 0, 0
+        for name, args, after in self.tools():
+            self.load(self.saved)
+            self.set_fault(None, 0)
+            done = self.tool(name, *args)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            n = self.count()
+            after(done, name)
+            for at in range(1, n + 1):
+                for k, fault in enumerate(self.faults):
+                    if not os.environ.get("REDOUBT_STORE_ALL") and \
+                            (skipped := skipped + 1) % self.share:
+                        continue
+                    what = (name, at, fault)
+                    self.load(self.saved)
+                    self.set_fault(fault, at)
+                    done = self.tool(name, *args)
+                    self.assertIn(done.returncode, (0, 2, 3, 4, 6, 7, 8), (what, done.stderr))
+                    if done.returncode != 0:
+                        self.assertTrue(done.stderr.strip(), what)
+                    after(done, what)
+                    tried += 1
+        print(f"# {tried} answers", flush=True)
+        self.assertGreater(tried, 10)
+
+
+class OfS3(Answers, BackupCase):
+    faults = [Fault(status, body, done=done)
+              for status in (200, 204, 301, 400, 403, 404, 409, 412, 429, 500, 503)
+              for body in (b"", HTML) for done in (False, True)] + [
+        Fault(200, b"<ListBucketResult><Contents>"), Fault(sent=1), Fault(sent=100), "cut", "lost"]
+    share = 101
+
+    def begin(self):
+        self.s3 = S3Server()
+        self.s3.__enter__()
+        self.addCleanup(self.s3.__exit__, None, None, None)
+        self.write("s3key", f"{self.s3.access_key}\n{self.s3.secret_key}\n")
+        self.repository = "s3://vault/some/where"
+        return f"s3-endpoint = {self.s3.url}\ns3-key-file = {self.path('s3key')}\n"
+
+    def set_fault(self, fault, at):
+        self.s3.requests.clear()
+        self.s3.faults = lambda method, path, n: fault if n == at else None
+
+    def count(self):
+        return len(self.s3.requests)
+
+    def save(self):
+        return dict(self.s3.objects)
+
+    def load(self, saved):
+        self.s3.objects, self.s3.uploads = dict(saved), {}
+
+
+@unittest.skipIf(ssh_server.missing(), ssh_server.missing())
+class OfSFTP(Answers, BackupCase):
+    # libssh2 waits for a minute after some of the statuses of a lost connection.
+    lost = (5, 6, 7) if os.environ.get("REDOUBT_STORE_ALL") else ()
+    faults = [{"status": status, "done": done, "cut": False}
+              for status in (sftp_server.DENIED, sftp_server.FAILURE, sftp_server.UNSUPPORTED, 11,
+                             14, 15, *lost) for done in (False, True)] + [
+        {"status": 0, "done": done, "cut": True} for done in (False, True)]
+    share = 211
+
+    def begin(self):
+        self.control = self.write("control", "null")
+        self.write("control.count", "")
+        server = os.path.abspath(sftp_server.__file__)
+        self.ssh = ssh_server.SSHServer(f"{sys.executable} {server} {self.control}")
+        self.ssh.__enter__()
+        self.addCleanup(self.ssh.__exit__)
+        self.there = self.path("there")
+        os.mkdir(self.there)
+        self.repository = f"sftp://{self.ssh.user}@127.0.0.1:{self.ssh.port}{self.there}"
+        return f"ssh-key-file = {self.ssh.key}\nssh-known-hosts = {self.ssh.known_hosts}\n"
+
+    def tool(self, name, *args, **more):
+        """libssh2 itself leaks what a failed request had."""
+        options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+        return super().tool(name, *args, **{"env": {"ASAN_OPTIONS": options}, **more})
+
+    def set_fault(self, fault, at):
+        self.write("control.count", "")
+        self.write("control", json.dumps({"at": at, **fault} if fault else None))
+
+    def count(self):
+        return os.path.getsize(self.path("control.count"))
+
+    def save(self):
+        shutil.copytree(self.there, self.path("saved"))
+        return self.path("saved")
+
+    def load(self, saved):
+        shutil.rmtree(self.there)
+        shutil.copytree(saved, self.there)
+
+
+if __name__ == "__main__":
+    unittest.main()
