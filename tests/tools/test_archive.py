@@ -388,6 +388,19 @@ class Going(ArchiveCase):
         self.write(second, sound)
         self.ships_all(moment)
 
+    def test_a_damaged_segment_of_the_spool_is_kept_aside(self):
+        """It is in no repository: what is intact in it may be all that there is."""
+        spooled, _ = self.stopped_with_a_full_spool()
+        data = bytearray(self.read(spooled[1]))
+        data[len(data) // 2] ^= 1
+        self.write(spooled[1], bytes(data))
+        running = self.start()
+        running.says("left out")
+        eventually("a later one is there", lambda: any("/00000003-" in s for s in self.segments()))
+        running.end()
+        self.assertEqual(self.read(spooled[1] + ".damaged"), bytes(data))
+        self.assertFalse(any("/00000002-" in s for s in self.segments()))
+
     def test_a_snapshot_stays_in_the_spool_until_all_repositories_have_it(self):
         """A repository that was away gets the same base, and the other one does not get it again."""
         server = self.server()

@@ -281,14 +281,15 @@ static bool due(const struct place *place, struct archiver *a)
     return place->next_ms == 0 || atomic_load(&a->draining) || capture_now_ms() >= place->next_ms;
 }
 
-/* Not the fault of the repository. A damaged segment is removed, which makes a gap; everything
- * else may pass. */
+/* Not the fault of the repository. A damaged segment makes a gap; it is kept under another name for
+ * a salvage. Everything else may pass. */
 static void spool_failed(struct ship *ship, const struct item *item, const struct rd_err *err)
 {
-    char line[600];
+    char line[600], aside[ARCHIVE_PATH_MAX + 16];
     bool damaged = rd_err_exit_status(err->code) == CLI_FINDINGS;
-    if (damaged)
-        unlink(item->path);
+    snprintf(aside, sizeof aside, "%s.damaged", item->path);
+    if (damaged && rename(item->path, aside) != 0)
+        damaged = false;
     if (damaged || err->sys != ENOENT)
         archive_say(ship->a, "spool", true, "%s%s",
                     damaged ? "a segment of the spool is left out: " : "",
