@@ -196,7 +196,7 @@ static bool read_page(struct rd_slice xml, struct page *page, struct rd_err *err
            bad_list("it is incomplete, and its next position is missing", err);
 }
 
-/* Twice: nothing is told of a list before its end was seen. */
+/* Twice: no object is passed on before the end of the list was seen. */
 bool archive_s3_page(struct rd_slice xml, const char *prefix,
                      void (*each)(void *arg, const char *name, uint64_t size), void *arg,
                      struct archive_s3_next *ret, struct rd_err *err)

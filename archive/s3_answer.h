@@ -32,8 +32,8 @@ struct archive_s3_next {
 };
 
 /* A page of a list of version 2: each(arg, name, size) is called for every object whose key begins
- * with prefix; name is the rest of the key. RD_ERR_PROTOCOL if the document is not a whole list, has
- * a key with another prefix, or continues nowhere; then nothing is called. */
+ * with prefix; name is the rest of the key. RD_ERR_PROTOCOL if the document is not a whole list,
+ * has a key with another prefix, or continues nowhere; then nothing is called. */
 bool archive_s3_page(struct rd_slice xml, const char *prefix,
                      void (*each)(void *arg, const char *name, uint64_t size), void *arg,
                      struct archive_s3_next *ret, struct rd_err *err);

@@ -221,7 +221,7 @@ static bool uploads_url(const struct abandoned *a, const char *folder, char ret[
 }
 
 /* A store that cannot list uploads, or does not let this user, removes them by a rule of its own or
- * not at all: they are no part of the repository. */
+ * not at all: they do not belong to the repository. */
 void archive_s3_clean(struct archive_store *store, const char *folder)
 {
     char url[ARCHIVE_S3_URL_MAX], prefix[2 * ARCHIVE_NAME_MAX];

@@ -2,8 +2,8 @@
  *
  * An object is written to a file without a name, synced, and gets its name by a link, which fails
  * if the name exists. A killed process leaves nothing. If the file system does not support unnamed
- * files, the object is written as NAME.new in the same folder; the next run removes such remains. If
- * it does not support links either, the file is renamed, in a way that fails if the name exists.
+ * files, the object is written as NAME.new in the same folder; the next run removes such remains.
+ * If it does not support links either, the file is renamed, in a way that fails if the name exists.
  */
 #include "archive/store.h"
 

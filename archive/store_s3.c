@@ -11,8 +11,8 @@ enum { STAT_TRIES = 3 };
 
 /* ---- get ---- */
 
-/* The answer to HEAD has no text that tells a missing object from a missing bucket, or from the
- * page of a proxy. So the same is asked by GET. */
+/* The answer to HEAD has no text, so it may be about a missing object, a missing bucket or a page
+ * of a proxy. GET gets the code of the error. */
 static bool is_missing(struct archive_s3 *s, const char *url, bool *ret, struct rd_err *err)
 {
     struct rd_buf answer = {0};

@@ -126,8 +126,8 @@ enum archive_store_proof archive_segment_prove(struct archive_repo *repo,
                                                const struct rd_seal_ring *ring,
                                                const struct archive_store_sum *plain,
                                                struct rd_err *err);
-/* Removes what interrupted uploads have left and a listing does not show. The stream must be locked.
- */
+/* Removes what interrupted uploads have left and a listing does not show. The stream must be
+ * locked. */
 void archive_stream_clean(struct archive_repo *repo);
 /* Removes the folders of captures that have no segment. */
 void archive_stream_tidy(struct archive_repo *repo);

@@ -237,7 +237,7 @@ static void upload(struct fake_s3 *fake, const struct ask *ask, const char *key,
     *up = (struct object){.bytes = NULL};
 }
 
-static void get(const struct object *object, const struct ask *ask, struct reply *reply)
+static void send_object(const struct object *object, const struct ask *ask, struct reply *reply)
 {
     size_t from = 0, to = object->len;
     snprintf(reply->headers, sizeof reply->headers, "ETag: \"object\"\r\n");
@@ -275,7 +275,7 @@ static void serve(struct fake_s3 *fake, const struct ask *ask, struct reply *rep
     } else if (object == NULL)
         refuse(reply, 404, "NoSuchKey");
     else
-        get(object, ask, reply);
+        send_object(object, ask, reply);
 }
 
 /* ---- connections ---- */

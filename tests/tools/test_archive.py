@@ -352,7 +352,7 @@ class Going(ArchiveCase):
         return sorted(glob.glob(os.path.join(self.spool, "*", "*.seg"))), moment
 
     def test_a_segment_that_cannot_be_uploaded_stays_in_the_spool(self):
-        """A level that the compression does not have is no reason to take it for uploaded."""
+        """A level that the compression does not have does not make it an uploaded one."""
         spooled, moment = self.stopped_with_a_full_spool()
         running = self.start("nightly", "--compress", "gzip", "--compress-level", "12")
         eventually("it says so", lambda: b"level" in running.said or
@@ -402,13 +402,13 @@ class Going(ArchiveCase):
         self.assertFalse(any("/00000002-" in s for s in self.segments()))
 
     def test_a_snapshot_stays_in_the_spool_until_all_repositories_have_it(self):
-        """A repository that was away gets the same base, and the other one does not get it again."""
+        """A repository that was away gets the same base; the other one does not get it again."""
         server = self.server()
         away = self.path("away", "repo")
         self.archived(server.port, more=f"repository = {away}\n")
         running = self.start()
-        eventually("one has the base", lambda: os.path.isdir(self.repository) and
-                   glob.glob(os.path.join(self.repository, "nightly", "sets", "*", "manifest.json")))
+        manifest = os.path.join(self.repository, "nightly", "sets", "*", "manifest.json")
+        eventually("one has the base", lambda: glob.glob(manifest))
         running.says("away")
         snapshots = glob.glob(os.path.join(self.spool, "*", "*.rdb"))
         self.assertEqual(len(snapshots), 1)

@@ -254,6 +254,6 @@ class InS3(BackupCase):
             self.s3.uploads[f"old/{i}+"] = (key, {1: b"x"})
         self.good("backup")
         self.assertEqual([key for key, _ in self.s3.uploads.values()], others)
-        # A store that does not list them is no failure.
+        # A store that does not list them does not fail the backup.
         self.s3.faults = lambda method, path, n: 403 if "uploads" in path else None
         self.good("backup")

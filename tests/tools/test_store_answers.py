@@ -1,8 +1,8 @@
 """Every status that a store can give, at every request of the tools of backups: nothing that was
 listed is lost, and every run says the truth.
 
-A part of the table is tried, always the same. With REDOUBT_STORE_SHARE=N it is one of N combinations:
-1 tries all.
+A part of the table is tried, always the same. With REDOUBT_STORE_SHARE=N it is one of N
+combinations: 1 tries all.
 """
 
 import json
@@ -115,7 +115,7 @@ class OfS3(Answers, BackupCase):
               for status in (200, 204, 301, 400, 403, 404, 409, 412, 429, 500, 503)
               for body in (b"", HTML) for done in (False, True)] + [
         Fault(200, b"<ListBucketResult><Contents>"), Fault(sent=1), Fault(sent=100), "cut", "lost"]
-    share = 101
+    share = 151
 
     def begin(self):
         self.s3 = S3Server()
@@ -147,7 +147,7 @@ class OfSFTP(Answers, BackupCase):
               for status in (sftp_server.DENIED, sftp_server.FAILURE, sftp_server.UNSUPPORTED, 11,
                              14, 15, *lost) for done in (False, True)] + [
         {"status": 0, "done": done, "cut": True} for done in (False, True)]
-    share = 211
+    share = 401
 
     def begin(self):
         self.control = self.write("control", "null")

@@ -157,8 +157,8 @@ static void after(struct base *base, struct set_writer *set, const struct rd_err
         say_error(base, "heartbeat-failed", &err);
 }
 
-/* Leaves out the repositories that have the snapshot of the spool already. False: of the others, none
- * can be opened. */
+/* Leaves out the repositories that have the snapshot of the spool already. False: none of the
+ * others can be opened. */
 static bool leave_out(const struct base *base, struct vault_open *open, struct rd_err *err)
 {
     bool any = false;

@@ -3,8 +3,8 @@
  * Segments are uploaded to each repository independently, in order. A segment is removed from the
  * spool when it is proved that all repositories have it: this run uploaded it and the repository
  * acknowledged it, or this run read the object there and compared it by size and digest. The newest
- * one stays, because the capture resumes after it, and so does a segment whose snapshot is not a set
- * yet. The listing of a repository shows what an earlier run uploaded; that is compared and not
+ * one stays, because the capture resumes after it, and so does a segment whose snapshot is not a
+ * set yet. The listing of a repository shows what an earlier run uploaded; that is compared and not
  * uploaded again.
  */
 #include "base/pump.h"
