@@ -284,11 +284,31 @@ bool archive_s3_field(struct rd_slice xml, const char *root, const char *name, c
     return archive_s3_xml(xml, root, end_in_fields, &field, err);
 }
 
+struct error_field {
+    struct field field;
+    bool found;
+};
+
+static bool end_in_error(void *ctx, unsigned depth, const char *name, struct rd_slice text)
+{
+    struct error_field *e = ctx;
+    e->found = depth == 1 && strcmp(name, e->field.name) == 0 && text.len > 0 &&
+               copy(e->field.ret, e->field.size, text);
+    return !e->found;
+}
+
+bool archive_s3_error_field(struct rd_slice xml, const char *name, char *ret, size_t size)
+{
+    struct error_field e = {.field = {name, ret, size}};
+    ret[0] = '\0';
+    archive_s3_xml(xml, "Error", end_in_error, &e, NULL);
+    return e.found;
+}
+
 bool archive_s3_is_error(struct rd_slice xml, const char *code)
 {
     char text[ARCHIVE_S3_CODE_MAX];
-    return archive_s3_field(xml, "Error", "Code", text, sizeof text, NULL) &&
-           strcmp(text, code) == 0;
+    return archive_s3_error_field(xml, "Code", text, sizeof text) && strcmp(text, code) == 0;
 }
 
 bool archive_s3_refused(struct rd_slice xml, const char *method, long status, struct rd_err *err)
@@ -296,14 +316,15 @@ bool archive_s3_refused(struct rd_slice xml, const char *method, long status, st
     char code[ARCHIVE_S3_CODE_MAX], message[ARCHIVE_S3_TEXT_MAX], quoted[ARCHIVE_S3_CODE_MAX];
     char text[120];
     /* The answer to HEAD has no text. */
-    if (archive_s3_field(xml, "Error", "Code", code, sizeof code, NULL) && code[0] != '\0' &&
-        archive_s3_field(xml, "Error", "Message", message, sizeof message, NULL))
+    if (!archive_s3_error_field(xml, "Code", code, sizeof code))
         return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
-                          "the store answered %s with status %ld, %s, %s", method, status,
-                          rd_err_quote(quoted, sizeof quoted, rd_slice_str(code)),
-                          rd_err_quote(text, sizeof text, rd_slice_str(message)));
-    return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the store answered %s with status %ld%s",
-                      method, status, status == 403 ? ": it does not accept the access key" : "");
+                          "the store answered %s with status %ld%s", method, status,
+                          status == 403 ? ": it does not accept the access key" : "");
+    archive_s3_error_field(xml, "Message", message, sizeof message);
+    return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
+                      "the store answered %s with status %ld, %s, %s", method, status,
+                      rd_err_quote(quoted, sizeof quoted, rd_slice_str(code)),
+                      rd_err_quote(text, sizeof text, rd_slice_str(message)));
 }
 
 /* ---- parts ---- */

@@ -54,6 +54,10 @@ bool archive_s3_uploads(struct rd_slice xml, const char *prefix, size_t skip,
 bool archive_s3_field(struct rd_slice xml, const char *root, const char *field, char *ret,
                       size_t size, struct rd_err *err);
 
+/* The text of an element of an error. What follows it may be cut or wrong: stores repeat the key
+ * there, and some do not escape it as XML. False: there is no such element, or it is empty. */
+bool archive_s3_error_field(struct rd_slice xml, const char *name, char *ret, size_t size);
+
 /* Whether the document is an error with this code: "NoSuchKey". */
 bool archive_s3_is_error(struct rd_slice xml, const char *code);
 

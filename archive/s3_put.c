@@ -84,8 +84,7 @@ static bool judge(const struct put *put, const struct archive_s3_request *r, boo
         return true;
     if (r->status == 412)
         return archive_store_set_exists(err, put->name);
-    bool said = archive_s3_field(rd_buf_slice(r->out), "Error", "Code", code, sizeof code, NULL) &&
-                code[0] != '\0';
+    bool said = archive_s3_error_field(rd_buf_slice(r->out), "Code", code, sizeof code);
     if (archive_s3_is_done(r) && !said)
         archive_s3_unexpected(put->s, r, err);
     else

@@ -99,6 +99,8 @@ bool archive_s3_passes(const struct archive_s3_request *r, CURLcode code)
     if (code != CURLE_OK)
         return code != CURLE_PEER_FAILED_VERIFICATION && code != CURLE_SSL_CACERT_BADFILE &&
                code != CURLE_URL_MALFORMAT && code != CURLE_UNSUPPORTED_PROTOCOL;
+    if (r->status == 501 || r->status == 505)
+        return false; /* it will never know how */
     return r->status == 429 || r->status == 408 || r->status == 409 || r->status >= 500;
 }
 

@@ -7,6 +7,7 @@
 #include "tests/archive/fake_s3.h"
 
 #include <criterion/criterion.h>
+#include <criterion/logging.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -265,7 +266,7 @@ static void try_one(const struct trial *trial, const struct fake_answer *answer,
 }
 
 /* S3's own word that it did not do what was asked for is believed. */
-static unsigned refuses(int status, const char *body)
+static bool refuses(int status, const char *body)
 {
     return status >= 400 && status < 500 && strstr(body, "Error>") != NULL &&
            strstr(body, "cut") == NULL && strstr(body, "DOCTYPE") == NULL;
@@ -290,13 +291,15 @@ static bool is_common(int status)
 static void try_status(const struct trial *trial, int status, unsigned n, bool always)
 {
     size_t n_bodies = is_common(status) && !always ? sizeof bodies / sizeof *bodies : FEW_BODIES;
+    unsigned n_done = is_common(status) ? 2 : 1;
     if (getenv("REDOUBT_STORE_ALL") != NULL)
         n_bodies = sizeof bodies / sizeof *bodies;
     for (size_t k = 0; k < n_bodies; k++)
-        for (unsigned done = lies(trial, status); done < 2 - refuses(status, bodies[k]); done++) {
+        for (unsigned done = lies(trial, status); done < n_done; done++) {
             const struct fake_answer answer = {
                 .status = status, .body = bodies[k], .done = done != 0};
-            try_one(trial, &answer, n, always);
+            if (done == 0 || !refuses(status, bodies[k]))
+                try_one(trial, &answer, n, always);
         }
 }
 
@@ -327,7 +330,7 @@ Test(s3, what_it_says_is_true_with_every_answer_at_every_request, .timeout = 600
         }
         cr_assert_eq(fake_s3_uploads(fake), 0, "%s", trial->name);
     }
-    fprintf(stderr, "# %zu answers\n", n_tried);
+    cr_log_info("%zu answers", n_tried);
 }
 
 /* ---- lists ---- */

@@ -25,7 +25,8 @@ os.environ.setdefault("REDOUBT_FIXTURES", os.path.join(HERE, "..", "..", "fixtur
 import test_backup_s3  # noqa: E402
 
 TESTS = ("test_a_set_goes_there_and_comes_back", "test_settings_that_make_no_sense_are_refused",
-         "test_a_list_of_many_pages_is_read_to_its_end", "test_large")
+         "test_a_list_of_many_pages_is_read_to_its_end", "test_large", "test_prefix",
+         "test_conditions")
 SUFFIX = "._S3rver_object"
 
 
@@ -70,6 +71,16 @@ class InS3rver(test_backup_s3.InS3):
         self.good("verify", "--level", "parse")
         self.good("restore", "--to", self.path("out.rdb"))
         self.assertEqual(self.read("out.rdb"), data)
+
+    def test_prefix(self):
+        self.repository = "s3://vault/a b+c%20d&e/\u00fc"
+        self.nightly(more=f"s3-endpoint = {self.s3.url}\ns3-key-file = {self.path('s3key')}\n")
+        self.good("backup")
+        self.assertEqual(len(self.sets()), 1)
+        self.good("verify")
+
+    def test_conditions(self):
+        self.fails(4, "If-None-Match", "check-config")
 
 
 def main():

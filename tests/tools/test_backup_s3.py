@@ -46,7 +46,6 @@ class InS3(BackupCase):
         with open(SNAPSHOT, "rb") as file:
             self.assertEqual(self.read("out.rdb"), file.read())
         self.assertNotIn("some/where/nightly/lock", self.s3.objects)
-        self.good("check-config")
         self.good("prune", "--pin", "latest")
         self.assertEqual(self.sets()[0]["state"], "pinned")
 
