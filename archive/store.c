@@ -191,6 +191,8 @@ bool archive_store_put(struct archive_store *store, const char *name, struct rd_
 {
     static const struct rd_sink_ops ops = {put_write, put_sync, put_close};
     const struct rd_sink_opts opts = RD_SINK_OPTS(.origin = name);
+    if (store->ops->settles)
+        return store->ops->put(store, name, ret, err);
     struct put *put = rd_calloc(1, sizeof *put);
     if (put == NULL)
         return rd_err_nomem(err, sizeof *put);

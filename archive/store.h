@@ -41,6 +41,8 @@ struct archive_object {
 };
 
 struct archive_store_ops {
+    /* put itself compares an object that exists: the same bytes are a success. */
+    bool settles;
     /* A new object. It exists, and is durable, when the sink is closed. An existing one is not
      * replaced: ARCHIVE_REASON_EXISTS. Use archive_store_put(), which also settles
      * ARCHIVE_REASON_UNKNOWN. */
