@@ -5,9 +5,10 @@
 enum { TRIES = 6, WAIT_MS = 200, CONNECT_S = 20, STALL_S = 60 };
 
 bool archive_remote_open(struct archive_remote *ret, unsigned tries, void (*wait_ms)(uint64_t ms),
-                         struct rd_err *err)
+                         const atomic_bool *cancel, struct rd_err *err)
 {
-    *ret = (struct archive_remote){.tries = tries != 0 ? tries : TRIES, .wait_ms = wait_ms};
+    *ret = (struct archive_remote){
+        .tries = tries != 0 ? tries : TRIES, .wait_ms = wait_ms, .cancel = cancel};
     ret->curl = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? curl_easy_init() : NULL;
     return ret->curl != NULL || rd_err_nomem(err, 0);
 }
@@ -29,6 +30,18 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
     return n;
 }
 
+static bool cancelled(const struct archive_remote *remote)
+{
+    return remote->cancel != NULL && atomic_load(remote->cancel);
+}
+
+/* Called at least once a second. Everything but 0 ends the request. */
+static int on_progress(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    (void)a, (void)b, (void)c, (void)d;
+    return cancelled(ctx);
+}
+
 void archive_remote_begin(const struct archive_remote *remote, const char *url,
                           const char *protocols, struct archive_remote_body *body, char *problem)
 {
@@ -43,6 +56,15 @@ void archive_remote_begin(const struct archive_remote *remote, const char *url,
     curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(c, CURLOPT_WRITEDATA, body);
     curl_easy_setopt(c, CURLOPT_ERRORBUFFER, problem);
+    if (remote->cancel == NULL)
+        return;
+    union {
+        const struct archive_remote *in;
+        void *out;
+    } ctx = {.in = remote};
+    curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(c, CURLOPT_XFERINFODATA, ctx.out);
 }
 
 CURLcode archive_remote_perform(const struct archive_remote *remote, const char *problem,
@@ -59,7 +81,7 @@ CURLcode archive_remote_perform(const struct archive_remote *remote, const char 
 
 bool archive_remote_again(const struct archive_remote *remote, struct archive_remote_retry *retry)
 {
-    if (++retry->n >= remote->tries)
+    if (++retry->n >= remote->tries || cancelled(remote))
         return false;
     retry->wait_ms = retry->wait_ms == 0 ? WAIT_MS : 2 * retry->wait_ms;
     if (remote->wait_ms != NULL)

@@ -11,6 +11,7 @@
 #define ARCHIVE_REMOTE_H
 
 #include <curl/curl.h>
+#include <stdatomic.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -21,11 +22,12 @@ struct archive_remote {
     CURL *curl;
     unsigned tries;               /* of a request */
     void (*wait_ms)(uint64_t ms); /* between two of them; may be NULL */
+    const atomic_bool *cancel;    /* true: requests end within a second; may be NULL */
 };
 
 /* tries: 0 for the default. */
 bool archive_remote_open(struct archive_remote *ret, unsigned tries, void (*wait_ms)(uint64_t ms),
-                         struct rd_err *err);
+                         const atomic_bool *cancel, struct rd_err *err);
 void archive_remote_close(struct archive_remote *remote);
 
 /* Receives the body of an answer. A body larger than `max` ends the request. */

@@ -310,37 +310,76 @@ bool archive_set_open_stored(struct archive_repo *repo, const struct archive_set
 
 /* ---- changes ---- */
 
-bool archive_repo_lock(struct archive_repo *repo, const char *owner, struct rd_err *err)
+bool archive_repo_check_lock(struct archive_repo *repo, struct rd_err *err)
 {
-    char name[ARCHIVE_NAME_MAX];
-    snprintf(name, sizeof name, "%s/lock", repo->target);
-    return repo->store->ops->lock(repo->store, name, owner, err);
-}
-
-void archive_repo_unlock(struct archive_repo *repo)
-{
-    repo->store->ops->unlock(repo->store);
+    if (repo->lock == NULL)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the repository is not locked");
+    return archive_lock_check(repo->lock, repo->store, err);
 }
 
 bool archive_repo_put(struct archive_repo *repo, const char *id, const char *object,
                       struct rd_sink **ret, struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
-    return full_name(name, repo, id, object, err) && archive_store_put(repo->store, name, ret, err);
+    return archive_repo_check_lock(repo, err) && full_name(name, repo, id, object, err) &&
+           archive_store_put(repo->store, name, ret, err);
 }
 
-bool archive_repo_commit(struct archive_repo *repo, const char *id, struct rd_slice text,
-                         struct rd_err *err)
+struct inventory {
+    const struct archive_manifest *m;
+    size_t prefix;  /* bytes of a name before the name of the object */
+    size_t n_found; /* files of the manifest that are there, with their sizes */
+};
+
+static void on_stored(void *arg, const char *name, uint64_t size)
+{
+    struct inventory *inv = arg;
+    for (size_t i = 0; i < inv->m->n_files; i++)
+        inv->n_found += strcmp(inv->m->files[i].object, name + inv->prefix) == 0 &&
+                        inv->m->files[i].stored.bytes == size;
+}
+
+/* Another run, which took this one for dead, may have removed them. */
+static bool check_objects(struct archive_repo *repo, const struct archive_manifest *m,
+                          struct rd_err *err)
+{
+    char folder[ARCHIVE_NAME_MAX];
+    struct inventory inv = {.m = m};
+    if (!full_name(folder, repo, m->id, "", err))
+        return false;
+    inv.prefix = strlen(folder);
+    folder[inv.prefix - 1] = '\0';
+    if (!repo->store->ops->list(repo->store, folder, on_stored, &inv, err))
+        return false;
+    if (inv.n_found >= m->n_files)
+        return true;
+    rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET,
+               "objects of the set are missing or have other sizes: %zu of %zu",
+               m->n_files - inv.n_found, m->n_files);
+    rd_err_origin(err, folder);
+    return false;
+}
+
+bool archive_repo_commit(struct archive_repo *repo, const struct archive_manifest *m,
+                         struct rd_slice text, struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
-    return full_name(name, repo, id, ARCHIVE_MANIFEST_NAME, err) &&
-           archive_store_write(repo->store, name, text, err);
+    if (!full_name(name, repo, m->id, ARCHIVE_MANIFEST_NAME, err) ||
+        !archive_repo_check_lock(repo, err) || !archive_lock_renew(repo->lock, repo->store, err) ||
+        !check_objects(repo, m, err) || !archive_store_write(repo->store, name, text, err))
+        return false;
+    if (archive_lock_confirm(repo->lock, repo->store, err))
+        return true;
+    repo->store->ops->remove(repo->store, name, NULL);
+    return false;
 }
 
 bool archive_repo_remove(struct archive_repo *repo, const struct archive_set *set,
                          struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
+    if (!archive_repo_check_lock(repo, err))
+        return false;
     bool ok = set->incomplete || (full_name(name, repo, set->id, ARCHIVE_MANIFEST_NAME, err) &&
                                   repo->store->ops->remove(repo->store, name, err));
     for (size_t i = 0; ok && i < set->n_objects; i++)
@@ -357,7 +396,7 @@ void archive_repo_clean(struct archive_repo *repo)
 {
     char folder[ARCHIVE_NAME_MAX];
     snprintf(folder, sizeof folder, "%s/sets", repo->target);
-    if (repo->store->ops->clean != NULL)
+    if (repo->store->ops->clean != NULL && archive_repo_check_lock(repo, NULL))
         repo->store->ops->clean(repo->store, folder);
 }
 

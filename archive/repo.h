@@ -1,6 +1,6 @@
 /* repo.h - the sets of one target in a repository.
  *
- *     TARGET/lock
+ *     TARGET/lock                       in a folder; elsewhere TARGET/locks/sets/… (archive/lock.h)
  *     TARGET/sets/ID/OBJECT…
  *     TARGET/sets/ID/manifest.json      written last
  *     TARGET/marks/ID.pinned            the set is kept
@@ -18,12 +18,14 @@
 #ifndef ARCHIVE_REPO_H
 #define ARCHIVE_REPO_H
 
+#include "archive/lock.h"
 #include "archive/manifest.h"
 #include "archive/store.h"
 
 struct archive_repo {
     struct archive_store *store; /* borrowed */
     const char *target;          /* archive_name_ok() */
+    struct archive_lock *lock;   /* borrowed; NULL: not locked, nothing can be changed */
 };
 
 #define ARCHIVE_MANIFEST_NAME "manifest.json"
@@ -73,8 +75,8 @@ bool archive_set_open_stored(struct archive_repo *repo, const struct archive_set
 
 /* ---- changes, under the lock ---- */
 
-bool archive_repo_lock(struct archive_repo *repo, const char *owner, struct rd_err *err);
-void archive_repo_unlock(struct archive_repo *repo);
+/* Fails unless the lock is held; see archive_lock_check(). The functions that remove call it. */
+bool archive_repo_check_lock(struct archive_repo *repo, struct rd_err *err);
 
 /* A new id. */
 void archive_make_id(char ret[ARCHIVE_ID_MAX], int64_t time_ms, uint32_t chance);
@@ -83,9 +85,10 @@ bool archive_id_time(const char *id, int64_t *ret_ms);
 /* A new object of a set that does not have a manifest yet. */
 bool archive_repo_put(struct archive_repo *repo, const char *id, const char *object,
                       struct rd_sink **ret, struct rd_err *err);
-/* Writes the manifest: from now on the set exists. */
-bool archive_repo_commit(struct archive_repo *repo, const char *id, struct rd_slice text,
-                         struct rd_err *err);
+/* Writes the manifest `text` of m: from now on the set exists. That requires that the lock is still
+ * held (RD_ERR_LOCKED) and that all objects are there with their sizes (RD_ERR_IO). */
+bool archive_repo_commit(struct archive_repo *repo, const struct archive_manifest *m,
+                         struct rd_slice text, struct rd_err *err);
 
 /* Removes a set, or the rest of one, beginning with the manifest. */
 bool archive_repo_remove(struct archive_repo *repo, const struct archive_set *set,

@@ -10,26 +10,42 @@ struct archive_s3 *archive_s3_of(struct archive_store *store)
     return (struct archive_s3 *)store;
 }
 
+/* The value of a header of this name, in lower case and with its colon; NULL: it is another one. */
+static const char *header_value(const char *bytes, size_t len, const char *name)
+{
+    size_t skip = strlen(name);
+    if (len <= skip || strncasecmp(bytes, name, skip) != 0)
+        return NULL;
+    while (skip < len && bytes[skip] == ' ')
+        skip++;
+    return bytes + skip;
+}
+
+/* An HTTP date in seconds; -1: it is none. */
+static int64_t header_date(const char *value, size_t len)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", (int)len, value);
+    return (int64_t)curl_getdate(text, NULL);
+}
+
 static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
 {
     struct archive_s3_request *r = ctx;
-    static const char etag[] = "etag:", length[] = "content-length:";
+    const char *value;
     size_t len = n;
     (void)size;
     while (len > 0 && (bytes[len - 1] == '\r' || bytes[len - 1] == '\n' || bytes[len - 1] == ' '))
         len--;
-    if (len > sizeof etag && strncasecmp(bytes, etag, sizeof etag - 1) == 0) {
-        const char *value = bytes + sizeof etag - 1;
-        while (*value == ' ')
-            value++;
-        size_t value_len = len - (size_t)(value - bytes);
-        snprintf(r->etag, sizeof r->etag, "%.*s", (int)value_len, value);
-    } else if (len > sizeof length && strncasecmp(bytes, length, sizeof length - 1) == 0) {
-        const char *value = bytes + sizeof length - 1;
-        while (*value == ' ')
-            value++;
-        r->has_length = rd_num_get_u64(rd_slice(value, len - (size_t)(value - bytes)), &r->length);
-    }
+    const char *end = bytes + len;
+    if ((value = header_value(bytes, len, "etag:")) != NULL)
+        snprintf(r->etag, sizeof r->etag, "%.*s", (int)(end - value), value);
+    else if ((value = header_value(bytes, len, "content-length:")) != NULL)
+        r->has_length = rd_num_get_u64(rd_slice(value, (size_t)(end - value)), &r->length);
+    else if ((value = header_value(bytes, len, "date:")) != NULL)
+        r->date_s = header_date(value, (size_t)(end - value));
+    else if ((value = header_value(bytes, len, "last-modified:")) != NULL)
+        r->modified_s = header_date(value, (size_t)(end - value));
     return n;
 }
 
@@ -160,6 +176,7 @@ static bool once(struct archive_s3 *s, struct archive_s3_request *r, CURLcode *r
     r->length = 0;
     r->has_length = false;
     r->etag[0] = '\0';
+    r->date_s = r->modified_s = -1;
     bool ok = take_keys(s, false, err) && (set_headers(s, r, &headers) || rd_err_nomem(err, 0));
     if (ok) {
         struct archive_remote_body body = {r->out, r->max};

@@ -11,7 +11,6 @@
 #ifndef ARCHIVE_S3_REQUEST_H
 #define ARCHIVE_S3_REQUEST_H
 
-#include "archive/lock.h"
 #include "archive/remote.h"
 #include "archive/s3_answer.h"
 #include "archive/store_s3.h"
@@ -39,8 +38,6 @@ struct archive_s3 {
     void *keys_ctx;
     bool connected; /* the last request left a connection that may be used again */
     size_t part_size;
-    bool (*gone)(const char *owner);
-    struct archive_lock lock;
 };
 
 struct archive_s3 *archive_s3_of(struct archive_store *store);
@@ -58,6 +55,7 @@ struct archive_s3_request {
     bool has_length;                /* of the answer */
     uint64_t length;                /* Content-Length of the answer */
     char etag[ARCHIVE_S3_ETAG_MAX]; /* ETag of the answer */
+    int64_t date_s, modified_s;     /* Date and Last-Modified of the answer; -1: none */
 };
 
 /* Retries after temporary failures. False: the host does not answer. Otherwise r->status is the

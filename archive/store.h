@@ -66,11 +66,19 @@ struct archive_store_ops {
     void (*clean)(struct archive_store *store, const char *folder);
     /* Removes the empty folders in a folder; NULL: the store has no folders. */
     void (*tidy)(struct archive_store *store, const char *folder);
-    /* Takes the lock `name` for `owner`, a line of text without control characters. RD_ERR_LOCKED
-     * names the owner that has it. The lock is held until unlock() or the end of the process. */
+    /* A lock of the system; NULL: there is none, and archive/lock.h makes one of objects. Takes the
+     * lock `name` for `owner`, a line of text without control characters. RD_ERR_LOCKED names the
+     * owner that has it. The lock is held until unlock() or the end of the process. */
     bool (*lock)(struct archive_store *store, const char *name, const char *owner,
                  struct rd_err *err);
+    /* False: it is not held, or its file is not the one that others would lock. */
+    bool (*held)(struct archive_store *store, struct rd_err *err);
     void (*unlock)(struct archive_store *store);
+    /* Whether a process has the lock, and its line of text. */
+    bool (*lock_owner)(struct archive_store *store, const char *name, char ret[ARCHIVE_OWNER_MAX],
+                       bool *ret_held, struct rd_err *err);
+    /* The age of an object, by the clock of the store. False: not known. NULL: never known. */
+    bool (*age)(struct archive_store *store, const char *name, int64_t *ret_ms, struct rd_err *err);
     void (*close)(struct archive_store *store);
 };
 

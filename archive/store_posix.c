@@ -24,6 +24,7 @@ struct posix {
     struct archive_store store;
     int root;
     int lock; /* -1: not held */
+    char lock_name[ARCHIVE_NAME_MAX];
 };
 
 static struct posix *posix_of(struct archive_store *store)
@@ -369,44 +370,97 @@ static bool posix_remove(struct archive_store *store, const char *name, struct r
 
 /* ---- the lock ---- */
 
+static void read_owner(int fd, char ret[ARCHIVE_OWNER_MAX])
+{
+    ssize_t len = pread(fd, ret, ARCHIVE_OWNER_MAX - 1, 0);
+    ret[len > 0 ? len : 0] = '\0';
+    ret[strcspn(ret, "\n")] = '\0';
+}
+
 static bool locked(int fd, const char *name, struct rd_err *err)
 {
-    char owner[ARCHIVE_OWNER_MAX] = "";
+    char owner[ARCHIVE_OWNER_MAX];
     char quoted[ARCHIVE_OWNER_MAX];
-    ssize_t len = pread(fd, owner, sizeof owner - 1, 0);
-    rd_err_quote(quoted, sizeof quoted, rd_slice(owner, len > 0 ? strcspn(owner, "\n") : 0));
+    read_owner(fd, owner);
+    rd_err_quote(quoted, sizeof quoted, rd_slice_str(owner));
     rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "locked by %s",
                owner[0] != '\0' ? quoted : "another process");
     rd_err_origin(err, name);
     return false;
 }
 
+/* Returns a descriptor, or -1 with errno. */
+static int open_lock(const struct posix *p, const char *name, bool make)
+{
+    int dir = open_parent(p, name, make);
+    int flags = O_RDWR | (make ? O_CREAT : 0) | O_CLOEXEC | O_NOFOLLOW;
+    int fd = dir >= 0 ? openat(dir, last_part(name), flags, FILE_MODE) : -1;
+    int sys = errno;
+    if (dir >= 0)
+        close(dir);
+    errno = sys;
+    return fd;
+}
+
+/* Whether the file is still the one with this name: `redoubt unlock` removes it. */
+static bool has_name(const struct posix *p, int fd, const char *name)
+{
+    struct stat own, named;
+    int other = open_lock(p, name, false);
+    bool same = other >= 0 && fstat(fd, &own) == 0 && fstat(other, &named) == 0 &&
+                own.st_dev == named.st_dev && own.st_ino == named.st_ino;
+    if (other >= 0)
+        close(other);
+    return same;
+}
+
 static bool posix_lock(struct archive_store *store, const char *name, const char *owner,
                        struct rd_err *err)
 {
     struct posix *p = posix_of(store);
-    int dir = open_parent(p, name, true);
-    int fd = dir >= 0 ? openat(dir, last_part(name), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-                               FILE_MODE)
-                      : -1;
+    int fd = open_lock(p, name, true);
     if (fd < 0)
-        failed(name, errno, "cannot open the lock", err);
-    if (dir >= 0)
-        close(dir);
-    if (fd < 0)
-        return false;
+        return failed(name, errno, "cannot open the lock", err);
     bool ok = flock(fd, LOCK_EX | LOCK_NB) == 0;
     if (!ok && errno == EWOULDBLOCK)
         locked(fd, name, err);
     else if (!ok || ftruncate(fd, 0) != 0 ||
              pwrite(fd, owner, strlen(owner), 0) != (ssize_t)strlen(owner))
         ok = failed(name, errno, "cannot take the lock", err);
+    else if (!has_name(p, fd, name))
+        ok = rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "the lock was removed meanwhile");
     if (!ok) {
         close(fd);
         return false;
     }
     p->lock = fd;
+    snprintf(p->lock_name, sizeof p->lock_name, "%s", name);
     return true;
+}
+
+static bool posix_held(struct archive_store *store, struct rd_err *err)
+{
+    const struct posix *p = posix_of(store);
+    if (p->lock >= 0 && has_name(p, p->lock, p->lock_name))
+        return true;
+    rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "the file of the lock was removed or replaced");
+    rd_err_origin(err, p->lock_name);
+    return false;
+}
+
+static bool posix_lock_owner(struct archive_store *store, const char *name,
+                             char ret[ARCHIVE_OWNER_MAX], bool *ret_held, struct rd_err *err)
+{
+    int fd = open_lock(posix_of(store), name, false);
+    ret[0] = '\0';
+    *ret_held = false;
+    if (fd < 0)
+        return errno == ENOENT || failed(name, errno, "cannot open the lock", err);
+    *ret_held = flock(fd, LOCK_SH | LOCK_NB) != 0;
+    bool ok = !*ret_held || errno == EWOULDBLOCK || failed(name, errno, "cannot lock", err);
+    read_owner(fd, ret);
+    close(fd);
+    return ok;
 }
 
 static void posix_unlock(struct archive_store *store)
@@ -455,6 +509,8 @@ bool archive_store_open_posix(struct archive_store **ret, const char *path, bool
         .remove = posix_remove,
         .tidy = posix_tidy,
         .lock = posix_lock,
+        .held = posix_held,
+        .lock_owner = posix_lock_owner,
         .unlock = posix_unlock,
         .close = posix_close_store,
     };

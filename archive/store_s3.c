@@ -68,6 +68,21 @@ static bool s3_stat(struct archive_store *store, const char *name, struct archiv
     return true;
 }
 
+/* Both times are those of the store. */
+static bool s3_age(struct archive_store *store, const char *name, int64_t *ret_ms,
+                   struct rd_err *err)
+{
+    char url[ARCHIVE_URL_MAX];
+    struct archive_s3 *s = archive_s3_of(store);
+    struct archive_s3_request r = {.url = url};
+    if (!archive_s3_object_url(s, name, NULL, url, sizeof url, err) || !head(s, &r, err))
+        return false;
+    if (r.status != 200 || r.date_s < 0 || r.modified_s < 0 || r.date_s < r.modified_s)
+        return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the store tells no time");
+    *ret_ms = (r.date_s - r.modified_s) * 1000;
+    return true;
+}
+
 static bool get_range(struct archive_store *store, const char *name, uint64_t offset, size_t len,
                       struct rd_buf *ret, struct rd_err *err)
 {
@@ -177,18 +192,6 @@ static bool s3_remove(struct archive_store *store, const char *name, struct rd_e
 
 /* ---- the store ---- */
 
-static bool s3_lock(struct archive_store *store, const char *name, const char *owner,
-                    struct rd_err *err)
-{
-    struct archive_s3 *s = archive_s3_of(store);
-    return archive_lock_take(&s->lock, store, name, owner, s->gone, err);
-}
-
-static void s3_unlock(struct archive_store *store)
-{
-    archive_lock_drop(&archive_s3_of(store)->lock, store);
-}
-
 static void s3_free(struct archive_s3 *s)
 {
     archive_remote_close(&s->remote);
@@ -202,7 +205,6 @@ static void s3_free(struct archive_s3 *s)
 
 static void s3_close(struct archive_store *store)
 {
-    s3_unlock(store);
     s3_free(archive_s3_of(store));
 }
 
@@ -259,9 +261,8 @@ static bool set_secrets(struct archive_s3 *s, const struct archive_s3_opts *opts
 static bool set_rest(struct archive_s3 *s, const struct archive_s3_opts *opts, struct rd_err *err)
 {
     s->part_size = opts->part_size != 0 ? opts->part_size : ARCHIVE_S3_PART;
-    s->gone = opts->gone;
     return archive_remote_copy(&s->ca_file, opts->ca_file, err) &&
-           archive_remote_open(&s->remote, opts->tries, opts->wait_ms, err);
+           archive_remote_open(&s->remote, opts->tries, opts->wait_ms, opts->cancel, err);
 }
 
 bool archive_store_open_s3(struct archive_store **ret, const struct archive_s3_opts *opts,
@@ -274,8 +275,7 @@ bool archive_store_open_s3(struct archive_store **ret, const struct archive_s3_o
         .list = s3_list,
         .remove = s3_remove,
         .clean = archive_s3_clean,
-        .lock = s3_lock,
-        .unlock = s3_unlock,
+        .age = s3_age,
         .close = s3_close,
     };
     struct archive_s3 *s = rd_calloc(1, sizeof *s);

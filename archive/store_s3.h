@@ -19,6 +19,8 @@
 #include "archive/s3_keys.h"
 #include "archive/store.h"
 
+#include <stdatomic.h>
+
 enum { ARCHIVE_S3_PART = 8 * 1024 * 1024, ARCHIVE_S3_PART_MIN = 5 * 1024 * 1024 };
 
 struct archive_s3_opts {
@@ -33,13 +35,13 @@ struct archive_s3_opts {
     const struct archive_s3_keys *(*keys)(void *ctx, bool rejected, struct rd_err *err);
     void (*keys_done)(void *ctx); /* called once, also if the store cannot be opened */
     void *keys_ctx;
-    const char *ca_file;             /* trusted authorities; NULL: the system's list */
-    const char *sse;                 /* x-amz-server-side-encryption: "AES256"; may be NULL */
-    bool host_style;                 /* BUCKET.HOST instead of HOST/BUCKET */
-    size_t part_size;                /* 0: ARCHIVE_S3_PART */
-    unsigned tries;                  /* of a request; 0: 6 */
-    void (*wait_ms)(uint64_t ms);    /* between them */
-    bool (*gone)(const char *owner); /* see archive/lock.h */
+    const char *ca_file;          /* trusted authorities; NULL: the system's list */
+    const char *sse;              /* x-amz-server-side-encryption: "AES256"; may be NULL */
+    bool host_style;              /* BUCKET.HOST instead of HOST/BUCKET */
+    size_t part_size;             /* 0: ARCHIVE_S3_PART */
+    unsigned tries;               /* of a request; 0: 6 */
+    void (*wait_ms)(uint64_t ms); /* between them */
+    const atomic_bool *cancel;    /* true: requests end; NULL: none */
 };
 
 bool archive_store_open_s3(struct archive_store **ret, const struct archive_s3_opts *opts,

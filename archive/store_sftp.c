@@ -1,7 +1,6 @@
 #include "archive/store_sftp.h"
 
 #include "archive/host_keys.h"
-#include "archive/lock.h"
 #include "archive/ranges.h"
 #include "archive/remote.h"
 #include "base/mem.h"
@@ -12,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { URL_MAX = ARCHIVE_URL_MAX, LIST_MAX = 64 * 1024 * 1024, DEPTH_MAX = 8 };
+enum { URL_MAX = ARCHIVE_URL_MAX, LIST_MAX = 64 * 1024 * 1024, DEPTH_MAX = 8, SMALL_MAX = 65536 };
 
 struct sftp {
     struct archive_store store;
@@ -23,8 +22,6 @@ struct sftp {
     char host_keys[ARCHIVE_HOST_KEYS_PATH]; /* known_hosts in another order */
     int host_keys_fd;                       /* -1: not there */
     size_t chunk;
-    bool (*gone)(const char *owner);
-    struct archive_lock lock;
 };
 
 static struct sftp *sftp_of(struct archive_store *store)
@@ -43,6 +40,8 @@ struct request {
     struct rd_buf *out;
     size_t max; /* of out */
     size_t sent;
+    bool timed;         /* asks for: */
+    int64_t modified_s; /* when the file was changed; -1: unknown */
 };
 
 static size_t on_read(char *dst, size_t size, size_t n, void *ctx)
@@ -78,6 +77,8 @@ static void set_transfer(struct sftp *s, struct request *r, struct curl_slist *c
         curl_easy_setopt(c, CURLOPT_QUOTE, commands);
         curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
     }
+    if (r->timed)
+        curl_easy_setopt(c, CURLOPT_FILETIME, 1L);
     if (!r->upload)
         return;
     r->sent = 0;
@@ -118,6 +119,10 @@ static bool once(struct sftp *s, struct request *r, CURLcode *ret_code, struct r
     set_host(s);
     set_transfer(s, r, commands);
     *ret_code = archive_remote_perform(&s->remote, problem, s->store.origin, err);
+    curl_off_t modified = -1;
+    if (r->timed && *ret_code == CURLE_OK)
+        curl_easy_getinfo(s->remote.curl, CURLINFO_FILETIME_T, &modified);
+    r->modified_s = modified;
     if (strstr(problem, "exchange encryption keys") != NULL) {
         *ret_code = CURLE_PEER_FAILED_VERIFICATION; /* not for a while only */
         rd_err_doing(err, "agreeing with the host on a type of host key: known_hosts may lack the "
@@ -434,19 +439,44 @@ static bool sftp_remove(struct archive_store *store, const char *name, struct rd
     return run_commands(s, remove, slash != NULL ? folder : NULL, err);
 }
 
-/* ---- the store ---- */
+/* ---- times ---- */
 
-static bool sftp_lock(struct archive_store *store, const char *name, const char *owner,
-                      struct rd_err *err)
+/* When a small file was changed, by the clock of the host. */
+static bool read_time(struct sftp *s, const char *path, int64_t *ret_s, struct rd_err *err)
+{
+    struct rd_buf out = {0};
+    struct request r = {.path = path, .out = &out, .max = SMALL_MAX, .timed = true};
+    CURLcode code;
+    bool ok = perform(s, &r, &code, err);
+    rd_buf_done(&out);
+    if (ok && r.modified_s < 0)
+        ok = rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the host tells no time");
+    *ret_s = r.modified_s;
+    return ok;
+}
+
+/* Writes a file to learn the time. Another process may write and remove the same one. */
+static bool sftp_age(struct archive_store *store, const char *name, int64_t *ret_ms,
+                     struct rd_err *err)
 {
     struct sftp *s = sftp_of(store);
-    return archive_lock_take(&s->lock, store, name, owner, s->gone, err);
+    char clock[ARCHIVE_NAME_MAX + 10], remove[2 * URL_MAX];
+    int64_t then_s, now_s;
+    CURLcode code;
+    snprintf(clock, sizeof clock, "%s.clock", name);
+    struct request r = {.path = clock, .upload = true, .body = rd_slice_str("time\n")};
+    if (!read_time(s, name, &then_s, err) || !perform(s, &r, &code, err))
+        return false;
+    bool ok = read_time(s, clock, &now_s, err);
+    snprintf(remove, sizeof remove, "*rm \"%s%s\"", s->folder, clock);
+    run_commands(s, remove, NULL, NULL);
+    if (!ok || now_s < then_s)
+        return ok && rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the host tells no time");
+    *ret_ms = (now_s - then_s) * 1000;
+    return true;
 }
 
-static void sftp_unlock(struct archive_store *store)
-{
-    archive_lock_drop(&sftp_of(store)->lock, store);
-}
+/* ---- the store ---- */
 
 static void sftp_free(struct sftp *s)
 {
@@ -460,7 +490,6 @@ static void sftp_free(struct sftp *s)
 
 static void sftp_close(struct archive_store *store)
 {
-    sftp_unlock(store);
     sftp_free(sftp_of(store));
 }
 
@@ -486,12 +515,11 @@ static bool set_place(struct sftp *s, const char *url, struct rd_err *err)
 static bool set_rest(struct sftp *s, const struct archive_sftp_opts *opts, struct rd_err *err)
 {
     s->chunk = opts->chunk != 0 ? opts->chunk : ARCHIVE_SFTP_CHUNK;
-    s->gone = opts->gone;
     if (opts->known_hosts != NULL)
         s->host_keys_fd = archive_host_keys_open(opts->known_hosts, s->host_keys);
     return archive_remote_copy(&s->key_file, opts->key_file, err) &&
            archive_remote_copy(&s->known_hosts, opts->known_hosts, err) &&
-           archive_remote_open(&s->remote, opts->tries, opts->wait_ms, err);
+           archive_remote_open(&s->remote, opts->tries, opts->wait_ms, opts->cancel, err);
 }
 
 bool archive_store_open_sftp(struct archive_store **ret, const struct archive_sftp_opts *opts,
@@ -503,8 +531,7 @@ bool archive_store_open_sftp(struct archive_store **ret, const struct archive_sf
         .stat = sftp_stat,
         .list = sftp_list,
         .remove = sftp_remove,
-        .lock = sftp_lock,
-        .unlock = sftp_unlock,
+        .age = sftp_age,
         .close = sftp_close,
     };
     struct sftp *s = rd_calloc(1, sizeof *s);

@@ -17,16 +17,18 @@
 
 #include "archive/store.h"
 
+#include <stdatomic.h>
+
 enum { ARCHIVE_SFTP_CHUNK = 8 * 1024 * 1024 };
 
 struct archive_sftp_opts {
-    const char *url;                 /* sftp://[USER@]HOST[:PORT]/PATH; the path is absolute */
-    const char *key_file;            /* the private key; NULL: the keys that libssh2 finds */
-    const char *known_hosts;         /* the file */
-    size_t chunk;                    /* bytes; 0: ARCHIVE_SFTP_CHUNK */
-    unsigned tries;                  /* of a request; 0: 6 */
-    void (*wait_ms)(uint64_t ms);    /* between them */
-    bool (*gone)(const char *owner); /* see archive/lock.h */
+    const char *url;              /* sftp://[USER@]HOST[:PORT]/PATH; the path is absolute */
+    const char *key_file;         /* the private key; NULL: the keys that libssh2 finds */
+    const char *known_hosts;      /* the file */
+    size_t chunk;                 /* bytes; 0: ARCHIVE_SFTP_CHUNK */
+    unsigned tries;               /* of a request; 0: 6 */
+    void (*wait_ms)(uint64_t ms); /* between them */
+    const atomic_bool *cancel;    /* true: requests end; NULL: none */
 };
 
 bool archive_store_open_sftp(struct archive_store **ret, const struct archive_sftp_opts *opts,

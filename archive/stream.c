@@ -376,19 +376,12 @@ bool archive_segment_matches(const struct archive_segment *segment,
 
 /* ---- changes ---- */
 
-bool archive_stream_lock(struct archive_repo *repo, const char *owner, struct rd_err *err)
-{
-    char name[ARCHIVE_NAME_MAX];
-    snprintf(name, sizeof name, "%s/stream/lock", repo->target);
-    return repo->store->ops->lock(repo->store, name, owner, err);
-}
-
 bool archive_segment_put(struct archive_repo *repo, const struct archive_segment *segment,
                          struct rd_sink **ret, struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX], bound[ARCHIVE_NAME_MAX];
     struct rd_sink *sink;
-    if (!archive_segment_name(name, repo, segment, err) ||
+    if (!archive_repo_check_lock(repo, err) || !archive_segment_name(name, repo, segment, err) ||
         !archive_store_put(repo->store, name, &sink, err))
         return false;
     archive_segment_bound(bound, segment);
@@ -405,7 +398,7 @@ void archive_stream_clean(struct archive_repo *repo)
 {
     char folder[ARCHIVE_NAME_MAX];
     snprintf(folder, sizeof folder, "%s/stream", repo->target);
-    if (repo->store->ops->clean != NULL)
+    if (repo->store->ops->clean != NULL && archive_repo_check_lock(repo, NULL))
         repo->store->ops->clean(repo->store, folder);
 }
 
@@ -421,7 +414,7 @@ bool archive_segment_remove(struct archive_repo *repo, const struct archive_segm
                             struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
-    return archive_segment_name(name, repo, segment, err) &&
+    return archive_repo_check_lock(repo, err) && archive_segment_name(name, repo, segment, err) &&
            repo->store->ops->remove(repo->store, name, err);
 }
 

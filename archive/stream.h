@@ -1,7 +1,7 @@
 /* stream.h - the replication stream of a target in a repository, as segments of captures.
  *
  *     TARGET/stream/RUN/CHAPTER/NUMBER-START-END-FIRST-LATEST.seg[.lz4|.gz][.sealed]
- *     TARGET/stream/lock
+ *     TARGET/stream/lock                in a folder; elsewhere TARGET/locks/stream/… (archive/lock.h)
  *
  * RUN is the id of one capture (archive_make_id()). CHAPTER is "00000001-REPLID", followed by
  * "-continues" if its offsets continue those of the previous chapter. The name of a segment has its
@@ -109,10 +109,8 @@ void archive_segment_of(struct archive_segment *ret, const char *run,
 void archive_segment_note_time(struct archive_segment *segment, int64_t time_us);
 void archive_segment_end_times(struct archive_segment *segment);
 
-/* ---- changes ---- */
-
-/* Locks the stream for writing. This is not the lock of the sets. */
-bool archive_stream_lock(struct archive_repo *repo, const char *owner, struct rd_err *err);
+/* ---- changes, under the lock of the stream (ARCHIVE_LOCK_STREAM), which is not that of the sets.
+ * prune removes segments under the lock of the sets. ---- */
 
 /* A new object for the segment. */
 bool archive_segment_put(struct archive_repo *repo, const struct archive_segment *segment,

@@ -32,6 +32,35 @@ void folder_remove(struct archive_store *store, const char *path)
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+static uint64_t no_time(void)
+{
+    return 0;
+}
+
+static int64_t no_date(void)
+{
+    return 0;
+}
+
+struct archive_lock *folder_lock(struct archive_store *store)
+{
+    struct archive_lock *lock = calloc(1, sizeof *lock);
+    const struct archive_lock_opts opts = {
+        .self = {.id = "0123456789abcdef", .owner = "test"}, .now_ms = no_time, .wall_ms = no_date};
+    struct rd_err err = {0};
+    cr_assert(lock != NULL && archive_lock_init(lock, "t", ARCHIVE_LOCK_SETS, &opts, &err) &&
+                  archive_lock_try(lock, store, &err),
+              "%s", err.text);
+    return lock;
+}
+
+void folder_unlock(struct archive_lock *lock, struct archive_store *store)
+{
+    archive_lock_drop(lock, store);
+    archive_lock_done(lock);
+    free(lock);
+}
+
 void folder_put(struct archive_store *store, const char *name, const char *text)
 {
     struct rd_err err = {0};

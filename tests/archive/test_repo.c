@@ -20,13 +20,14 @@ static void begin(void)
 {
     static const uint8_t bytes[RD_SEAL_KEY] = {1};
     store = folder_open(path);
-    repo = (struct archive_repo){.store = store, .target = "t"};
+    repo = (struct archive_repo){.store = store, .target = "t", .lock = folder_lock(store)};
     cr_assert(rd_seal_key_set(&key, bytes, NULL));
     ring = (struct rd_seal_ring){.keys = &key, .n_keys = 1};
 }
 
 static void end(void)
 {
+    folder_unlock(repo.lock, store);
     folder_remove(store, path);
 }
 
@@ -58,7 +59,7 @@ static void put_set(const char *id, const char *text)
     strcpy(m.id, id);
     cr_assert(archive_manifest_add_file(&m, &file, NULL));
     cr_assert(archive_manifest_print(&m, &key, &json, NULL));
-    cr_assert(archive_repo_commit(&repo, id, rd_buf_slice(&json), &err), "%s", err.text);
+    cr_assert(archive_repo_commit(&repo, &m, rd_buf_slice(&json), &err), "%s", err.text);
     rd_buf_done(&json);
     archive_manifest_done(&m);
 }
@@ -215,20 +216,6 @@ Test(repo, the_object_of_another_set_does_not_open)
         archive_set_open(&repo, &sets.sets[1], &sets.sets[1].m.files[0], &ring, &src, &err));
     cr_expect_eq(err.code, RD_ERR_CHECKSUM, "%s", err.text);
     archive_sets_done(&sets);
-}
-
-Test(repo, the_lock_is_one_for_a_target)
-{
-    struct archive_store *other;
-    struct rd_err err = {0};
-    cr_assert(archive_store_open_posix(&other, path, true, NULL));
-    struct archive_repo second = {.store = other, .target = "t"};
-    cr_assert(archive_repo_lock(&repo, "me", NULL));
-    cr_expect_not(archive_repo_lock(&second, "you", &err));
-    cr_expect_eq(err.code, RD_ERR_LOCKED);
-    archive_repo_unlock(&repo);
-    cr_expect(archive_repo_lock(&second, "you", NULL));
-    archive_store_close(other);
 }
 
 Test(repo, a_name_that_is_too_long_is_refused)

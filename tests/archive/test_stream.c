@@ -19,11 +19,12 @@ static struct archive_repo repo;
 static void begin(void)
 {
     store = folder_open(path);
-    repo = (struct archive_repo){.store = store, .target = "t"};
+    repo = (struct archive_repo){.store = store, .target = "t", .lock = folder_lock(store)};
 }
 
 static void end(void)
 {
+    folder_unlock(repo.lock, store);
     folder_remove(store, path);
 }
 

@@ -65,7 +65,7 @@ types=
 exec {redis_cli} -p {port} $types "$@"
 """,
     "redoubt": """\
-case $1 in archive | backup | check-config | list | prune | restore | verify)
+case $1 in archive | backup | check-config | list | prune | restore | unlock | verify)
     [ ! -e {root}/etc/redoubt/redoubt.conf ] || set -- "$@" --config {root}/etc/redoubt/redoubt.conf
 esac
 exec -a "$0" {redoubt} "$@"

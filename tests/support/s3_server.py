@@ -19,7 +19,9 @@ import http.server
 import re
 import socket
 import threading
+import time
 import urllib.parse
+from email.utils import formatdate
 from xml.sax.saxutils import escape
 
 
@@ -163,6 +165,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if self.refuses(key):
                 return
             s3.objects[key] = body
+            s3.times[key] = time.time()
             self.answer(200, headers=[("ETag", f'"{hashlib.md5(body).hexdigest()}"')])
         elif self.command == "DELETE":
             s3.objects.pop(key, None)
@@ -172,7 +175,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.command == "HEAD":
             data = s3.objects[key]
             self.answer(200, headers=[("Content-Length", str(len(data))),
-                                      ("ETag", f'"{hashlib.md5(data).hexdigest()}"')])
+                                      ("ETag", f'"{hashlib.md5(data).hexdigest()}"'),
+                                      *self.modified(key)])
         else:
             self.get(s3.objects[key])
 
@@ -182,6 +186,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if there:
             self.error(412, "PreconditionFailed")
         return there
+
+    def modified(self, key):
+        date = formatdate(self.server.s3.times.get(key, 0), usegmt=True)
+        return [("Last-Modified", date)] if key in self.server.s3.times else []
 
     def get(self, data):
         found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
@@ -263,6 +271,7 @@ class S3Server:
 
     def __init__(self, page=1000):
         self.objects, self.uploads, self.requests = {}, {}, []
+        self.times = {}  # Last-Modified of objects
         self.faults, self.page, self.lock = None, page, threading.Lock()
         self.conditions, self.n_uploads = True, 0
 

@@ -272,6 +272,24 @@ class BackupCells(BackupCase):
     def case_prune_7(self):
         self.locked("prune", "nightly", "--confirm", "--lock-wait", "0s")
 
+    # ---- unlock ----
+
+    def case_unlock_0(self):
+        self.backed_up()
+        self.ends(0, "unlock", "nightly", "--confirm")
+
+    def case_unlock_2(self):
+        self.ends(2, "unlock", "nightly", "--force")
+
+    def case_unlock_3(self):
+        self.ends(3, "unlock", "nightly")
+
+    def case_unlock_4(self):
+        self.unsupported("unlock", "nightly")
+
+    def case_unlock_7(self):
+        self.locked("unlock", "nightly", "--confirm")
+
     # ---- check-config ----
 
     def case_check_config_0(self):

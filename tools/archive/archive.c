@@ -270,15 +270,11 @@ static bool get_settings(struct archiver *a, struct rd_err *err)
     const struct vault_target *target = a->target;
     struct capture *c = &a->capture;
     const char *source = vault_get(target, VAULT_KEY_SOURCE);
-    char host[ARCHIVE_TEXT_MAX];
     *c = (struct capture){
         .cli = a->cli, .ack = CAPTURE_ACK_SYNCED, .wait = true, .tick = tick, .ctx = a};
     a->interval_ms = ARCHIVE_INTERVAL_MS;
     a->base_ms = (uint64_t)ARCHIVE_BASE_HOURS * 3600 * 1000;
     backup_peer_options(&c->servers, target);
-    vault_host(host);
-    snprintf(a->owner, sizeof a->owner, "redoubt archive, process %ld on %.60s, since %s",
-             (long)getpid(), host, cli_time(cli_now_ms()).s);
     if (!get_sentinels(a, err))
         return false;
     if (source == NULL && c->n_sentinels == 0)

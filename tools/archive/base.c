@@ -204,7 +204,7 @@ static bool take_base(struct base *base, const struct backup_from *from, struct 
         say_error(base, "base-failed", &open.errs[i]);
     if (ok)
         note_base(base, &set);
-    if (err->code != RD_ERR_LOCKED && !atomic_load(&base->a->cancel))
+    if (!set.locked_out && !atomic_load(&base->a->cancel))
         after(base, &set, ok ? NULL : err);
     if (ok && from->snapshot != NULL)
         ok = is_everywhere(base, &open, err);

@@ -62,7 +62,6 @@ struct archiver {
     uint64_t interval_ms, base_ms;
     char run[ARCHIVE_ID_MAX];     /* of the capture in the spool */
     char spool[ARCHIVE_PATH_MAX]; /* its folder */
-    char owner[ARCHIVE_OWNER_MAX];
     char source[ARCHIVE_TEXT_MAX];
 
     bool of_log; /* the source is an append-only folder */

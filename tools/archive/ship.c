@@ -19,6 +19,7 @@ struct place {
     const char *where;
     struct archive_store *store; /* NULL: not open */
     struct archive_repo repo;
+    struct vault_hold hold;       /* for the whole run: what it had before a failure is its own */
     bool known;                   /* `listed` was read */
     struct archive_stream listed; /* what was there when this run began */
     uint64_t upto;    /* up to this number it is proved that the segments are there; 0: none */
@@ -51,6 +52,7 @@ bool archive_spool_path(char ret[ARCHIVE_PATH_MAX], const struct archiver *a, co
 
 static void close_place(struct place *place)
 {
+    vault_hold_drop(&place->hold, place->store);
     archive_store_close(place->store);
     place->store = NULL;
 }
@@ -76,8 +78,9 @@ static bool open_place(struct ship *ship, struct place *place, struct rd_err *er
         place->store = NULL;
         return false;
     }
-    place->repo = (struct archive_repo){.store = place->store, .target = ship->a->target->name};
-    if (archive_stream_lock(&place->repo, ship->a->owner, err) && read_listing(ship, place, err)) {
+    place->repo = (struct archive_repo){
+        .store = place->store, .target = ship->a->target->name, .lock = &place->hold.lock};
+    if (vault_hold_try(&place->hold, place->store, err) && read_listing(ship, place, err)) {
         archive_stream_clean(&place->repo);
         return true;
     }
@@ -86,13 +89,16 @@ static bool open_place(struct ship *ship, struct place *place, struct rd_err *er
     return false;
 }
 
-/* Another run, and a configuration that cannot work, end the service; everything else may pass. */
+/* Another run that lives, and a configuration that cannot work, end the service; everything else may
+ * pass. */
 static void place_failed(struct ship *ship, struct place *place, const struct rd_err *err)
 {
     char line[600];
     bool first = !place->failing;
     close_place(place);
-    if (err->code == RD_ERR_LOCKED ||
+    const struct archive_lock *lock = &place->hold.lock;
+    bool may_expire = err->code == RD_ERR_LOCKED && !lock->seen_alive && !lock->is_old;
+    if ((err->code == RD_ERR_LOCKED && !may_expire) ||
         (err->code == RD_ERR_USAGE && ship->a->shipped.segments == 0 && !place->known)) {
         archive_give_up(ship->a, err);
         return;
@@ -401,14 +407,30 @@ static void ship_all(struct ship *ship)
 
 /* ---- the thread ---- */
 
+static bool add_place(struct ship *ship, const char *where, struct rd_err *err)
+{
+    struct place *place = &ship->places[ship->n];
+    place->where = where;
+    if (!vault_hold_init(&place->hold, ship->a->target, where, ARCHIVE_LOCK_STREAM, "archive", err))
+        return false;
+    ship->n++;
+    return true;
+}
+
+static bool add_places(struct ship *ship, struct rd_err *err)
+{
+    const char *where;
+    for (size_t i = 0; (where = vault_repository(ship->a->target, i)) != NULL; i++)
+        if (!add_place(ship, where, err))
+            return false;
+    return true;
+}
+
 static bool begin(struct ship *ship, struct rd_err *err)
 {
-    const struct vault_conf *conf = &ship->a->target->conf;
-    ship->places[ship->n++].where = vault_get(ship->a->target, VAULT_KEY_REPOSITORY);
-    for (size_t i = 0; i < conf->n_more; i++)
-        ship->places[ship->n++].where = conf->more[i];
     ship->has_fs = rd_fs_open_folder(&ship->fs, ship->a->spool, false, err);
-    return ship->has_fs && vault_keys_open(&ship->keys, ship->a->target, err) &&
+    return ship->has_fs && add_places(ship, err) &&
+           vault_keys_open(&ship->keys, ship->a->target, err) &&
            vault_keys_seal(&ship->keys, &ship->key, err) &&
            backup_settings(ship->a->target, &ship->settings, err);
 }
@@ -454,6 +476,7 @@ void *archive_ship(void *archiver)
     for (size_t i = 0; i < ship.n; i++) {
         close_place(&ship.places[i]);
         archive_stream_done(&ship.places[i].listed);
+        vault_hold_done(&ship.places[i].hold);
     }
     vault_keys_done(&ship.keys);
     if (ship.has_fs)

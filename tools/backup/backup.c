@@ -157,7 +157,7 @@ static void backup_target(struct run *run, const struct vault_target *target)
         rd_err_doing(&err, "the target %s", target->name);
         report_failure(run, target, &err);
     }
-    if (err.code != RD_ERR_LOCKED)
+    if (!set.locked_out)
         after(run, target, &set, ok ? NULL : &err);
     set_done(&set);
     if (opened)

@@ -30,6 +30,7 @@ struct set_writer {
     size_t place[ARCHIVE_TEE_MAX]; /* the repository of a sink of the tee */
     struct archive_file file;
     struct rd_sink *sink;
+    bool locked_out; /* nothing was begun, because another run has the lock */
 };
 
 /* Chooses an id; the caller fills in the rest of set->m. */

@@ -94,7 +94,7 @@ bool set_commit(struct set_writer *set, struct rd_err *err)
     bool ok = archive_manifest_print(&set->m, set->key, &text, err);
     for (size_t i = 0; ok && i < open->n; i++)
         if (alive(open, i))
-            archive_repo_commit(&open->repos[i], set->m.id, rd_buf_slice(&text), &open->errs[i]);
+            archive_repo_commit(&open->repos[i], &set->m, rd_buf_slice(&text), &open->errs[i]);
     rd_buf_done(&text);
     return ok && !none_left(open, err);
 }
@@ -114,7 +114,7 @@ void set_abandon(struct set_writer *set)
 {
     for (size_t i = 0; i < set->open->n; i++) {
         struct archive_store *store = set->open->stores[i];
-        if (store == NULL || !set->open->locked[i])
+        if (store == NULL || set->open->repos[i].lock == NULL)
             continue;
         remove_object(set, store, ARCHIVE_MANIFEST_NAME);
         for (size_t j = 0; j < set->m.n_files; j++)
@@ -151,6 +151,9 @@ static enum rd_src_status tap_read(void *impl, uint8_t *buf, size_t cap, size_t 
         rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "stopped");
         return RD_SRC_FAIL;
     }
+    vault_find_lost(tap->set->open);
+    if (none_left(tap->set->open, err))
+        return RD_SRC_FAIL;
     enum rd_src_status status = rd_src_need(tap->inner, 1, &s);
     if (status == RD_SRC_FAIL)
         rd_err_adopt(err, rd_src_err(tap->inner));

@@ -38,8 +38,10 @@ static bool prepare(struct cli *cli, struct set_writer *set, struct rd_err *err)
             prune_leftovers(&open->repos[i], &open->errs[i]))
             n++;
     }
-    if (n == 0)
+    if (n == 0) {
+        set->locked_out = open->holds[0].refused;
         rd_err_adopt(err, &open->errs[0]);
+    }
     return n > 0;
 }
 
@@ -54,6 +56,7 @@ bool backup_take(struct cli *cli, struct set_writer *set, struct rd_err *err)
     set->m.end_ms = cli_now_ms();
     if (ok && set_commit(set, err))
         return true;
+    vault_explain_lost(set->open, err);
     set_abandon(set);
     return false;
 }

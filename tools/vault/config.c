@@ -106,6 +106,16 @@ bool vault_get_time(const struct vault_target *target, enum vault_key key, uint6
                       keys[key].name);
 }
 
+bool vault_get_expiry(const struct vault_target *target, uint64_t *ret_ms, struct rd_err *err)
+{
+    enum { MIN_MS = 1000, MAX_MS = 24 * 3600 * 1000 };
+    *ret_ms = ARCHIVE_LOCK_EXPIRE_MS;
+    return vault_get_time(target, VAULT_KEY_LOCK_EXPIRE, ret_ms, err) &&
+           ((*ret_ms >= MIN_MS && *ret_ms <= MAX_MS) ||
+            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                       "lock-expire must be a time from 1s to 24h"));
+}
+
 /* ---- options ---- */
 
 /* What may hold a password is taken off the command line, which other users can see. */

@@ -3,35 +3,12 @@
 #include "archive/http.h"
 #include "archive/store_sftp.h"
 #include "base/buf.h"
-#include "base/num.h"
 #include "tools/vault/priv.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { SECRET_MAX = 4096 };
-
-/* Whether the owner of a lock, as vault_lock() writes it, is a process of this machine that is no
- * more. Who is elsewhere may live. */
-static bool owner_gone(const char *owner)
-{
-    char host[ARCHIVE_TEXT_MAX], here[80];
-    const char *at = strstr(owner, ", process ");
-    uint64_t pid;
-    if (at == NULL)
-        return false;
-    at += strlen(", process ");
-    size_t digits = strspn(at, "0123456789");
-    vault_host(host);
-    snprintf(here, sizeof here, " on %.60s, since ", host);
-    if (strncmp(at + digits, here, strlen(here)) != 0 ||
-        !rd_num_get_u64(rd_slice(at, digits), &pid) || pid > INT32_MAX)
-        return false;
-    return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
-}
 
 /* ---- S3 ---- */
 
@@ -88,7 +65,7 @@ static bool set_style(struct archive_s3_opts *opts, const struct vault_target *t
 
 /* s3://BUCKET[/PREFIX] */
 static bool open_bucket(struct archive_store **ret, const struct vault_target *target,
-                        const char *where, struct rd_err *err)
+                        const char *where, const atomic_bool *cancel, struct rd_err *err)
 {
     char bucket[100], endpoint[300];
     const char *region = vault_get(target, VAULT_KEY_S3_REGION);
@@ -110,8 +87,9 @@ static bool open_bucket(struct archive_store **ret, const struct vault_target *t
                                    .prefix = prefix,
                                    .ca_file = vault_get(target, VAULT_KEY_CA_FILE),
                                    .sse = vault_get(target, VAULT_KEY_S3_SSE),
+                                   .tries = cancel != NULL,
                                    .wait_ms = vault_wait_ms,
-                                   .gone = owner_gone};
+                                   .cancel = cancel};
     bool instance,
         ok = set_style(&opts, target, err) &&
              vault_get_bool(target, VAULT_KEY_S3_INSTANCE_KEYS, &instance, err) &&
@@ -129,7 +107,7 @@ static bool open_bucket(struct archive_store **ret, const struct vault_target *t
 /* ---- SFTP ---- */
 
 static bool open_host(struct archive_store **ret, const struct vault_target *target,
-                      const char *where, struct rd_err *err)
+                      const char *where, const atomic_bool *cancel, struct rd_err *err)
 {
     char known[4096];
     const char *hosts = vault_get(target, VAULT_KEY_SSH_KNOWN_HOSTS), *home = getenv("HOME");
@@ -137,8 +115,9 @@ static bool open_host(struct archive_store **ret, const struct vault_target *tar
     const struct archive_sftp_opts opts = {.url = where,
                                            .key_file = vault_get(target, VAULT_KEY_SSH_KEY_FILE),
                                            .known_hosts = hosts != NULL ? hosts : known,
+                                           .tries = cancel != NULL,
                                            .wait_ms = vault_wait_ms,
-                                           .gone = owner_gone};
+                                           .cancel = cancel};
     return archive_store_open_sftp(ret, &opts, err);
 }
 
@@ -150,14 +129,15 @@ static bool may_be_shown(const char *where)
     return rest == NULL || rest[3 + len] == '\0' || memchr(rest + 3, ':', len) == NULL;
 }
 
-bool vault_open_store(struct archive_store **ret, const struct vault_target *target,
-                      const char *where, enum vault_mode mode, struct rd_err *err)
+static bool open_store(struct archive_store **ret, const struct vault_target *target,
+                       const char *where, enum vault_mode mode, const atomic_bool *cancel,
+                       struct rd_err *err)
 {
     bool ok;
     if (strncmp(where, "s3://", 5) == 0)
-        ok = open_bucket(ret, target, where, err);
+        ok = open_bucket(ret, target, where, cancel, err);
     else if (strncmp(where, "sftp://", 7) == 0)
-        ok = open_host(ret, target, where, err);
+        ok = open_host(ret, target, where, cancel, err);
     else if (strstr(where, "://") == NULL)
         return archive_store_open_posix(ret, where, mode == VAULT_WRITE, err);
     else
@@ -167,4 +147,16 @@ bool vault_open_store(struct archive_store **ret, const struct vault_target *tar
     if (!ok && may_be_shown(where))
         rd_err_origin(err, where);
     return ok;
+}
+
+bool vault_open_store(struct archive_store **ret, const struct vault_target *target,
+                      const char *where, enum vault_mode mode, struct rd_err *err)
+{
+    return open_store(ret, target, where, mode, NULL, err);
+}
+
+bool vault_open_again(struct archive_store **ret, const struct vault_target *target,
+                      const char *where, const atomic_bool *cancel, struct rd_err *err)
+{
+    return open_store(ret, target, where, VAULT_READ, cancel, err);
 }

@@ -9,4 +9,9 @@
  * opts, also if that fails, releases it. */
 bool vault_instance_keys(struct archive_s3_opts *opts, struct rd_err *err);
 
+/* places.c: the same store once more, for another thread. Requests are tried once, and end when
+ * *cancel becomes true. */
+bool vault_open_again(struct archive_store **ret, const struct vault_target *target,
+                      const char *where, const atomic_bool *cancel, struct rd_err *err);
+
 #endif

@@ -15,7 +15,7 @@
 
 /* ---- repositories ---- */
 
-static const char *repository(const struct vault_target *target, size_t i)
+const char *vault_repository(const struct vault_target *target, size_t i)
 {
     if (i == 0)
         return vault_get(target, VAULT_KEY_REPOSITORY);
@@ -30,7 +30,7 @@ bool vault_open(const struct vault_target *target, enum vault_mode mode, struct 
     *ret = (struct vault_open){.target = target};
     if (mode != VAULT_LIST && !vault_keys_open(&ret->keys, target, err))
         return false;
-    for (; ret->n < VAULT_STORES && (where = repository(target, ret->n)) != NULL; ret->n++) {
+    for (; ret->n < VAULT_STORES && (where = vault_repository(target, ret->n)) != NULL; ret->n++) {
         size_t i = ret->n;
         ret->repos[i].target = target->name;
         if (vault_open_store(&ret->stores[i], target, where, mode, &ret->errs[i]))
@@ -54,8 +54,8 @@ bool vault_is_open(const struct vault_open *open, size_t i, struct rd_err *err)
 void vault_close(struct vault_open *open)
 {
     for (size_t i = 0; i < open->n; i++) {
-        if (open->locked[i])
-            archive_repo_unlock(&open->repos[i]);
+        vault_hold_drop(&open->holds[i], open->stores[i]);
+        vault_hold_done(&open->holds[i]);
         archive_store_close(open->stores[i]);
     }
     vault_keys_done(&open->keys);
@@ -69,20 +69,44 @@ static bool cancelled(const atomic_bool *cancel)
     return cancel != NULL && atomic_load(cancel);
 }
 
+/* A holder that was not seen to renew its lock may have ended. Whoever does not want to wait at all
+ * does not wait for that either. */
+static uint64_t wait_max(const struct vault_hold *hold, uint64_t max_ms)
+{
+    const struct archive_lock *lock = &hold->lock;
+    uint64_t expire_ms = lock->opts.self.expire_ms;
+    bool may_expire = max_ms > 0 && !lock->seen_alive && !lock->is_old;
+    return may_expire && max_ms <= expire_ms ? expire_ms + LOCK_LOOK_MAX_MS : max_ms;
+}
+
+static void say_waiting(struct cli *cli, const struct vault_hold *hold, uint64_t *waited_ms,
+                        uint64_t max_ms)
+{
+    if (*waited_ms == 0)
+        cli_note(cli, "%s: waiting for another run, which has the lock", hold->target->name);
+    else if (*waited_ms == max_ms)
+        cli_note(cli, "%s: no heartbeat of that run was seen: waiting until its lock expires",
+                 hold->target->name);
+}
+
 /* Waits while another process has the lock. The time is that of the waits: a clock can be set. */
-static bool wait_for_lock(struct cli *cli, struct archive_repo *repo, const char *owner,
+static bool wait_for_lock(struct cli *cli, struct vault_hold *hold, struct archive_store *store,
                           uint64_t max_ms, const atomic_bool *cancel, struct rd_err *err)
 {
     uint64_t waited_ms = 0, step_ms = LOCK_LOOK_MS;
     struct rd_err refused = {0};
-    while (!archive_repo_lock(repo, owner, &refused)) {
-        if (refused.code != RD_ERR_LOCKED || waited_ms >= max_ms || cancelled(cancel)) {
+    while (!vault_hold_try(hold, store, &refused)) {
+        uint64_t until_ms = wait_max(hold, max_ms);
+        if (refused.code != RD_ERR_LOCKED || waited_ms >= until_ms || cancelled(cancel)) {
+            hold->refused = refused.code == RD_ERR_LOCKED;
+            if (hold->refused)
+                cli_hint(cli, "redoubt unlock %s shows who has the lock", hold->target->name);
             rd_err_adopt(err, &refused);
             return false;
         }
-        if (waited_ms == 0)
-            cli_note(cli, "%s: waiting for another run, which has the lock", repo->target);
-        step_ms = step_ms < max_ms - waited_ms ? step_ms : max_ms - waited_ms;
+        say_waiting(cli, hold, &waited_ms, max_ms);
+        uint64_t left_ms = (waited_ms < max_ms ? max_ms : until_ms) - waited_ms;
+        step_ms = step_ms < left_ms ? step_ms : left_ms;
         vault_wait_ms(step_ms);
         waited_ms += step_ms;
         step_ms = 2 * step_ms < LOCK_LOOK_MAX_MS ? 2 * step_ms : LOCK_LOOK_MAX_MS;
@@ -94,19 +118,44 @@ static bool wait_for_lock(struct cli *cli, struct archive_repo *repo, const char
 bool vault_lock(struct cli *cli, struct vault_open *open, size_t i, const atomic_bool *cancel,
                 struct rd_err *err)
 {
-    char owner[ARCHIVE_OWNER_MAX], host[ARCHIVE_TEXT_MAX];
     uint64_t max_ms = LOCK_WAIT_MS;
-    if (!vault_get_time(open->target, VAULT_KEY_LOCK_WAIT, &max_ms, err))
+    struct vault_hold *hold = &open->holds[i];
+    if (!vault_get_time(open->target, VAULT_KEY_LOCK_WAIT, &max_ms, err) ||
+        !vault_hold_init(hold, open->target, vault_repository(open->target, i), ARCHIVE_LOCK_SETS,
+                         cli->tool, err))
         return false;
-    vault_host(host);
-    snprintf(owner, sizeof owner, "redoubt %s, process %ld on %.60s, since %s", cli->tool,
-             (long)getpid(), host, cli_time(cli_now_ms()).s);
-    if (!wait_for_lock(cli, &open->repos[i], owner, max_ms, cancel, err)) {
+    if (!wait_for_lock(cli, hold, open->stores[i], max_ms, cancel, err)) {
         rd_err_doing(err, "the repository %s", open->stores[i]->origin);
         return false;
     }
-    open->locked[i] = true;
+    open->repos[i].lock = &hold->lock;
     return true;
+}
+
+void vault_find_lost(struct vault_open *open)
+{
+    for (size_t i = 0; i < open->n; i++) {
+        if (open->repos[i].lock == NULL || open->errs[i].code != RD_ERR_OK ||
+            !atomic_load(&open->repos[i].lock->lost))
+            continue;
+        archive_lock_check(open->repos[i].lock, open->stores[i], &open->errs[i]);
+        rd_err_doing(&open->errs[i], "the repository %s", open->stores[i]->origin);
+    }
+}
+
+void vault_explain_lost(struct vault_open *open, struct rd_err *err)
+{
+    for (size_t i = 0; i < open->n; i++) {
+        struct archive_lock *lock = open->repos[i].lock;
+        struct rd_err lost = {0};
+        if (lock == NULL || archive_lock_confirm(lock, open->stores[i], &lost) ||
+            !atomic_load(&lock->lost))
+            continue;
+        rd_err_doing(&lost, "the repository %s", open->stores[i]->origin);
+        rd_err_reset(err);
+        rd_err_adopt(err, &lost);
+        return;
+    }
 }
 
 /* ---- the rest ---- */

@@ -21,6 +21,7 @@
 #ifndef TOOLS_VAULT_VAULT_H
 #define TOOLS_VAULT_VAULT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "archive/repo.h"
@@ -86,6 +87,8 @@ enum {
     X(HEARTBEAT_FAILED_URL, "heartbeat-failed-url", "URL", VAULT_FOR_WRITING,                      \
       "after a failed one; default: the first with /fail")                                         \
     X(LOCK_WAIT, "lock-wait", "TIME", VAULT_FOR_KEEP, "maximum time to wait for another run; 30s") \
+    X(LOCK_EXPIRE, "lock-expire", "TIME", VAULT_FOR_KEEP,                                          \
+      "a lock without a heartbeat for this time may be taken; 5m")                                 \
     X(SPOOL, "spool", "DIR", VAULT_FOR_SOURCE, "for data not stored yet; " VAULT_SPOOL "/TARGET")  \
     X(SPOOL_SIZE, "spool-size", "SIZE", VAULT_FOR_STREAM, "maximum size of the spool; unlimited")  \
     X(SEGMENT_SIZE, "segment-size", "SIZE", VAULT_FOR_STREAM, "maximum size of a segment; 64mb")   \
@@ -144,6 +147,8 @@ size_t vault_options(struct vault *vault, struct cli_opt opts[VAULT_OPTS], unsig
  * configuration, or with --repository and none named, there is one target made of the options. */
 bool vault_load(struct vault *vault, char **names, size_t n_names, struct rd_err *err);
 
+/* The time after which a lock expires. RD_ERR_USAGE unless it is from 1 second to a day. */
+bool vault_get_expiry(const struct vault_target *target, uint64_t *ret_ms, struct rd_err *err);
 /* The name of a key. */
 const char *vault_key_name(enum vault_key key);
 /* The value of a key, or NULL. */
@@ -179,6 +184,28 @@ bool vault_keys_parse(struct vault_keys *keys, struct rd_slice text, struct rd_e
 
 /* ---- an open target ---- */
 
+/* hold.c: a lock with the thread that renews it. The thread has a store of its own, because the
+ * other one may be busy for minutes. */
+struct vault_hold {
+    struct archive_lock lock;
+    const struct vault_target *target;
+    const char *where;
+    bool inited, running;
+    bool refused; /* vault_lock() gave up, because another run has it */
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    atomic_bool stop;
+};
+
+/* `tool` is named in the lock. */
+bool vault_hold_init(struct vault_hold *hold, const struct vault_target *target, const char *where,
+                     enum archive_lock_kind kind, const char *tool, struct rd_err *err);
+/* One attempt; see archive_lock_try(). Then the lock is renewed until the drop. */
+bool vault_hold_try(struct vault_hold *hold, struct archive_store *store, struct rd_err *err);
+void vault_hold_drop(struct vault_hold *hold, struct archive_store *store);
+void vault_hold_done(struct vault_hold *hold);
+
 enum vault_mode {
     VAULT_LIST, /* without keys: who watches backups need not be able to read them */
     VAULT_READ,
@@ -190,7 +217,7 @@ struct vault_open {
     struct archive_store *stores[VAULT_STORES];
     struct archive_repo repos[VAULT_STORES];
     struct rd_err errs[VAULT_STORES]; /* set: this one failed, and is left out */
-    bool locked[VAULT_STORES];
+    struct vault_hold holds[VAULT_STORES];
     size_t n;
     struct vault_keys keys;
 };
@@ -205,9 +232,15 @@ void vault_close(struct vault_open *open);
 bool vault_is_open(const struct vault_open *open, size_t i, struct rd_err *err);
 
 /* Locks repository i for this tool. If another process has the lock, waits for it as long as the
- * target says, or until *cancel, which may be NULL. */
+ * target says, or until *cancel, which may be NULL. It waits longer for a lock whose holder may
+ * have ended: until that one renews it, or it expires. */
 bool vault_lock(struct cli *cli, struct vault_open *open, size_t i, const atomic_bool *cancel,
                 struct rd_err *err);
+
+/* Gives the repositories whose locks were lost their errors. */
+void vault_find_lost(struct vault_open *open);
+/* If a lock was lost, that is the reason of a failure: another run may have removed objects. */
+void vault_explain_lost(struct vault_open *open, struct rd_err *err);
 
 /* ---- each.c: all repositories of all targets; one that fails does not keep others from their
  * turn ---- */
@@ -232,6 +265,9 @@ void vault_each(struct vault_each *each, vault_each_fn *work, void *ctx);
 /* Puts "errors" into the open object. */
 void vault_each_put_errors(const struct vault_each *each, struct cli_json *json);
 void vault_each_done(struct vault_each *each);
+
+/* The i-th repository of a target as the configuration calls it; NULL: there are fewer. */
+const char *vault_repository(const struct vault_target *target, size_t i);
 
 /* ---- places.c: a repository by what the configuration calls it ---- */
 
