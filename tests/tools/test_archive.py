@@ -4,8 +4,10 @@ import glob
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
@@ -278,6 +280,32 @@ class Going(ArchiveCase):
         self.assertEqual(running.end(), 0)
         for offset, _, digest in first + second:
             self.check(digest, "--target-offset", str(offset))
+
+    def test_snapshots_that_are_cut_are_no_gap_and_nothing_is_restorable(self):
+        """A master whose snapshots never arrive to their end."""
+        def serve(listener):
+            while True:
+                client = listener.accept()[0]
+                with client, client.makefile("rb") as lines:
+                    for line in lines:
+                        if line.startswith(b"PSYNC"):
+                            client.sendall(b"+FULLRESYNC " + 40 * b"a" + b" 1\r\n$1000\r\nREDIS0011")
+                            break
+                        if line.startswith((b"PING", b"REPLCONF")):
+                            client.sendall(b"+PONG\r\n" if line.startswith(b"PING") else b"+OK\r\n")
+
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        self.archived(listener.getsockname()[1])
+        running = self.start("nightly", "--json")
+        running.says("3 snapshots in a row did not arrive to their end")
+        self.assertIn(b"client-output-buffer-limit", running.said)
+        self.assertEqual(running.end(), 8)
+        self.assertIn(b"no set is a base", running.said)
+        self.assertNotIn(b"gap", running.said)
+        report = json.loads(running.process.stdout.read())
+        self.assertEqual((report["restorable"], report["gaps"], report["bases"]), (False, 0, 0))
 
     def test_a_gap_begins_a_new_base_and_is_reported(self):
         server = self.server()

@@ -127,6 +127,7 @@ class BackupCells(BackupCase):
     def case_list_1(self):
         os.makedirs(self.repository)
         self.ends(1, "list", "nightly", "--max-age", "1h")
+        self.ends(1, "list", "nightly")
 
     def case_list_2(self):
         self.ends(2, "list", "weekly")

@@ -28,11 +28,18 @@ void archive_wait(struct archiver *a, uint64_t ms)
     pthread_cond_timedwait(&a->changed, &a->mutex, &until);
 }
 
-uint64_t archive_backoff(uint64_t *ms)
+uint64_t archive_backoff(uint64_t *ms, uint64_t min_ms, uint64_t max_ms)
 {
-    uint64_t now = *ms == 0 ? ARCHIVE_RETRY_MS : *ms;
-    *ms = 2 * now < ARCHIVE_RETRY_MAX_MS ? 2 * now : ARCHIVE_RETRY_MAX_MS;
+    uint64_t now = *ms < min_ms ? min_ms : *ms;
+    *ms = 2 * now < max_ms ? 2 * now : max_ms;
     return now;
+}
+
+void archive_uncover(struct archiver *a)
+{
+    pthread_mutex_lock(&a->mutex);
+    a->bases.covers = false;
+    pthread_mutex_unlock(&a->mutex);
 }
 
 /* ---- the main thread, in every turn ---- */
@@ -48,13 +55,16 @@ static void note_link(struct archiver *a, const struct capture_link *link)
     a->up = link->stream_ms != 0;
     a->heard_ms = link->heard_ms;
     a->n_full = link->n_full;
+    if (full)
+        archive_uncover(a);
     if (full && a->had_stream) {
         a->gaps++;
         archive_say(a, "gap", true,
                     "the master no longer has the stream after the end of the archive: "
                     "the archive has a gap, and a new base is taken");
     }
-    a->had_stream = a->had_stream || full;
+    /* A snapshot that was cut before the first stream leaves nothing that could have a gap. */
+    a->had_stream = a->had_stream || a->up;
 }
 
 static void note_data(struct archiver *a, uint64_t now_ms)
@@ -201,6 +211,22 @@ static bool run_source(struct archiver *a, struct rd_err *err)
     return remember_stream(a, err) && start_threads(a, err) && capture_run(c, err);
 }
 
+/* What is in the repositories is of use only with a set to begin from. */
+static int conclude(struct archiver *a)
+{
+    const struct archive_shipped *s = &a->shipped;
+    bool waiting = s->n_waiting > 0 || s->failing;
+    if (waiting)
+        cli_warn(a->cli, "%" PRIu64 " segment%s in %s: the next run ships them", s->n_waiting,
+                 s->n_waiting == 1 ? " remains" : "s remain", a->spool);
+    if (!archive_is_covered(a))
+        cli_warn(a->cli,
+                 "%s: no set is a base for the end of the stream, so it cannot be restored "
+                 "yet: the next run takes one",
+                 a->target->name);
+    return waiting || !archive_is_covered(a) ? CLI_PARTIAL : CLI_OK;
+}
+
 static int run(struct archiver *a)
 {
     struct capture *c = &a->capture;
@@ -216,11 +242,7 @@ static int run(struct archiver *a)
         capture_hint(c, &err);
         return cli_fail(a->cli, &err);
     }
-    if (a->shipped.n_waiting == 0 && !a->shipped.failing)
-        return CLI_OK;
-    cli_warn(a->cli, "%" PRIu64 " segment%s in %s: the next run ships them", a->shipped.n_waiting,
-             a->shipped.n_waiting == 1 ? " remains" : "s remain", a->spool);
-    return CLI_PARTIAL;
+    return conclude(a);
 }
 
 /* ---- settings ---- */

@@ -20,6 +20,7 @@ struct base {
     bool failing;
     char snapshot[REPL_CAPTURE_NAME]; /* of the spool: the one that was taken last */
     bool has[VAULT_STORES];           /* the repositories that have it as a set */
+    bool forked; /* the last attempt made the master fork */
 };
 
 /* ---- what there is ---- */
@@ -67,6 +68,7 @@ static bool look_up(struct base *base, struct rd_err *err)
     base->known = true;
     pthread_mutex_lock(&a->mutex);
     a->bases.last_ms = ms;
+    a->bases.covers = ms != 0;
     pthread_mutex_unlock(&a->mutex);
     return true;
 }
@@ -125,6 +127,7 @@ static void note_base(struct base *base, const struct set_writer *set)
     a->bases.n++;
     a->bases.last_ms = set->m.begin_ms;
     a->bases.failing = false;
+    a->bases.covers = true;
     a->want_base = false;
     pthread_mutex_unlock(&a->mutex);
     base->known = true;
@@ -200,6 +203,7 @@ static bool take_base(struct base *base, const struct backup_from *from, struct 
     }
     bool ok = (from->snapshot == NULL || leave_out(base, &open, err)) &&
               backup_take(&base->cli, &set, err);
+    base->forked = set.asked_server;
     for (size_t i = 0; ok && i < open.n; i++)
         say_error(base, "base-failed", &open.errs[i]);
     if (ok)
@@ -271,14 +275,28 @@ static bool is_due(const struct base *base)
     return due && base->known;
 }
 
+/* An attempt that read the server made the master fork: the next ones come later and later, and each
+ * says when. */
 static void failed(struct base *base, const struct rd_err *err)
 {
     struct archiver *a = base->a;
+    char line[600];
     if (atomic_load(&a->cancel))
         return;
-    base->next_ms = capture_now_ms() + archive_backoff(&base->wait_ms);
-    if (!base->failing)
-        say_error(base, "base-failed", err);
+    uint64_t ms =
+        base->forked
+            ? archive_backoff(&base->wait_ms, ARCHIVE_FORK_RETRY_MS, ARCHIVE_FORK_RETRY_MAX_MS)
+            : archive_backoff(&base->wait_ms, ARCHIVE_RETRY_MS, ARCHIVE_RETRY_MAX_MS);
+    base->next_ms = capture_now_ms() + ms;
+    rd_err_render(err, line, sizeof line);
+    if (base->forked)
+        archive_say(a, "base-failed", true,
+                    "%s%s%s; each attempt makes the master fork, the next one is in %s", line,
+                    base->cli.hint[0] != '\0' ? "; hint: " : "", base->cli.hint,
+                    cli_duration(ms).s);
+    else if (!base->failing)
+        archive_say(a, "base-failed", true, "%s", line);
+    base->cli.hint[0] = '\0';
     base->failing = true;
     pthread_mutex_lock(&a->mutex);
     a->bases.failing = true;
@@ -290,6 +308,7 @@ static void work(struct base *base)
     char name[REPL_CAPTURE_NAME];
     struct rd_err err = {0};
     bool ok = true;
+    base->forked = false;
     if (capture_now_ms() < base->next_ms)
         return;
     if (find_snapshot(base->a, name))

@@ -395,6 +395,7 @@ static bool follow(struct logs *l, const struct aof_manifest *m, struct rd_err *
         return false;
     if (was_cut(l)) {
         l->a->gaps++;
+        archive_uncover(l->a);
         archive_say(l->a, "gap", true,
                     "%s was truncated: the stream has a gap, and a new base is taken", l->file);
         return begin_chapter(l, m, l->a->source, err);
@@ -403,6 +404,7 @@ static bool follow(struct logs *l, const struct aof_manifest *m, struct rd_err *
         const struct aof_file *first = file_after(m, 0);
         if (first != NULL && first->seq > l->seq + 1) {
             l->a->gaps++;
+            archive_uncover(l->a);
             archive_say(l->a, "gap", true,
                         "files of the log were removed: the stream has a gap, and a new base is "
                         "taken");
@@ -462,7 +464,7 @@ static bool turn(struct logs *l, uint64_t now_ms, struct rd_err *err)
         rd_err_adopt(err, &why);
         return false;
     }
-    l->retry_ms = now_ms + archive_backoff(&l->wait_ms);
+    l->retry_ms = now_ms + archive_backoff(&l->wait_ms, ARCHIVE_RETRY_MS, ARCHIVE_RETRY_MAX_MS);
     if (!l->failing)
         archive_say(l->a, "lost", true, "%s; trying again", rd_err_render(&why, line, sizeof line));
     l->failing = true;
@@ -524,6 +526,7 @@ static bool begin(struct logs *l, struct rd_err *err)
     if (ok && !resumed) {
         if (l->a->had_stream) {
             l->a->gaps++;
+            archive_uncover(l->a);
             archive_say(l->a, "gap", true,
                         "the log was rewritten since the last run: the stream has a gap, and "
                         "a new base is taken");

@@ -23,6 +23,9 @@ enum {
     ARCHIVE_EVENTS = 32,
     ARCHIVE_RETRY_MS = 1000, /* before the first repetition, then doubled */
     ARCHIVE_RETRY_MAX_MS = 60000,
+    /* The same for a set that the master has to fork for. */
+    ARCHIVE_FORK_RETRY_MS = 15000,
+    ARCHIVE_FORK_RETRY_MAX_MS = 30 * 60000,
     ARCHIVE_LOOK_MS = 500, /* between two looks at the spool */
     ARCHIVE_NOTE_MS = 60000,
     ARCHIVE_INTERVAL_MS = 10000,
@@ -52,6 +55,7 @@ struct archive_bases {
     uint64_t n;      /* in this run */
     int64_t last_ms; /* of the newest one; 0: there is none for this stream */
     bool failing;
+    bool covers; /* a set is a base for the end of the stream: it can be restored */
 };
 
 struct archiver {
@@ -74,7 +78,7 @@ struct archiver {
     uint64_t dirty_ms; /* since when there is something after it; 0: there is not */
     int64_t dirty_us;  /* the same by the clock */
     uint64_t n_full;   /* of the link, when it was looked at last */
-    bool had_stream;   /* the spool had a stream when this run began */
+    bool had_stream;   /* there is a stream that may have a gap */
     uint64_t gaps;     /* the master did not continue */
     uint64_t worst_rpo_ms;
     uint64_t report_ms, note_ms;
@@ -138,6 +142,8 @@ uint64_t archive_rpo_ms(struct archiver *a);
 void archive_report_begin(struct archiver *a);
 void archive_report_tick(struct archiver *a, uint64_t now_ms, uint64_t *ret_wait_ms);
 void archive_report_end(struct archiver *a);
+/* Whether a set is a base for the end of the stream. After the threads have ended. */
+bool archive_is_covered(const struct archiver *a);
 
 /* ---- both threads ---- */
 
@@ -145,6 +151,8 @@ void archive_report_end(struct archiver *a);
 void archive_wait(struct archiver *a, uint64_t ms);
 
 /* The wait before the next try, and the one after it. */
-uint64_t archive_backoff(uint64_t *ms);
+uint64_t archive_backoff(uint64_t *ms, uint64_t min_ms, uint64_t max_ms);
+/* The stream begins anew: no set is a base for its end. */
+void archive_uncover(struct archiver *a);
 
 #endif

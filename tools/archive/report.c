@@ -238,6 +238,11 @@ void archive_report_tick(struct archiver *a, uint64_t now_ms, uint64_t *ret_wait
 
 /* ---- the result ---- */
 
+bool archive_is_covered(const struct archiver *a)
+{
+    return a->bases.covers && !a->want_base;
+}
+
 void archive_report_end(struct archiver *a)
 {
     struct cli_json *json = &a->cli->out;
@@ -262,6 +267,7 @@ void archive_report_end(struct archiver *a)
     cli_json_put_uint(json, "offset", f.shipped.offset);
     cli_json_put_uint(json, "waiting", f.shipped.n_waiting);
     cli_json_put_uint(json, "bases", f.bases.n);
+    cli_json_put_bool(json, "restorable", archive_is_covered(a));
     cli_json_put_uint(json, "gaps", a->gaps + f.shipped.gaps);
     cli_json_put_uint(json, "rpo_ms", f.rpo_ms);
     cli_json_put_uint(json, "worst_rpo_ms", a->worst_rpo_ms);

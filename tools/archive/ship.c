@@ -103,7 +103,7 @@ static void place_failed(struct ship *ship, struct place *place, const struct rd
         archive_give_up(ship->a, err);
         return;
     }
-    uint64_t ms = archive_backoff(&place->wait_ms);
+    uint64_t ms = archive_backoff(&place->wait_ms, ARCHIVE_RETRY_MS, ARCHIVE_RETRY_MAX_MS);
     place->next_ms = capture_now_ms() + ms;
     place->failing = true;
     if (first)

@@ -30,6 +30,7 @@ struct set_writer {
     size_t place[ARCHIVE_TEE_MAX]; /* the repository of a sink of the tee */
     struct archive_file file;
     struct rd_sink *sink;
+    bool asked_server; /* for a snapshot: it has forked, probably */
     bool locked_out; /* nothing was begun, because another run has the lock */
 };
 

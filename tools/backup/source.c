@@ -106,6 +106,7 @@ static bool take_download(struct cli *cli, struct set_writer *set, const struct 
 {
     struct download d = {.cli = cli, .target = peer, .cancel = set->cancel};
     struct rd_src *src;
+    set->asked_server = true;
     bool ok = download_begin(&d, err) && download_source(&d, &src, err);
     if (ok) {
         ok = backup_take_snapshot(set, src, "dump.rdb", err);

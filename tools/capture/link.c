@@ -43,6 +43,7 @@ bool capture_link_new(struct capture_link **ret, struct capture *capture,
 
 static void disconnect(struct capture_link *link)
 {
+    link->in_snapshot = false;
     repl_psync_free(link->psync);
     client_peer_close(link->peer);
     link->psync = NULL;
@@ -66,10 +67,24 @@ void capture_link_free(struct capture_link *link)
 static uint64_t backoff_ms(const struct capture_link *link, uint64_t now_ms)
 {
     unsigned doublings = link->tries < 7 ? link->tries : 7;
-    uint64_t ms = (uint64_t)CAPTURE_BACKOFF_MS << doublings;
-    if (ms > CAPTURE_BACKOFF_MAX_MS)
-        ms = CAPTURE_BACKOFF_MAX_MS;
+    uint64_t ms = (uint64_t)CAPTURE_BACKOFF_MS << doublings, max_ms = CAPTURE_BACKOFF_MAX_MS;
+    if (link->n_cut >= CAPTURE_CUTS) {
+        unsigned more = link->n_cut - CAPTURE_CUTS < 10 ? link->n_cut - CAPTURE_CUTS : 10;
+        ms = (uint64_t)CAPTURE_CUT_BACKOFF_MS << more;
+        max_ms = CAPTURE_CUT_BACKOFF_MAX_MS;
+    }
+    if (ms > max_ms)
+        ms = max_ms;
     return ms - ms / 4 + (now_ms * 2654435761u >> 7) % (ms / 2);
+}
+
+static void say_cut(struct capture_link *link)
+{
+    capture_event(link->capture, link, "cut", true,
+                  "%u snapshots in a row did not arrive to their end, and each one makes the "
+                  "master fork: its log says why. Often its client-output-buffer-limit for "
+                  "replicas or its repl-timeout is too small, or the disk here too slow",
+                  link->n_cut);
 }
 
 static void retry(struct capture_link *link, uint64_t now_ms, const struct rd_err *why)
@@ -82,6 +97,8 @@ static void retry(struct capture_link *link, uint64_t now_ms, const struct rd_er
         if (moved_on || now_ms - link->stream_ms >= CAPTURE_STEADY_MS)
             link->tries = 0;
     }
+    bool cut = link->in_snapshot;
+    link->n_cut += cut;
     disconnect(link);
     uint64_t ms = backoff_ms(link, now_ms);
     link->tries++;
@@ -89,6 +106,8 @@ static void retry(struct capture_link *link, uint64_t now_ms, const struct rd_er
     link->retry_ms = now_ms + ms;
     capture_event(link->capture, link, "lost", true, "%s; retrying in %s", line,
                   cli_duration(ms).s);
+    if (cut && link->n_cut >= CAPTURE_CUTS)
+        say_cut(link);
     capture_hosts_hurry(link->capture, now_ms);
 }
 
@@ -189,7 +208,7 @@ void capture_link_move(struct capture_link *link, struct client_target *target, 
     client_target_done(&link->target);
     link->target = *target;
     *target = (struct client_target){0};
-    link->tries = 0;
+    link->tries = link->n_cut = 0;
     link->state = CAPTURE_WAITING;
     link->retry_ms = now_ms;
     capture_event(link->capture, link, "moved", false, "connected to the new master");
@@ -213,6 +232,8 @@ static void send_acks(struct capture_link *link, uint64_t now_ms)
 static void stream_begins(struct capture_link *link, uint64_t now_ms)
 {
     link->stream_ms = now_ms;
+    link->in_snapshot = false;
+    link->n_cut = 0;
     link->n_before = link->n_bytes;
     link->mark = 0;
     if (link->began_ms == 0)
@@ -226,6 +247,7 @@ static void on_full(struct capture_link *link, const struct repl_event *ev)
     bool had = repl_capture_writer_point(link->store.writer, &at);
     link->accepted = true;
     link->resumed = false;
+    link->in_snapshot = true;
     link->n_full++;
     if (had)
         capture_event(link->capture, link, "full", true,

@@ -29,6 +29,10 @@ enum {
     CAPTURE_REPORT_MS = 1000,  /* between two lines of progress */
     CAPTURE_BACKOFF_MS = 100,  /* before the first try to connect again, then doubled */
     CAPTURE_BACKOFF_MAX_MS = 10000,
+    /* Each snapshot that is cut has cost the master a fork: the waits after these are longer. */
+    CAPTURE_CUTS = 3,              /* in a row, without these waits */
+    CAPTURE_CUT_BACKOFF_MS = 5000, /* then doubled */
+    CAPTURE_CUT_BACKOFF_MAX_MS = 15 * 60000,
     CAPTURE_DOUBT_MS = 3000,   /* delay until a master without slots is dropped */
     CAPTURE_STEADY_MS = 10000, /* a stream of this duration resets the backoff */
     CAPTURE_FOLDER_MAX = 300,
@@ -134,6 +138,8 @@ struct capture_link {
     struct capture_store store;
     uint64_t retry_ms;
     unsigned tries;     /* since the last success */
+    unsigned n_cut;     /* snapshots that were cut, in a row */
+    bool in_snapshot;   /* the master has begun one on this connection */
     bool resumed;       /* this connection resumes where the previous one ended */
     bool accepted;      /* a master has accepted PSYNC in this run */
     uint64_t stream_ms; /* start of the stream on this connection; 0: none */

@@ -58,12 +58,25 @@ static bool list_stream(struct run *run, struct archive_repo *repo, const struct
 
 /* ---- the tool ---- */
 
-/* Reports a finding if the newest good set is too old. */
+static bool has_set(const struct archive_sets *sets)
+{
+    for (size_t i = 0; i < sets->n; i++)
+        if (!sets->sets[i].incomplete)
+            return true;
+    return false;
+}
+
+/* Reports a finding if there is no set, or if the newest good one is too old. */
 static void check_age(struct run *run, const struct archive_repo *repo, struct archive_sets *sets)
 {
     const struct archive_set *newest = archive_sets_find(sets, NULL, cli_now_ms());
-    if (run->max_age_ms == 0)
+    if (run->max_age_ms == 0) {
+        if (has_set(sets))
+            return;
+        cli_warn(run->cli, "%s has no set in %s", repo->target, repo->store->origin);
+        run->status = CLI_FINDINGS;
         return;
+    }
     if (newest == NULL) {
         cli_warn(run->cli, "%s has no good set in %s", repo->target, repo->store->origin);
         run->status = CLI_FINDINGS;
