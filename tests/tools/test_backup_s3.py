@@ -5,8 +5,10 @@ import random
 import signal
 import subprocess
 import threading
+import time
 
 from backup_case import REDOUBT, SNAPSHOT, BackupCase
+from redis_server import RedisServer
 from s3_server import Fault, S3Server
 
 
@@ -256,3 +258,31 @@ class InS3(BackupCase):
         # A store that does not list them does not fail the backup.
         self.s3.faults = lambda method, path, n: 403 if "uploads" in path else None
         self.good("backup")
+
+    def test_with_a_spool_the_server_does_not_wait_for_a_slow_upload(self):
+        """The first part is held back until the server is free."""
+        server = RedisServer({"save": "", "repl-diskless-sync": "yes",
+                              "repl-diskless-sync-delay": "0"})
+        self.enter(server)
+        server.command("SET", "k", random.Random(1).randbytes(20 << 20))
+        self.nightly(source=f"redis://127.0.0.1:{server.port}",
+                     more=f"s3-endpoint = {self.s3.url}\ns3-key-file = {self.path('s3key')}\n"
+                     f"compress = none\nspool = {self.path('spool')}\n")
+        free = threading.Event()
+
+        def wait_for_server(method, path, n):
+            if method == "PUT" and "partNumber=1" in path:
+                for _ in range(600):
+                    info = server.command("INFO").decode()
+                    if "rdb_bgsave_in_progress:0" in info and "connected_slaves:0" in info:
+                        free.set()
+                        break
+                    time.sleep(0.1)
+
+        self.s3.faults = wait_for_server
+        self.good("backup")
+        self.assertTrue(free.is_set(), "the server was held until the upload ended")
+        self.assertEqual(os.listdir(self.path("spool")), [])
+        self.assertEqual(os.stat(self.path("spool")).st_mode & 0o777, 0o700)
+        self.good("verify", "--level", "parse")
+        self.assertEqual(self.sets()[0]["keys"], 1)

@@ -2,6 +2,7 @@
 #include "rdb/version.h"
 #include "tools/backup/priv.h"
 #include "tools/snapshot/download.h"
+#include "tools/snapshot/local.h"
 #include "tools/snapshot/sound.h"
 
 #include <errno.h>
@@ -101,18 +102,57 @@ void backup_server_hint(struct cli *cli, const struct rd_err *err)
         peer_hint(cli, err);
 }
 
+/* Opens a file in the spool, if the target has one: archive always has. What cannot be stored there
+ * goes to the repositories at once, as without a spool. */
+static bool open_spool(struct cli *cli, const struct set_writer *set, struct local *ret)
+{
+    const struct vault_target *target = set->open->target;
+    char folder[VAULT_PATH_MAX], line[600];
+    struct rd_err err = {0};
+    if (set->from == NULL && vault_get(target, VAULT_KEY_SPOOL) == NULL)
+        return false;
+    if (vault_spool(target, folder, &err) && local_open(ret, folder, &err))
+        return true;
+    cli_warn(cli, "%s: the server waits for the upload, because the spool cannot be used: %s",
+             target->name, rd_err_render(&err, line, sizeof line));
+    return false;
+}
+
+/* The server is done before the first byte goes to a repository. */
+static bool take_spooled(struct cli *cli, struct set_writer *set, struct download *d,
+                         struct rd_src *src, struct local *local, struct rd_err *err)
+{
+    struct rd_src *again;
+    if (!local_copy(local, src, set->cancel, err) || !local_source(local, &again, src, err))
+        return false;
+    if (local->whole)
+        download_end(d);
+    else
+        cli_note(cli,
+                 "%s: the spool has no room for the whole snapshot: the server waits for the "
+                 "upload of the rest",
+                 set->open->target->name);
+    bool ok = backup_take_snapshot(set, again, "dump.rdb", err);
+    rd_src_close(again);
+    return ok;
+}
+
 static bool take_download(struct cli *cli, struct set_writer *set, const struct client_target *peer,
                           struct rd_err *err)
 {
     struct download d = {.cli = cli, .target = peer, .cancel = set->cancel};
     struct rd_src *src;
+    struct local local = {.fd = -1};
+    bool has_spool = open_spool(cli, set, &local);
     set->asked_server = true;
     bool ok = download_begin(&d, err) && download_source(&d, &src, err);
     if (ok) {
-        ok = backup_take_snapshot(set, src, "dump.rdb", err);
+        ok = has_spool ? take_spooled(cli, set, &d, src, &local, err)
+                       : backup_take_snapshot(set, src, "dump.rdb", err);
         rd_src_close(src);
         cli_progress_end(cli);
     }
+    local_close(&local);
     if (ok && repl_replid_is_set(&d.replid)) {
         snprintf(set->m.replid, sizeof set->m.replid, "%s", d.replid.hex);
         set->m.offset = d.offset;

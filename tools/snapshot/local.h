@@ -1,0 +1,40 @@
+/* local.h - a snapshot on the local disk before it goes on, so that its server does not wait for a
+ * slow receiver.
+ *
+ *     struct local local;
+ *     if (!local_open(&local, "/var/lib/redoubt/nightly", &err) ||
+ *         !local_copy(&local, src, NULL, &err) || !local_source(&local, &again, src, &err))
+ *         ...
+ *     rd_src_close(again);
+ *     local_close(&local);
+ *
+ * The file has no name and the mode 0600: it disappears with the process, however that ends. Some
+ * of the disk stays free. If the snapshot is larger, local_copy() stops, and local_source() gives
+ * the rest from the source.
+ */
+#ifndef TOOLS_SNAPSHOT_LOCAL_H
+#define TOOLS_SNAPSHOT_LOCAL_H
+
+#include <stdatomic.h>
+
+#include "base/src.h"
+
+/* What stays free: this much, and at least a hundredth of the disk. */
+#define LOCAL_RESERVE ((uint64_t)64 << 20)
+
+struct local {
+    int fd;
+    uint64_t size;
+    bool whole; /* the source was read to its end */
+};
+
+bool local_open(struct local *local, const char *folder, struct rd_err *err);
+/* Reads the source to its end, or until the disk is full. *cancel ends it with RD_ERR_IO. */
+bool local_copy(struct local *local, struct rd_src *src, const atomic_bool *cancel,
+                struct rd_err *err);
+/* All bytes. rest is borrowed, and not used if the copy is whole. local must outlive the source. */
+bool local_source(struct local *local, struct rd_src **ret, struct rd_src *rest,
+                  struct rd_err *err);
+void local_close(struct local *local);
+
+#endif
