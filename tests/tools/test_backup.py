@@ -47,7 +47,7 @@ class ConfigurationLines(BackupCase):
         os.mkdir(self.repository)
         self.configure(f"[nightly]\nrepository = {self.repository}\nhook-post = "
                        + "x" * 186 + "\n")
-        self.good("list")
+        self.fails(1, "has no set", "list")
 
 
 class FromFiles(BackupCase):

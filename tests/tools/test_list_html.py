@@ -66,7 +66,8 @@ class Page(BackupCase):
             self.segment("20261102T000000Z-00000002", 1, 400, 500, at + 300 * SECOND,
                          at + 600 * SECOND)
         self.page = self.path("page.html")
-        self.good("list", "--html", self.page)
+        done = self.tool("list", "--html", self.page)
+        self.assertEqual(done.returncode, 0 if self.number else 1, done.stderr)
         self.browser.open("file://" + self.page)
 
     def object_of(self, set_id):

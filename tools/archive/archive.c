@@ -7,7 +7,6 @@
 #include "tools/archive/priv.h"
 #include "tools/tools.h"
 
-#include "base/num.h"
 #include "base/thread.h"
 
 #include <dirent.h>
@@ -55,8 +54,6 @@ static void note_link(struct archiver *a, const struct capture_link *link)
     a->up = link->stream_ms != 0;
     a->heard_ms = link->heard_ms;
     a->n_full = link->n_full;
-    if (full)
-        archive_uncover(a);
     if (full && a->had_stream) {
         a->gaps++;
         archive_say(a, "gap", true,
@@ -65,6 +62,12 @@ static void note_link(struct archiver *a, const struct capture_link *link)
     }
     /* A snapshot that was cut before the first stream leaves nothing that could have a gap. */
     a->had_stream = a->had_stream || a->up;
+}
+
+/* Before its snapshot is complete, and so before that can be a base. */
+static void on_full(struct capture *c)
+{
+    archive_uncover(c->ctx);
 }
 
 static void note_data(struct archiver *a, uint64_t now_ms)
@@ -247,22 +250,6 @@ static int run(struct archiver *a)
 
 /* ---- settings ---- */
 
-static bool get_time(const struct vault_target *target, enum vault_key key, const char *name,
-                     uint64_t *ret_ms, struct rd_err *err)
-{
-    return vault_get_time(target, key, ret_ms, err) &&
-           (*ret_ms > 0 ||
-            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s must be longer than 0", name));
-}
-
-static bool get_size(const struct vault_target *target, enum vault_key key, const char *name,
-                     uint64_t *ret, struct rd_err *err)
-{
-    const char *text = vault_get(target, key);
-    return text == NULL || (rd_num_get_size(rd_slice_str(text), ret) && *ret > 0) ||
-           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is not a size such as 64mb", name);
-}
-
 /* "HOST:PORT,HOST:PORT": the list is cut in place. */
 static bool get_sentinels(struct archiver *a, struct rd_err *err)
 {
@@ -292,8 +279,12 @@ static bool get_settings(struct archiver *a, struct rd_err *err)
     const struct vault_target *target = a->target;
     struct capture *c = &a->capture;
     const char *source = vault_get(target, VAULT_KEY_SOURCE);
-    *c = (struct capture){
-        .cli = a->cli, .ack = CAPTURE_ACK_SYNCED, .wait = true, .tick = tick, .ctx = a};
+    *c = (struct capture){.cli = a->cli,
+                          .ack = CAPTURE_ACK_SYNCED,
+                          .wait = true,
+                          .tick = tick,
+                          .on_full = on_full,
+                          .ctx = a};
     a->interval_ms = ARCHIVE_INTERVAL_MS;
     a->base_ms = (uint64_t)ARCHIVE_BASE_HOURS * 3600 * 1000;
     backup_peer_options(&c->servers, target);
@@ -318,10 +309,10 @@ static bool get_settings(struct archiver *a, struct rd_err *err)
         rd_err_origin(err, source);
         return false;
     }
-    return get_time(target, VAULT_KEY_ARCHIVE_INTERVAL, "archive-interval", &a->interval_ms, err) &&
-           get_time(target, VAULT_KEY_BASE_INTERVAL, "base-interval", &a->base_ms, err) &&
-           get_size(target, VAULT_KEY_SEGMENT_SIZE, "segment-size", &c->segment_size, err) &&
-           get_size(target, VAULT_KEY_SPOOL_SIZE, "spool-size", &c->max_size, err);
+    return vault_get_interval(target, VAULT_KEY_ARCHIVE_INTERVAL, &a->interval_ms, err) &&
+           vault_get_interval(target, VAULT_KEY_BASE_INTERVAL, &a->base_ms, err) &&
+           vault_get_size(target, VAULT_KEY_SEGMENT_SIZE, &c->segment_size, err) &&
+           vault_get_size(target, VAULT_KEY_SPOOL_SIZE, &c->max_size, err);
 }
 
 /* ---- the spool ---- */

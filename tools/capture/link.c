@@ -249,6 +249,8 @@ static void on_full(struct capture_link *link, const struct repl_event *ev)
     link->resumed = false;
     link->in_snapshot = true;
     link->n_full++;
+    if (link->capture->on_full != NULL)
+        link->capture->on_full(link->capture);
     if (had)
         capture_event(link->capture, link, "full", true,
                       "the master does not continue at offset %" PRIu64

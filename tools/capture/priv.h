@@ -262,8 +262,9 @@ struct capture {
      */
     bool (*tick)(struct capture *capture, uint64_t now_ms, uint64_t *ret_wait_ms,
                  struct rd_err *err);
-    void *ctx;        /* of tick */
-    sigset_t waiting; /* the mask of signals while the loop waits */
+    void (*on_full)(struct capture *capture); /* a master begins a snapshot; NULL: not */
+    void *ctx;                                /* of these */
+    sigset_t waiting;                         /* the mask of signals while the loop waits */
     bool catching;
 };
 

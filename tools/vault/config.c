@@ -1,6 +1,7 @@
 /* config.c - targets and their keys, from the configuration and the command line. */
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "tools/vault/vault.h"
 
 #include <errno.h>
@@ -103,6 +104,24 @@ bool vault_get_time(const struct vault_target *target, enum vault_key key, uint6
     const char *text = vault_get(target, key);
     return text == NULL || archive_get_duration(rd_slice_str(text), ret_ms) ||
            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is not a time such as 10s or 24h",
+                      keys[key].name);
+}
+
+bool vault_get_interval(const struct vault_target *target, enum vault_key key, uint64_t *ret_ms,
+                        struct rd_err *err)
+{
+    return vault_get_time(target, key, ret_ms, err) &&
+           (vault_get(target, key) == NULL || *ret_ms > 0 ||
+            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s must be longer than 0",
+                       keys[key].name));
+}
+
+bool vault_get_size(const struct vault_target *target, enum vault_key key, uint64_t *ret,
+                    struct rd_err *err)
+{
+    const char *text = vault_get(target, key);
+    return text == NULL || (rd_num_get_size(rd_slice_str(text), ret) && *ret > 0) ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is not a size such as 64mb",
                       keys[key].name);
 }
 

@@ -147,6 +147,12 @@ size_t vault_options(struct vault *vault, struct cli_opt opts[VAULT_OPTS], unsig
  * configuration, or with --repository and none named, there is one target made of the options. */
 bool vault_load(struct vault *vault, char **names, size_t n_names, struct rd_err *err);
 
+/* The same, and RD_ERR_USAGE if it is 0. */
+bool vault_get_interval(const struct vault_target *target, enum vault_key key, uint64_t *ret_ms,
+                        struct rd_err *err);
+/* A number of bytes such as 64mb, and not 0. */
+bool vault_get_size(const struct vault_target *target, enum vault_key key, uint64_t *ret,
+                    struct rd_err *err);
 /* The time after which a lock expires. RD_ERR_USAGE unless it is from 1 second to a day. */
 bool vault_get_expiry(const struct vault_target *target, uint64_t *ret_ms, struct rd_err *err);
 /* The name of a key. */
