@@ -90,6 +90,34 @@ class CheckConfig(ArchiveCase):
             self.nightly(sealed=False, more=more + "\n")
             self.assertIn("settings", self.checks()[0], more)
 
+    def test_every_value_that_would_fail_later_is_found(self):
+        missing = self.path("missing", "file")
+        for more, check, status in (
+                ("archive-interval = 0s", "settings", 2),
+                ("base-interval = 0s", "settings", 2),
+                ("lock-expire = 0s", "settings", 2),
+                ("segment-size = 0", "settings", 2),
+                ("spool-size = much", "settings", 2),
+                ("s3-instance-keys = perhaps", "settings", 2),
+                ("s3-endpoint = ftp://host", "settings", 2),
+                ("compress = gzip\ncompress-level = 12", "settings", 2),
+                ("compress = gzip\ncompress-level = 0", "settings", 2),
+                ("compress-level = 13", "settings", 2),
+                ("heartbeat-url = ftp://host/secret", "heartbeat", 2),
+                ("heartbeat-failed-url = host/secret", "heartbeat", 2),
+                (f"metrics-file = {missing}", "metrics-file", 3),
+                (f"metrics-file = {self.folder}", "metrics-file", 3),
+                (f"archive-metrics-file = {missing}", "archive-metrics-file", 3),
+                ("repository = ftp://host/path", "repository", 4)):
+            self.nightly(sealed=False, more=more + "\n")
+            self.assertEqual(self.checks(), ([check], status), more)
+            self.assertNotIn(b"secret", self.tool("check-config").stdout)
+        self.nightly(sealed=False, more=f"metrics-file = {self.path('m.prom')}\n"
+                     "compress = gzip\ncompress-level = 9\nheartbeat-url = https://host/x\n")
+        self.assertEqual(self.checks(), ([], 0))
+        self.nightly(sealed=False, more="compress = gzip\ncompress-level = 12\n")
+        self.fails(2, "from 1 to 9 for gzip", "backup")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -104,31 +104,89 @@ static const char *source_name(const struct vault_target *target)
     return client_target_is_url(source) ? "of a server" : source;
 }
 
-/* Nothing is sent: a monitoring service would take it for a backup. */
+static bool is_http(const char *url)
+{
+    return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+}
+
+/* Nothing is sent: a monitoring service would take it for a backup. URLs are not printed: they may
+ * be secrets. */
 static void check_heartbeat(struct run *run, const struct vault_target *target)
 {
+    static const enum vault_key urls[] = {VAULT_KEY_HEARTBEAT_URL, VAULT_KEY_HEARTBEAT_FAILED_URL};
     struct rd_err err = {0};
-    if ((vault_get(target, VAULT_KEY_HEARTBEAT_URL) != NULL ||
-         vault_get(target, VAULT_KEY_HEARTBEAT_FAILED_URL) != NULL) &&
-        !archive_http_built("heartbeats", &err))
+    for (size_t i = 0; i < sizeof urls / sizeof *urls && err.code == RD_ERR_OK; i++) {
+        const char *url = vault_get(target, urls[i]);
+        if (url == NULL || !archive_http_built("heartbeats", &err))
+            continue;
+        if (!is_http(url))
+            rd_err_set(&err, RD_ERR_USAGE, RD_NO_OFFSET, "%s must begin with http:// or https://",
+                       vault_key_name(urls[i]));
+    }
+    if (err.code != RD_ERR_OK)
         say(run, target, "heartbeat", "", &err);
+}
+
+/* The folder in which a file is replaced. */
+static bool check_folder_of(const char *path, struct rd_err *err)
+{
+    char folder[VAULT_PATH_MAX];
+    struct stat st;
+    int len = snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (len < 0 || (size_t)len >= sizeof folder)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path is too long");
+    if (slash == NULL)
+        snprintf(folder, sizeof folder, ".");
+    else
+        slash[slash == folder] = '\0';
+    bool ok = access(folder, W_OK | X_OK) == 0 || rd_err_sys(err, errno, "cannot write there");
+    if (ok && stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        ok = rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "it is not a regular file");
+    if (!ok)
+        rd_err_origin(err, path);
+    return ok;
+}
+
+static void check_metrics(struct run *run, const struct vault_target *target)
+{
+    static const enum vault_key files[] = {VAULT_KEY_METRICS_FILE, VAULT_KEY_ARCHIVE_METRICS_FILE};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct rd_err err = {0};
+        const char *path = vault_get(target, files[i]);
+        if (path != NULL && !check_folder_of(path, &err))
+            say(run, target, vault_key_name(files[i]), path, &err);
+    }
+}
+
+static bool check_values(const struct vault_target *target, struct rd_err *err)
+{
+    static const enum vault_key words[] = {VAULT_KEY_PRUNE, VAULT_KEY_CLUSTER, VAULT_KEY_SCAN,
+                                           VAULT_KEY_S3_INSTANCE_KEYS};
+    static const enum vault_key times[] = {VAULT_KEY_ARCHIVE_INTERVAL, VAULT_KEY_BASE_INTERVAL};
+    static const enum vault_key sizes[] = {VAULT_KEY_SEGMENT_SIZE, VAULT_KEY_SPOOL_SIZE};
+    uint64_t number;
+    bool word, ok = vault_get_time(target, VAULT_KEY_LOCK_WAIT, &number, err) &&
+                    vault_get_expiry(target, &number, err);
+    for (size_t i = 0; ok && i < sizeof times / sizeof *times; i++)
+        ok = vault_get_interval(target, times[i], &number, err);
+    for (size_t i = 0; ok && i < sizeof sizes / sizeof *sizes; i++)
+        ok = vault_get_size(target, sizes[i], &number, err);
+    for (size_t i = 0; ok && i < sizeof words / sizeof *words; i++)
+        ok = vault_get_bool(target, words[i], &word, err);
+    return ok;
 }
 
 /* What only a run of its own would notice. */
 static bool check_settings(const struct vault_target *target, struct rd_err *err)
 {
-    static const enum vault_key times[] = {VAULT_KEY_LOCK_WAIT, VAULT_KEY_ARCHIVE_INTERVAL,
-                                           VAULT_KEY_BASE_INTERVAL};
-    static const enum vault_key words[] = {VAULT_KEY_PRUNE, VAULT_KEY_CLUSTER, VAULT_KEY_SCAN};
     struct set_writer set = {.open = NULL};
-    uint64_t ms;
-    bool word;
-    bool ok = backup_settings(target, &set, err) && backup_check_source(target, err);
-    for (size_t i = 0; ok && i < sizeof times / sizeof *times; i++)
-        ok = vault_get_time(target, times[i], &ms, err);
-    for (size_t i = 0; ok && i < sizeof words / sizeof *words; i++)
-        ok = vault_get_bool(target, words[i], &word, err);
-    return ok;
+    const char *endpoint = vault_get(target, VAULT_KEY_S3_ENDPOINT);
+    if (endpoint != NULL && !is_http(endpoint))
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "s3-endpoint must begin with http:// or https://");
+    return backup_settings(target, &set, err) && backup_check_source(target, err) &&
+           check_values(target, err);
 }
 
 /* The folder of what is not stored yet, if the target needs one for certain. */
@@ -163,6 +221,7 @@ static void check_target(struct run *run, const struct vault_target *target)
     say(run, target, "keep", archive_retention_given(&rules) ? "rules" : "everything", &err);
     rd_err_reset(&err);
     check_heartbeat(run, target);
+    check_metrics(run, target);
     if (!vault_open(target, VAULT_WRITE, &open, &err)) {
         say(run, target, "repository", vault_get(target, VAULT_KEY_REPOSITORY), &err);
         return;

@@ -22,6 +22,9 @@ bool backup_settings(const struct vault_target *target, struct set_writer *set, 
     if (level != NULL && (!rd_num_get_u64(rd_slice_str(level), &number) || number > 12))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "compress-level must be a number up to 12");
+    if (set->compression == ARCHIVE_COMPRESSION_GZIP && level != NULL && (number < 1 || number > 9))
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "compress-level must be a number from 1 to 9 for gzip");
     set->level = (int)number;
     return true;
 }
