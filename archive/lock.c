@@ -259,7 +259,7 @@ static enum archive_lock_state judge(struct archive_lock *lock, struct archive_s
     return (uint64_t)*ret_age_ms >= holder->expire_ms ? ARCHIVE_LOCK_EXPIRED : ARCHIVE_LOCK_ALIVE;
 }
 
-/* True if nobody else has the lock: all objects of others are stale. */
+/* True if no other process has the lock: all objects of others are stale. */
 static bool all_stale(struct archive_lock *lock, struct archive_store *store,
                       const struct entries *list, struct rd_err *err)
 {
@@ -359,8 +359,8 @@ static bool remove_stale(struct archive_lock *lock, struct archive_store *store,
     return !old || store->ops->remove(store, lock->name, err);
 }
 
-static bool take(struct archive_lock *lock, struct archive_store *store,
-                 const struct entries *before, bool old, struct rd_err *err)
+static bool take_lock(struct archive_lock *lock, struct archive_store *store,
+                      const struct entries *before, bool old, struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
     uint64_t start_ms = lock->opts.now_ms();
@@ -387,7 +387,7 @@ static bool try_objects(struct archive_lock *lock, struct archive_store *store, 
     if (!old_is_stale(lock, store, &old, err) || !read_folder(lock, store, &list, err))
         return false;
     note_seen(lock, &list, lock->opts.now_ms());
-    return all_stale(lock, store, &list, err) && take(lock, store, &list, old, err);
+    return all_stale(lock, store, &list, err) && take_lock(lock, store, &list, old, err);
 }
 
 bool archive_lock_try(struct archive_lock *lock, struct archive_store *store, struct rd_err *err)
@@ -414,7 +414,7 @@ static bool lose(struct archive_lock *lock, struct archive_store *store, const s
     if (list != NULL)
         remove_own(list, store, 0);
     rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET,
-               "the lock was lost: it was not renewed in time, or somebody removed it");
+               "the lock was lost: it was not renewed in time, or it was removed");
     rd_err_origin(err, lock->name);
     return false;
 }

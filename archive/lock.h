@@ -7,7 +7,7 @@
  *
  * The name has a number and the id of its holder. Objects are only created and removed, and no two
  * processes create the same one, so a store needs no conditional requests. To take the lock, a
- * process creates the next number, lists the folder, and has the lock if nobody else is in it.
+ * process creates the next number, lists the folder, and has the lock if no other process is in it.
  * Of two that do so at the same time, at least one finds the other and withdraws. To renew the lock
  * (a heartbeat), its holder creates the next number and removes the previous one.
  *
@@ -61,8 +61,8 @@ struct archive_lock_holder {
 
 struct archive_lock_opts {
     struct archive_lock_holder self; /* without the times; expire_ms 0: the default */
-    uint64_t (*now_ms)(void);     /* a clock that is never set and counts the time of a suspend */
-    int64_t (*wall_ms)(void);     /* Unix time */
+    uint64_t (*now_ms)(void); /* a clock that is never set, and that counts the time of a suspend */
+    int64_t (*wall_ms)(void); /* Unix time */
     void (*wait_ms)(uint64_t ms); /* NULL: no waiting */
     /* Whether a holder has certainly ended, although its time has not. NULL: never known. */
     bool (*gone)(const struct archive_lock_holder *holder);
@@ -99,13 +99,13 @@ void archive_lock_done(struct archive_lock *lock);
 bool archive_lock_try(struct archive_lock *lock, struct archive_store *store, struct rd_err *err);
 
 /* Renews the lock. RD_ERR_LOCKED: it was lost, for good. Other errors: unknown; it may be renewed
- * later, even after its expiry, if nobody has taken it. */
+ * later, even after its expiry, if no other process has taken it. */
 bool archive_lock_renew(struct archive_lock *lock, struct archive_store *store, struct rd_err *err);
 
 /* True if the lock was not lost and was renewed within half of its time; else renews it. */
 bool archive_lock_check(struct archive_lock *lock, struct archive_store *store, struct rd_err *err);
 
-/* True if the lock was held until now: nobody else is in the folder, or the store does not answer
+/* True if the lock was held until now: no other process is in the folder, or the store does not answer
  * and the time of expiry has not passed since the last renewal. */
 bool archive_lock_confirm(struct archive_lock *lock, struct archive_store *store,
                           struct rd_err *err);
@@ -117,7 +117,7 @@ void archive_lock_drop(struct archive_lock *lock, struct archive_store *store);
 enum archive_lock_state {
     ARCHIVE_LOCK_FREE,
     ARCHIVE_LOCK_ALIVE,   /* renewed within its time, or held by a process of this system */
-    ARCHIVE_LOCK_UNKNOWN, /* no clock tells yet */
+    ARCHIVE_LOCK_UNKNOWN, /* not known yet */
     ARCHIVE_LOCK_EXPIRED, /* not renewed within its time */
     ARCHIVE_LOCK_ENDED,   /* the process of the holder has ended */
     ARCHIVE_LOCK_OLD,     /* of a version without heartbeats */
@@ -135,7 +135,7 @@ struct archive_lock_report {
 bool archive_lock_look(struct archive_lock *lock, struct archive_store *store,
                        struct archive_lock_report *ret, struct rd_err *err);
 
-/* Removes the lock, whoever has it. A holder that lives finds out before its next change. */
+/* Removes the lock, even if its holder is alive. A holder that lives finds out before its next change. */
 bool archive_lock_break(struct archive_lock *lock, struct archive_store *store, struct rd_err *err);
 
 #endif

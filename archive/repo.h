@@ -1,6 +1,6 @@
 /* repo.h - the sets of one target in a repository.
  *
- *     TARGET/lock                       in a folder; elsewhere TARGET/locks/sets/… (archive/lock.h)
+ *     TARGET/lock              elsewhere than in a folder: TARGET/locks/sets/… (archive/lock.h)
  *     TARGET/sets/ID/OBJECT…
  *     TARGET/sets/ID/manifest.json      written last
  *     TARGET/marks/ID.pinned            the set is kept

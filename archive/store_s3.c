@@ -78,7 +78,7 @@ static bool s3_age(struct archive_store *store, const char *name, int64_t *ret_m
     if (!archive_s3_object_url(s, name, NULL, url, sizeof url, err) || !head(s, &r, err))
         return false;
     if (r.status != 200 || r.date_s < 0 || r.modified_s < 0 || r.date_s < r.modified_s)
-        return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the store tells no time");
+        return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the store reports no time");
     *ret_ms = (r.date_s - r.modified_s) * 1000;
     return true;
 }

@@ -450,7 +450,7 @@ static bool read_time(struct sftp *s, const char *path, int64_t *ret_s, struct r
     bool ok = perform(s, &r, &code, err);
     rd_buf_done(&out);
     if (ok && r.modified_s < 0)
-        ok = rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the host tells no time");
+        ok = rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the host reports no time");
     *ret_s = r.modified_s;
     return ok;
 }
@@ -471,7 +471,7 @@ static bool sftp_age(struct archive_store *store, const char *name, int64_t *ret
     snprintf(remove, sizeof remove, "*rm \"%s%s\"", s->folder, clock);
     run_commands(s, remove, NULL, NULL);
     if (!ok || now_s < then_s)
-        return ok && rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the host tells no time");
+        return ok && rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the host reports no time");
     *ret_ms = (now_s - then_s) * 1000;
     return true;
 }

@@ -1,7 +1,7 @@
 /* stream.h - the replication stream of a target in a repository, as segments of captures.
  *
  *     TARGET/stream/RUN/CHAPTER/NUMBER-START-END-FIRST-LATEST.seg[.lz4|.gz][.sealed]
- *     TARGET/stream/lock                in a folder; elsewhere TARGET/locks/stream/… (archive/lock.h)
+ *     TARGET/stream/lock       elsewhere than in a folder: TARGET/locks/stream/… (archive/lock.h)
  *
  * RUN is the id of one capture (archive_make_id()). CHAPTER is "00000001-REPLID", followed by
  * "-continues" if its offsets continue those of the previous chapter. The name of a segment has its

@@ -181,7 +181,7 @@ Test(lock, one_that_is_not_renewed_is_taken_after_its_time_and_not_before)
     now_ms += 1;
     cr_assert(try(&b));
     cr_expect_eq(n_objects(), 1);
-    cr_expect_not(renew(&a), "a stopped process that goes on");
+    cr_expect_not(renew(&a), "a stopped process that continues");
     cr_expect(a.lost);
     cr_expect(renew(&b), "the loser leaves nothing in the way");
 }
@@ -219,7 +219,7 @@ Test(lock, a_process_that_has_certainly_ended_holds_nothing)
     cr_expect(try(&b));
 }
 
-Test(lock, a_slow_holder_goes_on_if_nobody_took_the_lock)
+Test(lock, a_slow_holder_continues_if_no_other_took_the_lock)
 {
     cr_assert(try(&a));
     now_ms += 10 * (uint64_t)ARCHIVE_LOCK_EXPIRE_MS;
@@ -260,7 +260,7 @@ Test(lock, without_an_answer_the_time_decides)
     cr_expect_not(archive_lock_confirm(&a, store, &err));
     cr_expect_eq(err.code, RD_ERR_PROTOCOL);
     ops.list = counted_list;
-    cr_expect(renew(&a), "the network is back, and nobody has come");
+    cr_expect(renew(&a), "the network is back, and no other process has come");
     cr_expect_eq(n_objects(), 1);
 }
 

@@ -289,7 +289,7 @@ class Going(ArchiveCase):
                 with client, client.makefile("rb") as lines:
                     for line in lines:
                         if line.startswith(b"PSYNC"):
-                            client.sendall(b"+FULLRESYNC " + 40 * b"a" + b" 1\r\n$1000\r\nREDIS0011")
+                            client.sendall(b"+FULLRESYNC " + 40 * b"a" + b" 1\r\n$999\r\nREDIS")
                             break
                         if line.startswith((b"PING", b"REPLCONF")):
                             client.sendall(b"+PONG\r\n" if line.startswith(b"PING") else b"+OK\r\n")

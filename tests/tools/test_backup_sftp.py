@@ -117,7 +117,7 @@ class BySFTP(BackupCase):
         self.good("restore", "--to", self.path("out.rdb"))
         self.assertEqual(self.read("out.rdb"), data)
 
-    def test_a_lock_is_respected_until_nobody_renews_it(self):
+    def test_a_lock_is_respected_while_it_is_renewed(self):
         """The age is that by the clock of the host: it is the difference of two of its times."""
         self.good("backup")
         folder = os.path.join(self.there, "nightly", "locks", "sets")

@@ -36,7 +36,7 @@ def tools():
 
 
 # Their arguments are targets of the configuration.
-OF_TARGETS = ("archive", "backup", "check-config", "list", "prune", "restore", "verify")
+OF_TARGETS = ("archive", "backup", "check-config", "list", "prune", "restore", "unlock", "verify")
 
 
 def in_bash(script, *args):

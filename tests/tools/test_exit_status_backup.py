@@ -338,7 +338,7 @@ class BackupCells(BackupCase):
 
     def test_cells(self):
         cells = table()
-        self.assertEqual(len(cells), 10)
+        self.assertEqual(len(cells), 11)
         for tool, row in cells.items():
             self.assertEqual(sorted(row), STATUSES)
             for status, text in row.items():

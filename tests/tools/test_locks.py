@@ -65,7 +65,7 @@ class Locks(BackupCase):
         return [k for k in self.s3.objects if "/locks/" in k]
 
     def put_lock(self, age_s=None, **more):
-        """The lock of a process somewhere else; without an age the store tells none."""
+        """The lock of a process somewhere else; without an age the store reports none."""
         key = f"{SETS}00000007-0123456789abcdef"
         self.s3.objects[key] = json.dumps({
             "format": 1, "id": "0123456789abcdef", "host": "pod", "space": "another/1", "pid": 1,
@@ -116,7 +116,7 @@ class Locks(BackupCase):
 
     # ---- a lock of a process that is somewhere else ----
 
-    def test_a_lock_that_nobody_renews_does_not_block_for_ever(self):
+    def test_a_lock_that_is_not_renewed_does_not_block_for_ever(self):
         self.put_lock(age_s=299)
         self.fails(7, "process 1 on pod", "backup", "--lock-wait", "0s")
         self.put_lock(age_s=400)

@@ -20,7 +20,7 @@ struct base {
     bool failing;
     char snapshot[REPL_CAPTURE_NAME]; /* of the spool: the one that was taken last */
     bool has[VAULT_STORES];           /* the repositories that have it as a set */
-    bool forked; /* the last attempt made the master fork */
+    bool forked;                      /* the last attempt made the master fork */
 };
 
 /* ---- what there is ---- */
@@ -275,8 +275,7 @@ static bool is_due(const struct base *base)
     return due && base->known;
 }
 
-/* An attempt that read the server made the master fork: the next ones come later and later, and each
- * says when. */
+/* An attempt that read the server made the master fork: the next ones come later and later. */
 static void failed(struct base *base, const struct rd_err *err)
 {
     struct archiver *a = base->a;

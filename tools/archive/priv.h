@@ -152,7 +152,7 @@ void archive_wait(struct archiver *a, uint64_t ms);
 
 /* The wait before the next try, and the one after it. */
 uint64_t archive_backoff(uint64_t *ms, uint64_t min_ms, uint64_t max_ms);
-/* The stream begins anew: no set is a base for its end. */
+/* The stream begins again: no set is a base for its end. */
 void archive_uncover(struct archiver *a);
 
 #endif

@@ -89,7 +89,7 @@ static bool open_place(struct ship *ship, struct place *place, struct rd_err *er
     return false;
 }
 
-/* Another run that lives, and a configuration that cannot work, end the service; everything else may
+/* A run that is alive, and a configuration that cannot work, end the service. Everything else may
  * pass. */
 static void place_failed(struct ship *ship, struct place *place, const struct rd_err *err)
 {

@@ -31,7 +31,7 @@ struct set_writer {
     struct archive_file file;
     struct rd_sink *sink;
     bool asked_server; /* for a snapshot: it has forked, probably */
-    bool locked_out; /* nothing was begun, because another run has the lock */
+    bool locked_out;   /* nothing was begun, because another run has the lock */
 };
 
 /* Chooses an id; the caller fills in the rest of set->m. */

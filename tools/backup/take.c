@@ -29,6 +29,15 @@ bool backup_settings(const struct vault_target *target, struct set_writer *set, 
     return true;
 }
 
+/* Whether nothing but another run, which has the lock, is in the way. */
+static bool is_locked_out(const struct vault_open *open)
+{
+    for (size_t i = 0; i < open->n; i++)
+        if (open->errs[i].code != RD_ERR_OK && !open->holds[i].refused)
+            return false;
+    return true;
+}
+
 /* Locks all repositories and removes what interrupted backups have left there. */
 static bool prepare(struct cli *cli, struct set_writer *set, struct rd_err *err)
 {
@@ -42,8 +51,9 @@ static bool prepare(struct cli *cli, struct set_writer *set, struct rd_err *err)
             n++;
     }
     if (n == 0) {
-        set->locked_out = open->holds[0].refused;
-        rd_err_adopt(err, &open->errs[0]);
+        for (size_t i = 0; i < open->n; i++)
+            rd_err_adopt(err, &open->errs[i]);
+        set->locked_out = is_locked_out(open);
     }
     return n > 0;
 }

@@ -54,7 +54,7 @@ static bool has_room(const struct local *local)
 {
     struct statvfs fs;
     if (fstatvfs(local->fd, &fs) != 0)
-        return true; /* the write tells */
+        return true; /* the write will fail */
     uint64_t free = (uint64_t)fs.f_bavail * fs.f_frsize;
     uint64_t all = (uint64_t)fs.f_blocks * fs.f_frsize;
     return free >= LOCAL_RESERVE + LOOK_BYTES && free >= all / 100 + LOOK_BYTES;

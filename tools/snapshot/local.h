@@ -1,4 +1,4 @@
-/* local.h - a snapshot on the local disk before it goes on, so that its server does not wait for a
+/* local.h - a snapshot on the local disk before it is passed on, so that its server does not wait for a
  * slow receiver.
  *
  *     struct local local;

@@ -71,7 +71,7 @@ static void put_json(struct run *run, const struct found *f)
     cli_json_end(json);
 }
 
-/* The heartbeat, by the clock of the store if it tells, else by that of the holder. */
+/* The heartbeat, by the clock of the store if that is known, else by that of the holder. */
 static void heartbeat_text(const struct found *f, char *dst, size_t size)
 {
     const struct archive_lock_report *r = &f->report;

@@ -12,7 +12,7 @@
 
 /* ---- this process ---- */
 
-/* It goes on while the machine is suspended: the locks of a machine that slept have expired. */
+/* It continues while the machine is suspended: the locks of a machine that slept have expired. */
 static uint64_t boot_ms(void)
 {
     struct timespec now;

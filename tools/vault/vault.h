@@ -78,6 +78,8 @@ enum {
     X(COMPRESS, "compress", "none|lz4|gzip", VAULT_FOR_WRITING, "compression; lz4")                \
     X(COMPRESS_LEVEL, "compress-level", "N", VAULT_FOR_WRITING, "level of the compression")        \
     X(KEEP, "keep", "RULES", VAULT_FOR_KEEP, "which sets prune keeps: \"hourly 48, daily 60\"")    \
+    X(LOCK_EXPIRE, "lock-expire", "TIME", VAULT_FOR_KEEP,                                          \
+      "a lock without a heartbeat for this time may be taken; 5m")                                 \
     X(PRUNE, "prune", "yes|no", VAULT_FOR_WRITING, "prune after each backup; no")                  \
     X(METRICS_FILE, "metrics-file", "FILE", VAULT_FOR_WRITING, "figures for Prometheus")           \
     X(HOOK_PRE, "hook-pre", "CMD", VAULT_FOR_WRITING, "run before a backup")                       \
@@ -87,8 +89,6 @@ enum {
     X(HEARTBEAT_FAILED_URL, "heartbeat-failed-url", "URL", VAULT_FOR_WRITING,                      \
       "after a failed one; default: the first with /fail")                                         \
     X(LOCK_WAIT, "lock-wait", "TIME", VAULT_FOR_KEEP, "maximum time to wait for another run; 30s") \
-    X(LOCK_EXPIRE, "lock-expire", "TIME", VAULT_FOR_KEEP,                                          \
-      "a lock without a heartbeat for this time may be taken; 5m")                                 \
     X(SPOOL, "spool", "DIR", VAULT_FOR_SOURCE, "for data not stored yet; " VAULT_SPOOL "/TARGET")  \
     X(SPOOL_SIZE, "spool-size", "SIZE", VAULT_FOR_STREAM, "maximum size of the spool; unlimited")  \
     X(SEGMENT_SIZE, "segment-size", "SIZE", VAULT_FOR_STREAM, "maximum size of a segment; 64mb")   \
