@@ -105,8 +105,8 @@ bool archive_lock_renew(struct archive_lock *lock, struct archive_store *store, 
 /* True if the lock was not lost and was renewed within half of its time; else renews it. */
 bool archive_lock_check(struct archive_lock *lock, struct archive_store *store, struct rd_err *err);
 
-/* True if the lock was held until now: no other process is in the folder, or the store does not answer
- * and the time of expiry has not passed since the last renewal. */
+/* True if the lock was held until now: no other process is in the folder. If the store does not
+ * answer: the time of expiry has not passed since the last renewal. */
 bool archive_lock_confirm(struct archive_lock *lock, struct archive_store *store,
                           struct rd_err *err);
 
@@ -135,7 +135,7 @@ struct archive_lock_report {
 bool archive_lock_look(struct archive_lock *lock, struct archive_store *store,
                        struct archive_lock_report *ret, struct rd_err *err);
 
-/* Removes the lock, even if its holder is alive. A holder that lives finds out before its next change. */
+/* Removes the lock, even if its holder is alive: it finds out before its next change. */
 bool archive_lock_break(struct archive_lock *lock, struct archive_store *store, struct rd_err *err);
 
 #endif

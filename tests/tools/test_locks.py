@@ -10,6 +10,7 @@ import threading
 import time
 
 from backup_case import REDOUBT, BackupCase
+from capture_case import eventually
 from s3_server import S3Server
 
 SETS = "some/where/nightly/locks/sets/"
@@ -113,6 +114,25 @@ class Locks(BackupCase):
         self.s3.faults = lose
         self.fails(3, "objects of the set are missing", "backup")
         self.assertEqual(self.sets(), [])
+
+    def test_a_run_renews_its_lock_and_keeps_it(self):
+        os.mkfifo(self.path("fifo"))
+        self.use(f"lock-expire = 10s\nhook-pre = cat {self.path('fifo')}\n")
+        process = subprocess.Popen([REDOUBT, "backup", "--config", self.config],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        eventually("it has the lock", self.locks)
+        first = self.locks()
+        eventually("it renews the lock", lambda: self.locks() and self.locks() != first)
+        # The second run waits until it has seen that the first one is alive.
+        self.fails(7, f"process {process.pid} on", "backup", "--lock-wait", "1s")
+        with open(self.path("fifo"), "wb"):
+            pass
+        said = b"".join(process.communicate(timeout=120)).decode()
+        self.assertEqual(process.returncode, 0, said)
+        self.assertEqual(self.locks(), [])
+        self.assertEqual(len(self.sets()), 1)
 
     # ---- a lock of a process that is somewhere else ----
 
