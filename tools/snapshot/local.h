@@ -1,5 +1,5 @@
-/* local.h - a snapshot on the local disk before it is passed on: its server does not wait for a slow
- * receiver.
+/* local.h - a snapshot on the local disk before it is passed on, so that its server does not wait
+ * for a slow receiver.
  *
  *     struct local local;
  *     if (!local_open(&local, "/var/lib/redoubt/nightly", &err) ||
