@@ -6,8 +6,10 @@
  *     client_close_soon(c): after what is pending has been sent
  *     client_free(c): immediately
  *
- * A client must not be freed while its command runs: for the current client, client_free() becomes
- * client_close_asap().
+ * A command may run the loop: a script or the loading of a log that takes long. The client of such a
+ * command is running (client_is_running()): no input of it is read or run, its buffers keep their
+ * place, and client_free() becomes client_close_asap(). This holds for every client whose input is
+ * on the C stack, not only for that of the current command.
  */
 #ifndef SERVER_CLIENT_CLIENT_H
 #define SERVER_CLIENT_CLIENT_H
@@ -36,8 +38,8 @@
     X(WRITE_QUEUED, 13, 0)                                                                         \
     X(PROTOCOL_ERROR, 14, 0)                                                                       \
     X(REPLICA, 15, 'S')                                                                            \
-    X(MASTER, 16, 'M')  /* the connection to this server's own master */                           \
-    X(PROTECTED, 17, 0) /* its slow script runs: it must not be freed */
+    X(MASTER, 16, 'M') /* the connection to this server's own master */                            \
+    X(RUNNING, 17, 0)  /* client_is_running() */
 
 enum client_flag {
 #define X(name, bit, letter) CLIENT_##name = 1 << (bit),
@@ -186,6 +188,17 @@ void client_close_soon(struct client *c);
 /* Closes before the loop sleeps, even with pending output. */
 void client_close_asap(struct client *c);
 
+/* Its input is being run, or a command of it. No other code may run its input, move or free its
+ * buffers, or free it. */
+static inline bool client_is_running(const struct client *c)
+{
+    return (c->flags & CLIENT_RUNNING) != 0;
+}
+
+/* Marks it as running; returns whether it was not. client_run_end() takes that answer. */
+bool client_run_begin(struct client *c);
+void client_run_end(struct client *c, bool begun);
+
 /* NULL: no such client. */
 struct client *client_find(struct server *srv, uint64_t id);
 /* CLIENT_TYPES: the connection to the master. */
@@ -199,7 +212,8 @@ void client_readable(struct client *c);
 /* The socket accepts more output. May free c. */
 void client_writable(struct client *c);
 
-/* Runs the commands in its buffer, after it was unblocked or a pause ended. May free c. */
+/* Runs the commands in its buffer, after it was unblocked or a pause ended. Does nothing if it is
+ * running: the caller above continues with its input. */
 void client_run_input(struct client *c);
 void client_input_done(struct client *c);
 

@@ -87,9 +87,6 @@ bool clients_evict_before(struct client *c)
     struct server *srv = c->srv;
     if (srv->current != NULL && srv->current != c)
         return false; /* inside the command of another client: not now */
-    struct client *before = srv->current;
-    srv->current = c;
     clients_evict(srv);
-    srv->current = before;
     return c->flags & CLIENT_CLOSE_ASAP;
 }
