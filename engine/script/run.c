@@ -61,7 +61,18 @@ static void on_steps(lua_State *L, lua_Debug *at)
         return;
     if (!run->about.killed)
         run->about.killed = hooks->script_tick(hooks->ctx, &run->about) || run->about.killed;
-    if (!run->about.killed)
+    script_stop_if_killed(L);
+}
+
+bool script_is_killed(lua_State *L)
+{
+    const struct script_run *run = script_vm_of(L)->run;
+    return run != NULL && run->about.killed;
+}
+
+void script_stop_if_killed(lua_State *L)
+{
+    if (RD_LIKELY(!script_is_killed(L)))
         return;
     /* On every line from now on, so that pcall() cannot continue the script. */
     lua_sethook(L, on_steps, LUA_MASKLINE, 0);
@@ -100,7 +111,7 @@ static int push_arguments(lua_State *L, const struct script_run *run)
 /* Pushes the text of a field, or NULL. */
 static const char *field_text(lua_State *L, const char *name)
 {
-    lua_getfield(L, -1, name);
+    script_raw_field(L, name);
     const char *text = lua_isstring(L, -1) ? lua_tostring(L, -1) : NULL;
     lua_insert(L, -2); /* keeps the text on the stack */
     return text;
@@ -116,7 +127,7 @@ static void reply_failure(lua_State *L, const struct script_run *run)
         return;
     }
     luaL_checkstack(L, 8, NULL);
-    lua_getfield(L, -1, "ignore_error_stats_update");
+    script_raw_field(L, "ignore_error_stats_update");
     reply->counted |= lua_isboolean(L, -1) && lua_toboolean(L, -1);
     lua_pop(L, 1);
     const char *text = field_text(L, "err");

@@ -59,7 +59,13 @@ void script_out_push(lua_State *L, struct rd_buf *out)
     lua_pushlstring(L, out->len > 0 ? (const char *)out->ptr : "", out->len);
 }
 
-/* ---- arrays ---- */
+/* ---- tables ---- */
+
+void script_raw_field(lua_State *L, const char *name)
+{
+    lua_pushstring(L, name);
+    lua_rawget(L, -2);
+}
 
 void script_make_array(lua_State *L, int n)
 {

@@ -361,6 +361,7 @@ class Attacks(unittest.TestCase):
         "return string.match(('a'):rep(220000), ('a?'):rep(200000))",
         "return string.gsub(('a'):rep(220000), ('a*'):rep(200000), '')",
         "for x in string.gmatch(('a'):rep(220000), ('a+'):rep(200000)) do end",
+        "for x in string.gfind(('a'):rep(220000), ('a+'):rep(200000)) do end",
         # CVE-2022-24834: depths and lengths of cjson and cmsgpack
         "cjson.encode_max_depth(2147483647) local t = {} for i = 1, 100000 do t = {t} end "
         "return cjson.encode(t)",
