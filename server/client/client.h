@@ -103,7 +103,8 @@ struct client {
     int64_t soft_limit_since_ms; /* since when the output is over the soft limit; 0: it is not */
     size_t output_peak;          /* peak of reply.buf since … */
     int64_t output_peak_since_ms;
-    size_t counted; /* bytes of it in clients.memory */
+    size_t counted;  /* bytes of it in clients.memory */
+    size_t stranger; /* bytes of it in clients.strangers */
 
     /* the blocked command */
     uint64_t worked_us;         /* the command before it */
@@ -157,6 +158,7 @@ struct clients {
      */
     bool counting;
     size_t memory;
+    size_t strangers; /* bytes of the buffers of those who have not logged in */
     /* DEBUG REPLYBUFFER */
     bool output_keeps_size;
     int64_t output_peak_ms; /* how long a peak counts */
@@ -171,8 +173,9 @@ enum {
     CLIENT_READ_SIZE = 16 * 1024, /* into a client's own buffer */
     CLIENT_OUTPUT_MIN = 1024,     /* of the reply buffer, between them */
     CLIENT_OUTPUT_KEEP = 16 * 1024,
-    CLIENT_OUTPUT_PEAK_MS = 5000, /* output_peak_ms by default; tests change it */
-    CLIENT_IDLE_MS = 2000         /* a client idle for longer needs no input buffer */
+    CLIENT_OUTPUT_PEAK_MS = 5000,   /* output_peak_ms by default; tests change it */
+    CLIENT_IDLE_MS = 2000,          /* a client idle for longer needs no input buffer */
+    CLIENT_STRANGERS_MAX = 16 << 20 /* bytes of the buffers of all who have not logged in */
 };
 
 struct clients *clients_new(struct server *srv);
@@ -311,7 +314,9 @@ size_t client_memory(const struct client *c);
 
 /* ---- maxmemory-clients: server/client/evict.c ---- */
 
-/* The memory of the client has changed. Cheap without a limit. */
+/* The memory of the client has changed. Cheap without a limit. Also closes clients that have not
+ * logged in, those with the largest buffers first, while all of them together take more than
+ * CLIENT_STRANGERS_MAX. Their own limits are in output.c and parse.c. */
 void client_count(struct client *c);
 
 /* The client is about to be freed. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "server/acl/acl.h"
 #include "server/core/log.h"
 #include "server/persist/persist.h"
 #include "server/replication/replication.h"
@@ -38,6 +39,8 @@ static struct settings_limit limit_of(const struct client *c)
     enum client_type type = client_type(c);
     struct settings_limit limit =
         s->client_output_buffer_limit[type < CLIENT_TYPES ? type : CLIENT_TYPE_NORMAL];
+    if (acl_login_needed(c) && (limit.hard == 0 || limit.hard > CLIENT_OUTPUT_KEEP))
+        limit.hard = CLIENT_OUTPUT_KEEP; /* errors and HELLO are short */
     /* A replica that has just resumed may lack the whole backlog. */
     if (type == CLIENT_TYPE_REPLICA && limit.hard > 0 && limit.hard < s->repl_backlog_size)
         limit.hard = s->repl_backlog_size;
