@@ -401,7 +401,9 @@ static void log_divergence(struct client *c, const struct engine_command *comman
 void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *argv)
 {
     const struct engine_command *command = engine_command_resolve(argv, argc);
-    const struct engine_admit admit = {.who = ENGINE_ADMIT_LOG};
+    /* Who has taken over the master must not get DEBUG here, too. */
+    static const struct engine_admit_hooks hooks = {.protected = may_use_protected};
+    const struct engine_admit admit = {.who = ENGINE_ADMIT_LOG, .hooks = &hooks, .ctx = c};
     struct engine_refusal refusal;
     if (command == NULL)
         command = dispatch_find(argv, argc);
