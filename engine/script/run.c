@@ -158,11 +158,17 @@ int script_run_protected(lua_State *L)
     return 0;
 }
 
-/* Collects the garbage of short scripts before Lua would begin by itself. */
+/* Collects the garbage of short scripts before Lua would begin by itself, and all that a script with
+ * much of it leaves: maxmemory counts it. */
 static void collect(struct script_vm *vm)
 {
-    enum { EVERY = 50, STEP_KIB = 20 };
+    enum { EVERY = 50, STEP_KIB = 20, MUCH = 8 << 20 };
     script_restore_gc(vm);
+    if (vm->bytes / 2 > vm->live + MUCH) {
+        lua_gc(vm->lua, LUA_GCCOLLECT, 0);
+        vm->live = vm->bytes;
+        return;
+    }
     if (++vm->n_runs < EVERY)
         return;
     vm->n_runs = 0;
@@ -313,7 +319,7 @@ void engine_script_stats(struct engine *e, struct engine_script_stats *ret)
 void engine_script_keep(struct engine *e, struct rd_slice body)
 {
     char *error;
-    if (script_add(script_state(e), body, &error) == NULL)
+    if (script_add(script_state(e), body, true, &error) == NULL)
         engine_scratch_free(error);
 }
 
@@ -325,6 +331,14 @@ bool engine_script_check_libraries(struct engine *e, struct rd_err *err)
     rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "%s", error);
     engine_scratch_free(error);
     return false;
+}
+
+uint64_t engine_script_memory(const struct engine *e)
+{
+    const struct engine_scripts *s = e->scripts;
+    return s == NULL ? 0
+                     : (s->eval != NULL ? s->eval->bytes : 0) +
+                           (s->functions != NULL ? s->functions->bytes : 0);
 }
 
 /* What the flags of a script make of those of its command. */

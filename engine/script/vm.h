@@ -35,6 +35,7 @@ struct script_vm {
     struct engine *engine;
     enum script_vm_kind kind;
     size_t bytes;           /* heap of the interpreter */
+    size_t live;            /* of it after the last complete collection of garbage */
     struct rd_buf out;      /* the result of a library function that is being built */
     struct script_run *run; /* the script that runs; NULL: none */
     void *loading;          /* the library that is being loaded; NULL: none */

@@ -1,5 +1,6 @@
 /* What scripts can reach, and that all of it can be stopped. */
 #include "ask.h"
+#include "engine/script.h"
 
 enum { SECONDS = 120 };
 
@@ -277,5 +278,104 @@ Test(script, xpcall_gives_results_and_what_its_handler_makes_of_an_error)
     ask_init(&ask, ENGINE_CLIENT);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         cr_assert_str_eq(run(&ask, cases[i].script), cases[i].reply);
+    ask_done(&ask);
+}
+
+/* ---- the cache of EVAL ---- */
+
+static uint64_t n_scripts(struct ask *ask, uint64_t *ret_bytes)
+{
+    struct engine_script_stats stats;
+    engine_script_stats(ask->engine, &stats);
+    *ret_bytes = stats.scripts_bytes;
+    return stats.n_scripts;
+}
+
+static bool exists(struct ask *ask, const char *script)
+{
+    const struct rd_slice argv[] = {rd_slice_str("EVAL"),
+                                    rd_slice_str("return redis.sha1hex(ARGV[1])"),
+                                    rd_slice_str("0"), rd_slice_str(script)};
+    char line[128];
+    snprintf(line, sizeof line, "SCRIPT EXISTS %.40s", ask_argv(ask, 4, argv) + 5);
+    return strcmp(ask_line(ask, line), "*1\r\n:1\r\n") == 0;
+}
+
+Test(script, scripts_of_eval_are_limited_and_those_of_script_load_stay)
+{
+    enum { MANY = 3000, LIMIT = 500 };
+    struct ask ask;
+    char script[64];
+    uint64_t bytes;
+    ask_init(&ask, ENGINE_CLIENT);
+    const struct rd_slice load[] = {rd_slice_str("SCRIPT"), rd_slice_str("LOAD"),
+                                    rd_slice_str("return 'kept'")};
+    ask_argv(&ask, 3, load);
+    run(&ask, "return 'later kept'");
+    const struct rd_slice later[] = {load[0], load[1], rd_slice_str("return 'later kept'")};
+    ask_argv(&ask, 3, later);
+    uint64_t memory = 0;
+    for (int i = 0; i < MANY; i++) {
+        snprintf(script, sizeof script, "return %d", i);
+        run(&ask, script);
+        run(&ask, "return 'used'");
+        cr_assert(n_scripts(&ask, &bytes) <= LIMIT + 2);
+        if (i == MANY / 2)
+            memory = engine_script_memory(ask.engine);
+    }
+    cr_assert_eq(n_scripts(&ask, &bytes), LIMIT + 2);
+    cr_assert(bytes < (LIMIT + 2) * 250 && engine_script_memory(ask.engine) < 2 * memory);
+    cr_assert(exists(&ask, "return 'kept'") && exists(&ask, "return 'later kept'"));
+    cr_assert(exists(&ask, "return 'used'") && exists(&ask, "return 2999"));
+    cr_assert(!exists(&ask, "return 1000"));
+    cr_assert_str_eq(run(&ask, "return 1000"), ":1000\r\n");
+    ask_line(&ask, "SCRIPT FLUSH");
+    cr_assert_eq(n_scripts(&ask, &bytes), 0);
+    cr_assert_str_eq(run(&ask, "return 1000"), ":1000\r\n");
+    ask_done(&ask);
+}
+
+Test(script, long_scripts_of_eval_are_limited_by_their_bytes)
+{
+    enum { LEN = 1 << 20, MANY = 100, LIMIT = 33 << 20 };
+    struct ask ask;
+    char *script = malloc(LEN + 1);
+    uint64_t bytes;
+    ask_init(&ask, ENGINE_CLIENT);
+    memset(script, ' ', LEN);
+    script[LEN] = '\0';
+    for (int i = 0; i < MANY; i++) {
+        int len = sprintf(script, "return %d", i);
+        script[len] = ' ';
+        run(&ask, script);
+        n_scripts(&ask, &bytes);
+        cr_assert(bytes <= LIMIT);
+    }
+    free(script);
+    ask_done(&ask);
+}
+
+Test(script, the_scripts_of_a_log_stay)
+{
+    enum { MANY = 1000 };
+    struct ask ask;
+    char script[64];
+    uint64_t bytes;
+    ask_init(&ask, ENGINE_LOADING);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(script, sizeof script, "return %d", i);
+        run(&ask, script);
+    }
+    cr_assert_eq(n_scripts(&ask, &bytes), MANY);
+    ask_done(&ask);
+}
+
+Test(script, much_garbage_goes_when_the_script_ends)
+{
+    struct ask ask;
+    ask_init(&ask, ENGINE_CLIENT);
+    run(&ask, "collectgarbage('stop') local s = ('x'):rep(1000000) "
+              "for i = 1, 100 do local t = s .. i end");
+    cr_assert(engine_script_memory(ask.engine) < 2000000);
     ask_done(&ask);
 }
