@@ -278,6 +278,19 @@ class Files(unittest.TestCase):
         older = re.compile(r"slave|ziplist|lua-time-limit")
         self.assertEqual({name for name in set(values) - reported if not older.search(name)}, set())
 
+    def test_the_unit_can_write_the_folder_of_its_configuration_and_no_other_in_etc(self):
+        with open(os.path.join(SOURCE, "packaging", "redoubt-server.service"),
+                  encoding="utf-8") as file:
+            lines = [line.strip().split("=", 1) for line in file if "=" in line]
+        config = next(v for k, v in lines if k == "ExecStart").split()[1]
+        writable = [path.lstrip("-") for k, v in lines if k == "ReadWritePaths"
+                    for path in v.split()]
+        self.assertEqual(writable, [os.path.dirname(config)])
+        self.assertEqual(writable, ["/etc/redoubt-server"])
+        with open(os.path.join(SOURCE, "packaging", "debian", "redoubt-server.postinst"),
+                  encoding="utf-8") as file:
+            self.assertIn("chown redoubt:redoubt " + writable[0], file.read())
+
     def test_what_cannot_be_kept_ends_the_start(self):
         for line in ("user default on #00 ~* &* +@all", "loadmodule /nope.so",
                      "aclfile nope.acl", "cluster-enabled yes"):
