@@ -379,3 +379,44 @@ Test(script, much_garbage_goes_when_the_script_ends)
     cr_assert(engine_script_memory(ask.engine) < 2000000);
     ask_done(&ask);
 }
+
+/* ---- time ---- */
+
+static int64_t next_second(void *ctx)
+{
+    int64_t *now_us = ctx;
+    return *now_us += 1000000;
+}
+
+Test(script, time_moves_on_and_expiry_stands_still)
+{
+    static const struct {
+        const char *script, *reply;
+    } cases[] = {
+        {"local a, b = redis.call('time'), redis.call('time') return b[1] - a[1]", ":1\r\n"},
+        {"redis.call('set', 'k', 'v', 'px', 10) redis.call('time') "
+         "return {redis.call('exists', 'k'), redis.call('pttl', 'k')}",
+         "*2\r\n:1\r\n:0\r\n"},
+        {"redis.call('hset', 'h', 'f', 'v') redis.call('hpexpire', 'h', 10, 'fields', 1, 'f') "
+         "return {redis.call('hget', 'h', 'f'), redis.call('hpttl', 'h', 'fields', 1, 'f')[1]}",
+         "*2\r\n$1\r\nv\r\n:0\r\n"},
+        {"return {redis.call('exists', 'old'), redis.call('exists', 'old')}", "*2\r\n:1\r\n:1\r\n"},
+    };
+    struct ask ask;
+    ask_init(&ask, ENGINE_CLIENT);
+    int64_t now_us = ask.env.now_us;
+    engine_set_hooks(ask.engine, &(struct engine_hooks){.clock = next_second, .ctx = &now_us});
+    ask_line(&ask, "SET old v PX 1500");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_assert_str_eq(run(&ask, cases[i].script), cases[i].reply, "%s", cases[i].script);
+    ask_line(&ask, "MULTI");
+    ask_line(&ask, "TIME");
+    ask_line(&ask, "EXISTS old");
+    ask_line(&ask, "TIME");
+    const char *reply = ask_line(&ask, "EXEC");
+    cr_assert_not_null(strstr(reply, ":1\r\n"));
+    cr_assert_neq(memcmp(strstr(reply, "$10"), strstr(strstr(reply, ":1\r\n"), "$10"), 15), 0);
+    ask.env.now_us += 2000000;
+    cr_assert_str_eq(ask_line(&ask, "EXISTS old k"), ":0\r\n");
+    ask_done(&ask);
+}
