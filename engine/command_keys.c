@@ -1,9 +1,11 @@
 /* Finds the keys of a command line with the specs of the table; if they do not suffice, with a
  * function for the command (SET and BITFIELD, whose flags depend on the arguments; SORT and
- * MIGRATE, whose keys can be at any position; an invalid number of keys). The rules of users are
- * applied to these keys, so they are those that the command uses. A spec that searches for a word can
- * find it in the wrong place, as the argument of an option or as the first of two: the commands with
- * such a spec have a function, which reads the options as the command does. */
+ * MIGRATE, whose keys can be at any position; an invalid number of keys).
+ *
+ * The rules of users are applied to these keys, so they are those that the command uses. A spec
+ * that searches for a word can find it in the wrong place, as the argument of an option or as the
+ * first of two: commands with such a spec have a function that reads the options as the command
+ * does. */
 #include <strings.h>
 
 #include "base/num.h"

@@ -158,8 +158,8 @@ int script_run_protected(lua_State *L)
     return 0;
 }
 
-/* Collects the garbage of short scripts before Lua would begin by itself, and all that a script with
- * much of it leaves: maxmemory counts it. */
+/* Collects the garbage of short scripts before Lua would begin by itself, and all that a script
+ * with much of it leaves: maxmemory counts it. */
 static void collect(struct script_vm *vm)
 {
     enum { EVERY = 50, STEP_KIB = 20, MUCH = 8 << 20 };

@@ -279,8 +279,8 @@ static int safe_pcall(lua_State *L)
     return lua_gettop(L);
 }
 
-/* Upvalue: the script's handler. Lua calls handlers inside the hook that raises the error of a kill,
- * where no hook runs: the script's own could not be stopped there. */
+/* Upvalue: the script's handler. Lua calls handlers inside the hook that raises the error of a
+ * kill, where no hook runs: the script's own could not be stopped there. */
 static int handle_error(lua_State *L)
 {
     if (script_is_killed(L))
@@ -331,7 +331,7 @@ static int safe_unpack(lua_State *L)
 
 /* ---- patterns ---- */
 
-/* Lua matches a pattern (gfind is its old name of gmatch) with one level of recursion for each of these characters, without a limit
+/* Lua matches a pattern with one level of recursion for each of these characters, without a limit
  * (later versions have one). Upvalues: Lua's function; whether its fourth argument may say that the
  * text is not a pattern. */
 static int safe_match(lua_State *L)
@@ -346,7 +346,7 @@ static int safe_match(lua_State *L)
     return depth > DEPTH_MAX ? luaL_error(L, "pattern too complex") : match(L);
 }
 
-/* Table on top: string. */
+/* Table on top: string. gfind is the old name of gmatch. */
 static void limit_patterns(lua_State *L)
 {
     static const char *const names[] = {"find", "match", "gmatch", "gfind", "gsub"};

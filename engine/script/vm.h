@@ -151,8 +151,8 @@ void script_push_error(lua_State *L, const char *text, size_t len);
 bool script_is_killed(lua_State *L);
 void script_stop_if_killed(lua_State *L);
 
-/* Pushes the field of the table on top of the stack, without calling a metamethod: these run code of
- * the script, which cannot be interrupted while its result is read. */
+/* Pushes the field of the table on top of the stack, without calling a metamethod: these run code
+ * of the script, which cannot be interrupted while its result is read. */
 void script_raw_field(lua_State *L, const char *name);
 
 /* Runs the script of the VM: engine/script/run.c. Its argument is a light userdata, the run. */

@@ -6,8 +6,8 @@
  *     client_close_soon(c): after what is pending has been sent
  *     client_free(c): immediately
  *
- * A command may run the loop: a script or the loading of a log that takes long. The client of such a
- * command is running (client_is_running()): no input of it is read or run, its buffers keep their
+ * A command may run the loop: a script or the loading of a log that takes long. The client of such
+ * a command is running (client_is_running()): no input of it is read or run, its buffers keep their
  * place, and client_free() becomes client_close_asap(). This holds for every client whose input is
  * on the C stack, not only for that of the current command.
  */
@@ -103,8 +103,8 @@ struct client {
     int64_t soft_limit_since_ms; /* since when the output is over the soft limit; 0: it is not */
     size_t output_peak;          /* peak of reply.buf since … */
     int64_t output_peak_since_ms;
-    size_t counted;  /* bytes of it in clients.memory */
-    size_t stranger; /* bytes of it in clients.strangers */
+    size_t counted;   /* bytes of it in clients.memory */
+    size_t anonymous; /* bytes of it in clients.anonymous */
 
     /* the blocked command */
     uint64_t worked_us;         /* the command before it */
@@ -158,7 +158,7 @@ struct clients {
      */
     bool counting;
     size_t memory;
-    size_t strangers; /* bytes of the buffers of those who have not logged in */
+    size_t anonymous; /* bytes of the buffers of those who have not logged in */
     /* DEBUG REPLYBUFFER */
     bool output_keeps_size;
     int64_t output_peak_ms; /* how long a peak counts */
@@ -175,7 +175,7 @@ enum {
     CLIENT_OUTPUT_KEEP = 16 * 1024,
     CLIENT_OUTPUT_PEAK_MS = 5000,   /* output_peak_ms by default; tests change it */
     CLIENT_IDLE_MS = 2000,          /* a client idle for longer needs no input buffer */
-    CLIENT_STRANGERS_MAX = 16 << 20 /* bytes of the buffers of all who have not logged in */
+    CLIENT_ANONYMOUS_MAX = 16 << 20 /* bytes of the buffers of all who have not logged in */
 };
 
 struct clients *clients_new(struct server *srv);
@@ -316,7 +316,7 @@ size_t client_memory(const struct client *c);
 
 /* The memory of the client has changed. Cheap without a limit. Also closes clients that have not
  * logged in, those with the largest buffers first, while all of them together take more than
- * CLIENT_STRANGERS_MAX. Their own limits are in output.c and parse.c. */
+ * CLIENT_ANONYMOUS_MAX. Their own limits are in output.c and parse.c. */
 void client_count(struct client *c);
 
 /* The client is about to be freed. */

@@ -1,5 +1,5 @@
-/* maxmemory-clients: the total memory of clients, and which clients to close. The same for clients that
- * have not logged in, whose memory is always limited. */
+/* maxmemory-clients: the total memory of clients, and which clients to close. The same for clients
+ * that have not logged in, whose memory is always limited. */
 #include "server/client/client.h"
 
 #include "server/acl/acl.h"
@@ -10,45 +10,45 @@ enum { LIMIT_MIN = 128 * 1024 };
 
 /* ---- clients that have not logged in ---- */
 
-static void forget_stranger(struct client *c)
+static void forget_anonymous(struct client *c)
 {
-    c->srv->clients->strangers -= c->stranger;
-    c->stranger = 0;
+    c->srv->clients->anonymous -= c->anonymous;
+    c->anonymous = 0;
 }
 
-static void close_largest_stranger(struct clients *all)
+static void close_largest_anonymous(struct clients *all)
 {
     struct client *found = all->first;
     for (struct client *c = all->first; c != NULL; c = c->next)
-        if (c->stranger > found->stranger)
+        if (c->anonymous > found->anonymous)
             found = c;
     log_verbose("Closing the client id=%llu addr=%s: clients that have not logged in use too much "
                 "memory",
                 (unsigned long long)found->id, found->peer);
     found->srv->stats.output_buffer_limit_closed++;
-    forget_stranger(found);
+    forget_anonymous(found);
     client_close_asap(found);
     if (!client_is_running(found))
         client_input_done(found); /* now: many clients can send in one turn */
 }
 
 /* What a login needs fits into the smallest buffers. */
-static size_t stranger_memory(const struct client *c)
+static size_t anonymous_memory(const struct client *c)
 {
     size_t output = c->reply.buf.cap;
     return client_input_memory(c) + (output > CLIENT_OUTPUT_MIN ? output : 0);
 }
 
-static void count_stranger(struct client *c)
+static void count_anonymous(struct client *c)
 {
     struct clients *all = c->srv->clients;
-    forget_stranger(c);
+    forget_anonymous(c);
     if (!acl_login_needed(c))
         return;
-    c->stranger = stranger_memory(c);
-    all->strangers += c->stranger;
-    while (all->strangers > CLIENT_STRANGERS_MAX)
-        close_largest_stranger(all);
+    c->anonymous = anonymous_memory(c);
+    all->anonymous += c->anonymous;
+    while (all->anonymous > CLIENT_ANONYMOUS_MAX)
+        close_largest_anonymous(all);
 }
 
 /* ---- maxmemory-clients ---- */
@@ -62,15 +62,15 @@ static void uncount(struct client *c)
 void client_uncount(struct client *c)
 {
     uncount(c);
-    forget_stranger(c);
+    forget_anonymous(c);
 }
 
 void client_count(struct client *c)
 {
     struct clients *all = c->srv->clients;
     if (c->conn != NULL && (c->flags & CLIENT_CLOSE_ASAP) == 0 &&
-        RD_UNLIKELY(c->stranger > 0 || acl_login_needed(c)))
-        count_stranger(c);
+        RD_UNLIKELY(c->anonymous > 0 || acl_login_needed(c)))
+        count_anonymous(c);
     if (!all->counting || c->conn == NULL || (c->flags & CLIENT_CLOSE_ASAP))
         return;
     uncount(c);

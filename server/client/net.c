@@ -128,8 +128,8 @@ static bool open_port(struct server *srv, struct listeners *all, int64_t port, b
     return true;
 }
 
-/* The socket has its permissions from the beginning: with chmod() after bind(), others could connect
- * in between. */
+/* The socket has its permissions from the beginning: with chmod() after bind(), others could
+ * connect in between. */
 static int bind_unix(int fd, const struct sockaddr_un *addr, unsigned perm)
 {
     mode_t before = perm != 0 ? umask(~perm & 0777) : 0;

@@ -107,7 +107,7 @@ static void warn_backlog(const struct settings *s)
                     (int)s->tcp_backlog, max);
 }
 
-/* The pid file that this process has written, and what is in it. A child process has another pid. */
+/* The pid file that this process has written, and its text. A child process has another pid. */
 static struct {
     char path[PATH_MAX]; /* absolute: the folder of the process can change */
     char text[16];

@@ -195,7 +195,7 @@ class Chance(unittest.TestCase):
             for round_ in range(self.ROUNDS):
                 for n in range(self.COMMANDS * self.CLIENTS):
                     self.one(rng, rng.choice(every), round_ * 1000 + n)
-                for _ in range(3):  # what comes meanwhile is there in one turn
+                for _ in range(3):  # all of this is there in one turn
                     holder.send("DEBUG", "SLEEP", "0.03")
                     for expected in rng.choices(every, k=2 * self.CLIENTS):
                         expected.flush(rng)

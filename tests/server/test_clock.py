@@ -1,6 +1,5 @@
-"""The clocks: the wall clock is set while the server runs, and nothing that lasts takes longer or ends
-early; what moves on inside a script and a transaction.
-"""
+"""The clocks: the wall clock is set while the server runs, and nothing that lasts takes longer or
+ends early; what moves on inside a script and a transaction."""
 
 import os
 import sys

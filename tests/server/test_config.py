@@ -447,7 +447,8 @@ class Process(unittest.TestCase):
     def test_the_pid_file_goes_in_a_crash_and_when_loading_fails(self):
         for ending in (["DEBUG", "SEGFAULT"], ["DEBUG", "PANIC"]):
             for kind in (Redoubt, Redis):
-                with self.subTest(kind=kind.name, ending=ending), tempfile.TemporaryDirectory() as d:
+                with self.subTest(kind=kind.name, ending=ending), \
+                        tempfile.TemporaryDirectory() as d:
                     path, log = os.path.join(d, "pid"), os.path.join(d, "log")
                     port = free_port()
                     args = [kind().program(), "--daemonize", "yes", "--pidfile", path, "--logfile",

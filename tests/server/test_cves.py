@@ -52,9 +52,9 @@ class Commands(unittest.TestCase):
     def test_streams_that_lose_their_first_entry_keep_no_memory(self):  # CVE-2022-33105
         def used():
             for _ in range(3000):
-                self.c.send_raw(encode("XADD", "s", "*", "f", "v") + encode("XTRIM", "s", "MAXLEN", 1)
-                                + encode("XINFO", "STREAM", "s") + encode("XSETID", "s", "9999999999999-0")
-                                + encode("DEL", "s"))
+                self.c.send_raw(encode("XADD", "s", "*", "f", "v") +
+                                encode("XTRIM", "s", "MAXLEN", 1) + encode("XINFO", "STREAM", "s") +
+                                encode("XSETID", "s", "9999999999999-0") + encode("DEL", "s"))
                 for _ in range(5):
                     self.c.read()
             return int(self.server.info("memory")["used_memory"])
@@ -113,12 +113,11 @@ class Commands(unittest.TestCase):
         self.c.command("ACL", "DELUSER", "u")
 
     def test_rules_that_are_not_complete(self):  # CVE-2024-31227, CVE-2024-51741
-        rules = ["(", "()", "( )", "(+get", "(~", "(%", "(%R", "(%R~", "(%~)", "%", "%R", "%~x", "%RW",
-                 "%RX~x", "%WR~", "(+@all ~*) (", "((", "(()", ")", "(clearselectors)", "(%RW)",
-                 "(allkeys", "&", "(&", "+", "-", "+|", "-@", "(+@)", "#", "!", "<", ">"]
+        rules = ["(", "()", "( )", "(+get", "(~", "(%", "(%R", "(%R~", "(%~)", "%", "%R", "%~x",
+                 "%RW", "%RX~x", "%WR~", "(+@all ~*) (", "((", "(()", ")", "(clearselectors)",
+                 "(%RW)", "(allkeys", "&", "(&", "+", "-", "+|", "-@", "(+@)", "#", "!", "<", ">"]
         for rule in rules:
-            for words in ([rule], ["on", rule], [rule, rule], *([a, b] for a, b in [rule.split(
-                    " ")] * (rule.count(" ") == 1))):
+            for words in ([rule], ["on", rule], [rule, rule], rule.split()):
                 self.c.ask("ACL", "SETUSER", "u", *words)
                 self.c.ask("ACL", "LIST")
                 self.c.ask("ACL", "GETUSER", "u")
@@ -127,8 +126,8 @@ class Commands(unittest.TestCase):
 
     def test_a_sketch_with_too_many_registers(self):  # CVE-2025-32023
         head = b"HYLL\x01\0\0\0" + bytes(8)
-        for body in (b"\x7f\xff" * 1000, b"\x7f\xff\x80", b"\x7f\xfe\xff", b"\x7f\xff" * 131073 + b"\x80",
-                     b"\x00" * 300, b"\x7f", b"", b"\xff" * 5000):
+        for body in (b"\x7f\xff" * 1000, b"\x7f\xff\x80", b"\x7f\xfe\xff",
+                     b"\x7f\xff" * 131073 + b"\x80", b"\x00" * 300, b"\x7f", b"", b"\xff" * 5000):
             self.c.command("SET", "k", head + body)
             for words in (["PFCOUNT", "k"], ["PFADD", "k", "a"], ["PFMERGE", "d", "k"],
                           ["PFCOUNT", "k", "d"], ["PFDEBUG", "GETREG", "k"]):
@@ -175,7 +174,8 @@ class Commands(unittest.TestCase):
         c = self.c
         c.command("DEBUG", "SET-SKIP-CHECKSUM-VALIDATION", 1)
         try:
-            for body in (b"\x01\xfe\xff\xff\xff\xffkk\x01\0v\xff", b"\x01\x01k\xfe\x01\0\0\0\0v\xff",
+            for body in (b"\x01\xfe\xff\xff\xff\xffkk\x01\0v\xff",
+                         b"\x01\x01k\xfe\x01\0\0\0\0v\xff",
                          b"\x01\x01k\x01\xffv\xff", b"\xfe\x01k\x01\0v\xff", b"\x01\x01k\x01\0v",
                          b"\x01\xfe\x01\0\0\0k\x01\x03v\xff", b"\x02\x01k\x01\0v\xff", b""):
                 payload = b"\x09" + bytes([len(body)]) + body + b"\x0a\0" + bytes(8)
@@ -186,7 +186,8 @@ class Commands(unittest.TestCase):
             c.command("DEBUG", "SET-SKIP-CHECKSUM-VALIDATION", 0)
 
     def test_an_empty_request_before_an_inline_one(self):  # CVE-2026-27623
-        for data in (b"*0\r\nPING\r\n", b"*-1\r\nPING\r\n", b"*0\r\n*0\r\nPING\r\n*1\r\n$4\r\nPING\r\n"):
+        for data in (b"*0\r\nPING\r\n", b"*-1\r\nPING\r\n",
+                     b"*0\r\n*0\r\nPING\r\n*1\r\n$4\r\nPING\r\n"):
             one = self.server.client()
             one.send_raw(data)
             self.assertEqual(one.read(), ("+", b"PONG"))
