@@ -111,7 +111,7 @@ static int push_arguments(lua_State *L, const struct script_run *run)
 /* Pushes the text of a field, or NULL. */
 static const char *field_text(lua_State *L, const char *name)
 {
-    script_raw_field(L, name);
+    script_error_field(L, name);
     const char *text = lua_isstring(L, -1) ? lua_tostring(L, -1) : NULL;
     lua_insert(L, -2); /* keeps the text on the stack */
     return text;
@@ -127,7 +127,7 @@ static void reply_failure(lua_State *L, const struct script_run *run)
         return;
     }
     luaL_checkstack(L, 8, NULL);
-    script_raw_field(L, "ignore_error_stats_update");
+    script_error_field(L, "ignore_error_stats_update");
     reply->counted |= lua_isboolean(L, -1) && lua_toboolean(L, -1);
     lua_pop(L, 1);
     const char *text = field_text(L, "err");

@@ -270,7 +270,7 @@ static int safe_pcall(lua_State *L)
         return lua_gettop(L);
     lua_remove(L, 1);
     if (lua_istable(L, -1)) {
-        script_raw_field(L, "err");
+        script_error_field(L, "err");
         if (lua_isstring(L, -1))
             lua_replace(L, -2);
     }

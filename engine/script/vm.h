@@ -155,6 +155,9 @@ void script_stop_if_killed(lua_State *L);
  * of the script, which cannot be interrupted while its result is read. */
 void script_raw_field(lua_State *L, const char *name);
 
+/* The same for an error, which can be a table that takes its fields from another (__index). */
+void script_error_field(lua_State *L, const char *name);
+
 /* Runs the script of the VM: engine/script/run.c. Its argument is a light userdata, the run. */
 int script_run_protected(lua_State *L);
 
