@@ -354,9 +354,8 @@ static enum engine_admit_answer admit_client(const struct engine_admit *admit,
 
 static bool is_protected(const struct engine_admit *admit, const struct engine_command *command)
 {
-    return (command->flags & ENGINE_CMD_PROTECTED) != 0 && admit->who != ENGINE_ADMIT_LOG &&
-           admit->hooks != NULL && admit->hooks->protected != NULL &&
-           !admit->hooks->protected(admit->ctx, command);
+    return (command->flags & ENGINE_CMD_PROTECTED) != 0 && admit->hooks != NULL &&
+           admit->hooks->protected != NULL && !admit->hooks->protected(admit->ctx, command);
 }
 
 /* The checks that need no state; ENGINE_ADMIT_RUN: none of them refuses. */

@@ -16,8 +16,15 @@
 
 bool engine_call_due(const struct engine_call *call, const struct engine_entry *entry)
 {
-    return entry->expire_ms != ENGINE_NO_EXPIRE && call->now_ms > entry->expire_ms &&
+    return entry->expire_ms != ENGINE_NO_EXPIRE && call->due_ms > entry->expire_ms &&
            call->session->role == ENGINE_CLIENT;
+}
+
+struct engine_env engine_call_env(const struct engine_call *call)
+{
+    const struct engine_hooks *hooks = &call->engine->hooks;
+    int64_t now_us = hooks->clock != NULL ? hooks->clock(hooks->ctx) : call->now_us;
+    return (struct engine_env){.now_us = now_us, .due_us = call->due_us};
 }
 
 static void delete_effect(struct engine_call *call, struct rd_slice key, bool lazy)

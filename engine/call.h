@@ -41,6 +41,8 @@ struct engine_call {
     struct engine_reply *reply;
     int64_t now_us;
     int64_t now_ms;
+    int64_t due_us; /* keys and fields are expired as of this time: struct engine_env */
+    int64_t due_ms;
     uint64_t dirty; /* changes made by this command */
 
     /* If set, blocking commands use this key only: engine_serve(). */
@@ -104,6 +106,9 @@ void engine_call_delete_as(struct engine_call *call, struct engine_entry *entry,
 bool engine_call_delete_key(struct engine_call *call, struct rd_slice key, bool lazy);
 
 void engine_call_expire(struct engine_call *call, struct engine_entry *entry, int64_t expire_ms);
+
+/* For a command that this one runs: it begins now, and expires keys as of the start of this one. */
+struct engine_env engine_call_env(const struct engine_call *call);
 
 /* A key that is given this expiry is removed at once, not stored. A replica and a log leave that to
  * the master. */

@@ -1,6 +1,11 @@
 /* Finds the keys of a command line with the specs of the table; if they do not suffice, with a
  * function for the command (SET and BITFIELD, whose flags depend on the arguments; SORT and
- * MIGRATE, whose keys can be at any position; an invalid number of keys). */
+ * MIGRATE, whose keys can be at any position; an invalid number of keys).
+ *
+ * The rules of users are applied to these keys, so they are those that the command uses. A spec
+ * that searches for a word can find it in the wrong place, as the argument of an option or as the
+ * first of two: commands with such a spec have a function that reads the options as the command
+ * does. */
 #include <strings.h>
 
 #include "base/num.h"
@@ -172,10 +177,11 @@ static void bitfield_keys(const struct line *line, struct found *found)
     found_add(found, 1, flags);
 }
 
-/* The last of several STORE options counts. Its argument can be the word STORE. */
+/* The last of several STORE options counts. Its argument can be the name of an option. */
 static void sort_keys(const struct line *line, struct found *found)
 {
-    static const struct option skipped[] = {{"limit", 2}, {"get", 1}, {"by", 1}, {NULL, 0}};
+    static const struct option skipped[] = {
+        {"limit", 2}, {"get", 1}, {"by", 1}, {"store", 1}, {NULL, 0}};
     size_t store = 0;
     for (size_t i = 2; i < line->argc; i++) {
         if (is_word(line->argv[i], "store") && i + 1 < line->argc)
@@ -208,15 +214,72 @@ static void migrate_keys(const struct line *line, struct found *found)
     found_add(found, 3, MOVES);
 }
 
+/* The last of several options counts, STORE or STOREDIST. */
+static void radius_keys(const struct line *line, size_t options, struct found *found)
+{
+    static const struct option skipped[] = {
+        {"count", 1}, {"store", 1}, {"storedist", 1}, {NULL, 0}};
+    size_t store = 0;
+    for (size_t i = options; i + 1 < line->argc; i++) {
+        if (is_word(line->argv[i], "store") || is_word(line->argv[i], "storedist"))
+            store = i + 1;
+        i += option_args(skipped, line->argv[i]);
+    }
+    found_add(found, 1, READS);
+    if (store != 0)
+        found_add(found, store, STORES);
+}
+
+static void georadius_keys(const struct line *line, struct found *found)
+{
+    radius_keys(line, 6, found);
+}
+
+static void georadiusbymember_keys(const struct line *line, struct found *found)
+{
+    radius_keys(line, 5, found);
+}
+
+/* The first half of all after STREAMS, which can also be the name of a group or a consumer. */
+static void xread_keys(const struct line *line, struct found *found)
+{
+    static const struct option skipped[] = {{"count", 1}, {"block", 1}, {"group", 2}, {NULL, 0}};
+    for (size_t i = 1; i + 1 < line->argc; i++) {
+        if (is_word(line->argv[i], "streams")) {
+            size_t n = (line->argc - i - 1) / 2;
+            for (size_t k = 0; k < n; k++)
+                found_add(found, i + 1 + k, READS);
+            return;
+        }
+        i += option_args(skipped, line->argv[i]);
+    }
+}
+
 struct special {
     const char *name;
     void (*keys)(const struct line *line, struct found *found);
+    bool instead; /* of the specs, which can find other keys */
 };
 
 static const struct special specials[] = {
-    {"set", set_keys},         {"bitfield", bitfield_keys}, {"sort", sort_keys},
-    {"sort_ro", sort_ro_keys}, {"migrate", migrate_keys},
+    {"set", set_keys, false},
+    {"bitfield", bitfield_keys, false},
+    {"sort", sort_keys, false},
+    {"sort_ro", sort_ro_keys, false},
+    {"migrate", migrate_keys, false},
+    {"georadius", georadius_keys, true},
+    {"georadiusbymember", georadiusbymember_keys, true},
+    {"xread", xread_keys, true},
+    {"xreadgroup", xread_keys, true},
 };
+
+static const struct special *special_of(const struct engine_command *cmd)
+{
+    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
+        if (strcmp(cmd->name, specials[i].name) == 0)
+            return &specials[i];
+    return NULL;
+}
 
 /* The number at the start of an argument; -1: no digits, or too many. */
 static int64_t loose_number(struct rd_slice arg)
@@ -254,14 +317,22 @@ static void loose_keys(const struct line *line, struct found *found)
         found_add(found, (size_t)cmd->key_specs[0].pos, 0);
 }
 
-static void keys_by_command(const struct line *line, struct found *found)
+static void find_keys(const struct line *line, struct found *found)
 {
-    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
-        if (strcmp(line->cmd->name, specials[i].name) == 0) {
-            specials[i].keys(line, found);
-            return;
-        }
-    loose_keys(line, found);
+    const struct special *special =
+        (line->cmd->flags & ENGINE_CMD_MOVABLE_KEYS) != 0 ? special_of(line->cmd) : NULL;
+    if (special != NULL && special->instead) {
+        special->keys(line, found);
+        return;
+    }
+    if (keys_by_specs(line, found))
+        return;
+    found->n = 0;
+    special = special_of(line->cmd);
+    if (special != NULL)
+        special->keys(line, found);
+    else
+        loose_keys(line, found);
 }
 
 /* ---- */
@@ -285,10 +356,7 @@ enum engine_keys_status engine_command_keys(const struct engine_command *cmd,
         return ENGINE_KEYS_NONE;
     if (!engine_command_arity_ok(cmd, argc))
         return ENGINE_KEYS_ARITY;
-    if (!keys_by_specs(&line, &found)) {
-        found.n = 0;
-        keys_by_command(&line, &found);
-    }
+    find_keys(&line, &found);
     if (found.n == 0 && (cmd->flags & ENGINE_CMD_NO_MANDATORY_KEYS) == 0)
         return ENGINE_KEYS_INVALID;
     *ret_n = found.n;

@@ -157,6 +157,7 @@ void engine_call_init(struct engine_call *call, struct engine *e, struct engine_
                       const struct engine_env *env, struct engine_reply *reply,
                       struct engine_effects *fx)
 {
+    int64_t due_us = env->due_us != 0 ? env->due_us : env->now_us;
     *call = (struct engine_call){
         .engine = e,
         .session = s,
@@ -165,6 +166,8 @@ void engine_call_init(struct engine_call *call, struct engine *e, struct engine_
         .reply = reply,
         .now_us = env->now_us,
         .now_ms = env->now_us / 1000,
+        .due_us = due_us,
+        .due_ms = due_us / 1000,
         .may_block = !s->in_exec && s->role == ENGINE_CLIENT,
         .want_effects = !fx->off,
         .fx = fx,

@@ -55,6 +55,9 @@ typedef void (*engine_flushed_fn)(void *ctx);
 
 struct engine_env {
     int64_t now_us; /* Unix time in microseconds; may stop, should not go back */
+    /* Keys are expired as of this time; 0: now_us. It is the start of the script or transaction
+     * that runs the command, so that a key does not vanish between two of its commands. */
+    int64_t due_us;
 };
 
 enum engine_status {
@@ -148,6 +151,9 @@ typedef bool (*engine_script_permits_fn)(void *ctx, const struct engine_session 
                                          const struct rd_slice *argv);
 /* redis.log(): levels 0 (debug) to 3 (warning). */
 typedef void (*engine_script_log_fn)(void *ctx, int level, struct rd_slice text);
+/* Unix time in microseconds, for a command of a script or a transaction, which begins later than
+ * the script. Without this hook they get the time at which it began. */
+typedef int64_t (*engine_clock_fn)(void *ctx);
 /* The command of a command line, if clients have other names for commands than the table. */
 typedef const struct engine_command *(*engine_resolve_fn)(void *ctx, const struct rd_slice *argv,
                                                           size_t argc);
@@ -181,6 +187,7 @@ struct engine_hooks {
     engine_script_command_fn script_command;
     engine_script_permits_fn script_permits;
     engine_script_log_fn script_log;
+    engine_clock_fn clock;
     void *ctx;
 };
 

@@ -82,6 +82,9 @@ struct engine_script_stats {
 
 void engine_script_stats(struct engine *e, struct engine_script_stats *ret);
 
+/* Bytes of the interpreters, which engine_memory() does not count. Cheap. */
+uint64_t engine_script_memory(const struct engine *e);
+
 /* As SCRIPT LOAD: a later EVALSHA finds the script. A text that does not compile is ignored. */
 void engine_script_keep(struct engine *e, struct rd_slice body);
 

@@ -21,7 +21,7 @@ static bool field_due(const struct engine_call *call, const struct engine_value 
 {
     int64_t expire_ms;
     return engine_hash_get_expire(v, field, &expire_ms) && expire_ms != ENGINE_HASH_NO_EXPIRE &&
-           expire_ms < call->now_ms;
+           expire_ms < call->due_ms;
 }
 
 static uint64_t take_named(struct loss *loss, struct engine_value *v,
@@ -63,7 +63,7 @@ static struct engine_entry *without_due(struct engine_call *call, struct engine_
     struct loss loss = {.call = call, .key = key};
     bool by_name = v->encoding == ENGINE_HASHTABLE && names.n > 0;
     uint64_t n = by_name ? take_named(&loss, v, names)
-                         : engine_hash_expire_due(v, call->now_ms, say_lost, &loss);
+                         : engine_hash_expire_due(v, call->due_ms, say_lost, &loss);
     return said(call, entry, key, n);
 }
 
@@ -74,7 +74,7 @@ void engine_call_expire_fields(struct engine_call *call, struct engine_entry *en
     uint8_t *copy = engine_scratch_alloc(own.len);
     rd_copy_short(copy, own.ptr, own.len);
     struct loss loss = {.call = call, .key = rd_slice(copy, own.len)};
-    engine_hash_expire_some(&entry->value, call->now_ms, n_buckets, say_lost, &loss, ret);
+    engine_hash_expire_some(&entry->value, call->due_ms, n_buckets, say_lost, &loss, ret);
     said(call, entry, loss.key, ret->n_taken);
     engine_scratch_free(copy);
 }
@@ -91,7 +91,7 @@ struct engine_entry *engine_hash_fresh(struct engine_call *call, struct engine_e
     if (entry == NULL || call->session->role != ENGINE_CLIENT)
         return entry;
     int64_t next_ms = engine_hash_next_expire(&entry->value);
-    if (RD_LIKELY(next_ms == ENGINE_HASH_NO_EXPIRE || next_ms >= call->now_ms))
+    if (RD_LIKELY(next_ms == ENGINE_HASH_NO_EXPIRE || next_ms >= call->due_ms))
         return entry;
     return without_due(call, entry, key, names);
 }

@@ -5,8 +5,9 @@
 
 /* ---- EVAL, EVALSHA ---- */
 
-static void run(struct engine_call *call, const struct script *script, size_t n_keys)
+static void run(struct engine_call *call, struct script *script, size_t n_keys)
 {
+    script_used(script_state(call->engine), script);
     struct script_start start = {
         .vm = script_state(call->engine)->eval,
         .ref = script->ref,
@@ -40,7 +41,9 @@ void engine_cmd_eval(struct engine_call *call)
     size_t n_keys;
     if (is_nested(call) || !script_count_keys(call, NULL, &n_keys))
         return;
-    struct script *script = script_add(script_state(call->engine), call->argv[1], &error);
+    /* Logs of servers before 7.0 have EVALSHA of a script that EVAL brought once. */
+    bool keep = call->session->role != ENGINE_CLIENT;
+    struct script *script = script_add(script_state(call->engine), call->argv[1], keep, &error);
     if (script != NULL)
         run(call, script, n_keys);
     else
@@ -81,7 +84,7 @@ void engine_cmd_evalsha_ro(struct engine_call *call)
 void engine_cmd_script_load(struct engine_call *call)
 {
     char *error;
-    struct script *script = script_add(script_state(call->engine), call->argv[2], &error);
+    struct script *script = script_add(script_state(call->engine), call->argv[2], true, &error);
     if (script != NULL)
         engine_reply_str(call->reply, script->sha);
     else

@@ -44,7 +44,7 @@ void engine_cmd_unwatch(struct engine_call *call)
 static void run_queued(struct engine_call *call, const struct engine_queued *queued)
 {
     const struct engine_hooks *hooks = &call->engine->hooks;
-    struct engine_env env = {.now_us = call->now_us};
+    struct engine_env env = engine_call_env(call);
     if (hooks->may != NULL && !hooks->may(hooks->ctx, call->session, queued->command, queued->argc,
                                           queued->argv, call->reply))
         return;

@@ -116,7 +116,7 @@ static void run_command(struct script_run *run, const struct engine_command *com
     struct engine_scripts *s = script_state(e);
     const struct engine_hooks *hooks = &e->hooks;
     struct engine_effects *fx = run->call->fx;
-    struct engine_env env = {.now_us = run->call->now_us};
+    struct engine_env env = engine_call_env(run->call);
     size_t effects_before = fx->n;
     engine_reply_reset(&s->reply);
     s->reply.proto = run->proto;

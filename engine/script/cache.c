@@ -4,6 +4,9 @@
 #include "base/digest.h"
 #include "engine/mem.h"
 
+/* Of EVAL. A program that puts values into the text of its scripts makes a new one each time. */
+enum { EVALS_MAX = 500, EVALS_BYTES_MAX = 32 << 20 };
+
 /* A script in the figures of INFO: its record, its name and its place in a table. */
 enum { SCRIPT_OVERHEAD = 152 };
 
@@ -78,6 +81,74 @@ static bool hash(struct rd_slice body, char hex[SCRIPT_SHA_LEN + 1], char **ret_
     return true;
 }
 
+/* ---- the scripts of EVAL, by their last use ---- */
+
+static uint64_t bytes_of(const struct script *script)
+{
+    return script->body_len + SCRIPT_OVERHEAD;
+}
+
+static void list_remove(struct engine_scripts *s, struct script *script)
+{
+    *(script->older != NULL ? &script->older->newer : &s->oldest) = script->newer;
+    *(script->newer != NULL ? &script->newer->older : &s->newest) = script->older;
+    script->older = script->newer = NULL;
+    s->n_evals--;
+    s->evals_bytes -= bytes_of(script);
+}
+
+static void list_add(struct engine_scripts *s, struct script *script)
+{
+    script->older = s->newest;
+    *(s->newest != NULL ? &s->newest->newer : &s->oldest) = script;
+    s->newest = script;
+    s->n_evals++;
+    s->evals_bytes += bytes_of(script);
+}
+
+void script_used(struct engine_scripts *s, struct script *script)
+{
+    if (script->kept || s->newest == script)
+        return;
+    list_remove(s, script);
+    list_add(s, script);
+}
+
+static void keep_script(struct engine_scripts *s, struct script *script)
+{
+    if (script->kept)
+        return;
+    list_remove(s, script);
+    script->kept = true;
+}
+
+static int drop_step(lua_State *L)
+{
+    const struct script *script = lua_touserdata(L, 1);
+    luaL_unref(L, LUA_REGISTRYINDEX, script->ref);
+    return 0;
+}
+
+static void remove_script(struct engine_scripts *s, struct script *script)
+{
+    list_remove(s, script);
+    s->last = NULL;
+    engine_table_remove(&s->cache, sha_of(script));
+    s->scripts_bytes -= bytes_of(script);
+    /* Memory can be short: then the function stays. */
+    if (lua_cpcall(s->eval->lua, drop_step, script) != 0)
+        lua_settop(s->eval->lua, 0);
+    engine_free(script);
+}
+
+static void limit_evals(struct engine_scripts *s)
+{
+    while (s->oldest != s->newest && (s->n_evals > EVALS_MAX || s->evals_bytes > EVALS_BYTES_MAX))
+        remove_script(s, s->oldest);
+}
+
+/* ---- adding ---- */
+
 static struct script *compile(struct engine_scripts *s, struct rd_slice body,
                               const struct script *head, size_t skip, char **ret_error)
 {
@@ -96,17 +167,23 @@ static struct script *compile(struct engine_scripts *s, struct rd_slice body,
     *script = *head;
     script->ref = step.ref;
     engine_table_add(&s->cache, script);
-    s->scripts_bytes += body.len + SCRIPT_OVERHEAD;
+    s->scripts_bytes += bytes_of(script);
+    if (!script->kept)
+        list_add(s, script);
+    limit_evals(s);
     return script;
 }
 
-struct script *script_add(struct engine_scripts *s, struct rd_slice body, char **ret_error)
+struct script *script_add(struct engine_scripts *s, struct rd_slice body, bool keep,
+                          char **ret_error)
 {
-    struct script head = {.body_len = body.len};
+    struct script head = {.body_len = body.len, .kept = keep};
     size_t skip;
     if (!hash(body, head.sha, ret_error))
         return NULL;
     struct script *script = script_find(s, rd_slice(head.sha, SCRIPT_SHA_LEN));
+    if (script != NULL && keep)
+        keep_script(s, script);
     if (script != NULL)
         return script;
     if (!script_read_flags(body, &head.flags, &skip, ret_error))
@@ -133,5 +210,6 @@ void script_forget_all(struct engine_scripts *s)
     engine_table_done(&s->cache);
     script_vm_free(s->eval);
     s->eval = NULL;
-    s->scripts_bytes = 0;
+    s->oldest = s->newest = NULL;
+    s->n_evals = s->evals_bytes = s->scripts_bytes = 0;
 }

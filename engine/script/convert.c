@@ -226,8 +226,7 @@ static int64_t to_integer(lua_Number n)
 /* Pushes the raw field; whether it has the type. If not, it is popped. */
 static bool has_field(lua_State *L, const char *name, int type)
 {
-    lua_pushstring(L, name);
-    lua_rawget(L, -2);
+    script_raw_field(L, name);
     if (lua_type(L, -1) == type)
         return true;
     lua_pop(L, 1);
@@ -249,7 +248,7 @@ static struct rd_slice c_text_at(lua_State *L, int idx)
 
 static bool is_counted(lua_State *L)
 {
-    lua_getfield(L, -1, "ignore_error_stats_update");
+    script_raw_field(L, "ignore_error_stats_update");
     bool counted = lua_isboolean(L, -1) && lua_toboolean(L, -1);
     lua_pop(L, 1);
     return counted;

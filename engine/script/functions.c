@@ -218,7 +218,7 @@ static char *registering_failed(lua_State *L)
 {
     const char *text = "";
     if (lua_istable(L, -1)) {
-        lua_getfield(L, -1, "err");
+        script_error_field(L, "err");
         if (lua_isstring(L, -1))
             text = lua_tostring(L, -1);
         return script_text("ERR Error registering functions: %s", text);

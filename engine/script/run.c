@@ -61,7 +61,18 @@ static void on_steps(lua_State *L, lua_Debug *at)
         return;
     if (!run->about.killed)
         run->about.killed = hooks->script_tick(hooks->ctx, &run->about) || run->about.killed;
-    if (!run->about.killed)
+    script_stop_if_killed(L);
+}
+
+bool script_is_killed(lua_State *L)
+{
+    const struct script_run *run = script_vm_of(L)->run;
+    return run != NULL && run->about.killed;
+}
+
+void script_stop_if_killed(lua_State *L)
+{
+    if (RD_LIKELY(!script_is_killed(L)))
         return;
     /* On every line from now on, so that pcall() cannot continue the script. */
     lua_sethook(L, on_steps, LUA_MASKLINE, 0);
@@ -100,7 +111,7 @@ static int push_arguments(lua_State *L, const struct script_run *run)
 /* Pushes the text of a field, or NULL. */
 static const char *field_text(lua_State *L, const char *name)
 {
-    lua_getfield(L, -1, name);
+    script_error_field(L, name);
     const char *text = lua_isstring(L, -1) ? lua_tostring(L, -1) : NULL;
     lua_insert(L, -2); /* keeps the text on the stack */
     return text;
@@ -116,7 +127,7 @@ static void reply_failure(lua_State *L, const struct script_run *run)
         return;
     }
     luaL_checkstack(L, 8, NULL);
-    lua_getfield(L, -1, "ignore_error_stats_update");
+    script_error_field(L, "ignore_error_stats_update");
     reply->counted |= lua_isboolean(L, -1) && lua_toboolean(L, -1);
     lua_pop(L, 1);
     const char *text = field_text(L, "err");
@@ -147,11 +158,17 @@ int script_run_protected(lua_State *L)
     return 0;
 }
 
-/* Collects the garbage of short scripts before Lua would begin by itself. */
+/* Collects the garbage of short scripts before Lua would begin by itself, and all that a script
+ * with much of it leaves: maxmemory counts it. */
 static void collect(struct script_vm *vm)
 {
-    enum { EVERY = 50, STEP_KIB = 20 };
+    enum { EVERY = 50, STEP_KIB = 20, MUCH = 8 << 20 };
     script_restore_gc(vm);
+    if (vm->bytes / 2 > vm->live + MUCH) {
+        lua_gc(vm->lua, LUA_GCCOLLECT, 0);
+        vm->live = vm->bytes;
+        return;
+    }
     if (++vm->n_runs < EVERY)
         return;
     vm->n_runs = 0;
@@ -302,7 +319,7 @@ void engine_script_stats(struct engine *e, struct engine_script_stats *ret)
 void engine_script_keep(struct engine *e, struct rd_slice body)
 {
     char *error;
-    if (script_add(script_state(e), body, &error) == NULL)
+    if (script_add(script_state(e), body, true, &error) == NULL)
         engine_scratch_free(error);
 }
 
@@ -314,6 +331,14 @@ bool engine_script_check_libraries(struct engine *e, struct rd_err *err)
     rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "%s", error);
     engine_scratch_free(error);
     return false;
+}
+
+uint64_t engine_script_memory(const struct engine *e)
+{
+    const struct engine_scripts *s = e->scripts;
+    return s == NULL ? 0
+                     : (s->eval != NULL ? s->eval->bytes : 0) +
+                           (s->functions != NULL ? s->functions->bytes : 0);
 }
 
 /* What the flags of a script make of those of its command. */

@@ -16,7 +16,9 @@ enum { SCRIPT_REPL_AOF = 1, SCRIPT_REPL_REPLICA = 2, SCRIPT_REPL_ALL = 3 };
 
 /* A compiled script of EVAL. */
 struct script {
-    int ref; /* in the registry of the VM */
+    struct script *older, *newer; /* those of EVAL, by their last use */
+    bool kept;                    /* of SCRIPT LOAD: is not in that list and stays */
+    int ref;                      /* in the registry of the VM */
     unsigned flags;
     size_t body_len;
     char sha[SCRIPT_SHA_LEN + 1];
@@ -48,6 +50,8 @@ struct engine_scripts {
     struct script_vm *eval, *functions; /* NULL: not needed so far */
     struct engine_table cache;          /* the scripts of `eval` by SHA-1 */
     struct script *last;                /* of `cache`: found by the last lookup; NULL: none */
+    struct script *oldest, *newest;     /* of those that are not kept, which are limited */
+    uint64_t n_evals, evals_bytes;      /* of them */
     uint64_t scripts_bytes;
     struct script_library *libraries; /* in order of loading */
     int names_ref; /* a table in the registry of `functions`: names in lower case */
@@ -106,9 +110,14 @@ bool script_count_keys(struct engine_call *call, const char *not_number, size_t 
 /* The script of a SHA-1 in hexadecimal digits; NULL: not cached. */
 struct script *script_find(struct engine_scripts *s, struct rd_slice sha);
 
-/* The script of a text, compiled if it is new. NULL: *ret_error is a reply, to be freed with
- * engine_scratch_free(). */
-struct script *script_add(struct engine_scripts *s, struct rd_slice body, char **ret_error);
+/* The script of a text, compiled if it is new. `keep`: it stays until SCRIPT FLUSH; of the others
+ * (EVAL), those that were not used for longest are removed when there are many. NULL: *ret_error is
+ * a reply, to be freed with engine_scratch_free(). */
+struct script *script_add(struct engine_scripts *s, struct rd_slice body, bool keep,
+                          char **ret_error);
+
+/* It runs now. */
+void script_used(struct engine_scripts *s, struct script *script);
 
 /* SCRIPT FLUSH */
 void script_forget_all(struct engine_scripts *s);

@@ -264,17 +264,53 @@ static int safe_pcall(lua_State *L)
     int argc = lua_gettop(L);
     lua_pushboolean(L, 1);
     lua_insert(L, 1);
-    if (lua_pcall(L, argc - 1, LUA_MULTRET, 0) == 0)
+    int status = lua_pcall(L, argc - 1, LUA_MULTRET, 0);
+    script_stop_if_killed(L);
+    if (status == 0)
         return lua_gettop(L);
     lua_remove(L, 1);
     if (lua_istable(L, -1)) {
-        lua_getfield(L, -1, "err");
+        script_error_field(L, "err");
         if (lua_isstring(L, -1))
             lua_replace(L, -2);
     }
     lua_pushboolean(L, 0);
     lua_insert(L, 1);
     return lua_gettop(L);
+}
+
+/* Upvalue: the script's handler. Lua calls handlers inside the hook that raises the error of a
+ * kill, where no hook runs: the script's own could not be stopped there. */
+static int handle_error(lua_State *L)
+{
+    if (script_is_killed(L))
+        return 1;
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+static int safe_xpcall(lua_State *L)
+{
+    luaL_checkany(L, 2);
+    lua_settop(L, 2);
+    lua_pushcclosure(L, handle_error, 1);
+    lua_insert(L, 1);
+    int status = lua_pcall(L, 0, LUA_MULTRET, 1);
+    script_stop_if_killed(L);
+    lua_pushboolean(L, status == 0);
+    lua_replace(L, 1);
+    return lua_gettop(L);
+}
+
+/* A coroutine catches errors as pcall() does. Upvalue: Lua's function. */
+static int safe_resume(lua_State *L)
+{
+    lua_CFunction resume = lua_tocfunction(L, lua_upvalueindex(1));
+    int n = resume(L);
+    script_stop_if_killed(L);
+    return n;
 }
 
 /* Lua's own subtracts the bounds as int, which can overflow. */
@@ -310,10 +346,10 @@ static int safe_match(lua_State *L)
     return depth > DEPTH_MAX ? luaL_error(L, "pattern too complex") : match(L);
 }
 
-/* Table on top: string. */
+/* Table on top: string. gfind is the old name of gmatch. */
 static void limit_patterns(lua_State *L)
 {
-    static const char *const names[] = {"find", "match", "gmatch", "gsub"};
+    static const char *const names[] = {"find", "match", "gmatch", "gfind", "gsub"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         lua_getfield(L, -1, names[i]);
         lua_pushboolean(L, strcmp(names[i], "find") == 0);
@@ -495,6 +531,7 @@ void script_open_lua(lua_State *L)
         {"loadstring", safe_loadstring},
         {"load", safe_load},
         {"pcall", safe_pcall},
+        {"xpcall", safe_xpcall},
         {"unpack", safe_unpack},
         {NULL, NULL},
     };
@@ -516,5 +553,10 @@ void script_open_lua(lua_State *L)
     lua_pop(L, 1);
     lua_getfield(L, -1, LUA_STRLIBNAME);
     limit_patterns(L);
+    lua_pop(L, 1);
+    lua_getfield(L, -1, LUA_COLIBNAME);
+    lua_getfield(L, -1, "resume");
+    lua_pushcclosure(L, safe_resume, 1);
+    lua_setfield(L, -2, "resume");
     lua_pop(L, 2);
 }

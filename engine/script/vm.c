@@ -59,6 +59,36 @@ void script_out_push(lua_State *L, struct rd_buf *out)
     lua_pushlstring(L, out->len > 0 ? (const char *)out->ptr : "", out->len);
 }
 
+/* ---- tables ---- */
+
+void script_raw_field(lua_State *L, const char *name)
+{
+    lua_pushstring(L, name);
+    lua_rawget(L, -2);
+}
+
+void script_error_field(lua_State *L, const char *name)
+{
+    enum { TABLES_MAX = 100 };
+    luaL_checkstack(L, 4, NULL);
+    lua_pushvalue(L, -1);
+    for (int i = 0; i < TABLES_MAX && lua_istable(L, -1); i++) {
+        script_raw_field(L, name);
+        if (!lua_isnil(L, -1)) {
+            lua_remove(L, -2);
+            return;
+        }
+        lua_pop(L, 1);
+        if (!lua_getmetatable(L, -1))
+            break;
+        script_raw_field(L, "__index");
+        lua_replace(L, -3); /* in place of the table */
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    lua_pushnil(L);
+}
+
 /* ---- arrays ---- */
 
 void script_make_array(lua_State *L, int n)

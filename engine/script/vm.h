@@ -35,6 +35,7 @@ struct script_vm {
     struct engine *engine;
     enum script_vm_kind kind;
     size_t bytes;           /* heap of the interpreter */
+    size_t live;            /* of it after the last complete collection of garbage */
     struct rd_buf out;      /* the result of a library function that is being built */
     struct script_run *run; /* the script that runs; NULL: none */
     void *loading;          /* the library that is being loaded; NULL: none */
@@ -144,6 +145,18 @@ void script_make_array(lua_State *L, int n);
 int script_raise(lua_State *L, const char *text);
 /* Pushes it. A text that begins with '-' has its own code. */
 void script_push_error(lua_State *L, const char *text, size_t len);
+
+/* The script that runs was killed. Whatever catches errors calls the second function afterwards,
+ * which continues the error. */
+bool script_is_killed(lua_State *L);
+void script_stop_if_killed(lua_State *L);
+
+/* Pushes the field of the table on top of the stack, without calling a metamethod: these run code
+ * of the script, which cannot be interrupted while its result is read. */
+void script_raw_field(lua_State *L, const char *name);
+
+/* The same for an error, which can be a table that takes its fields from another (__index). */
+void script_error_field(lua_State *L, const char *name);
 
 /* Runs the script of the VM: engine/script/run.c. Its argument is a light userdata, the run. */
 int script_run_protected(lua_State *L);

@@ -115,6 +115,23 @@ void client_close_soon(struct client *c)
     client_queue_write(c);
 }
 
+bool client_run_begin(struct client *c)
+{
+    bool begun = !client_is_running(c);
+    c->flags |= CLIENT_RUNNING;
+    return begun;
+}
+
+/* The loop may have tried to close it meanwhile. */
+void client_run_end(struct client *c, bool begun)
+{
+    if (!begun)
+        return;
+    c->flags &= ~(uint32_t)CLIENT_RUNNING;
+    if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_SOON))
+        client_queue_write(c);
+}
+
 static void leave_lists(struct client *c)
 {
     struct clients *all = c->srv->clients;
@@ -142,7 +159,7 @@ static void leave_lists(struct client *c)
 
 void client_free(struct client *c)
 {
-    if (c->srv->current == c || (c->flags & CLIENT_PROTECTED)) {
+    if (client_is_running(c)) {
         client_close_asap(c);
         return;
     }

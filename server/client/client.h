@@ -6,8 +6,10 @@
  *     client_close_soon(c): after what is pending has been sent
  *     client_free(c): immediately
  *
- * A client must not be freed while its command runs: for the current client, client_free() becomes
- * client_close_asap().
+ * A command may run the loop: a script or the loading of a log that takes long. The client of such
+ * a command is running (client_is_running()): no input of it is read or run, its buffers keep their
+ * place, and client_free() becomes client_close_asap(). This holds for every client whose input is
+ * on the C stack, not only for that of the current command.
  */
 #ifndef SERVER_CLIENT_CLIENT_H
 #define SERVER_CLIENT_CLIENT_H
@@ -36,8 +38,8 @@
     X(WRITE_QUEUED, 13, 0)                                                                         \
     X(PROTOCOL_ERROR, 14, 0)                                                                       \
     X(REPLICA, 15, 'S')                                                                            \
-    X(MASTER, 16, 'M')  /* the connection to this server's own master */                           \
-    X(PROTECTED, 17, 0) /* its slow script runs: it must not be freed */
+    X(MASTER, 16, 'M') /* the connection to this server's own master */                            \
+    X(RUNNING, 17, 0)  /* client_is_running() */
 
 enum client_flag {
 #define X(name, bit, letter) CLIENT_##name = 1 << (bit),
@@ -101,7 +103,8 @@ struct client {
     int64_t soft_limit_since_ms; /* since when the output is over the soft limit; 0: it is not */
     size_t output_peak;          /* peak of reply.buf since … */
     int64_t output_peak_since_ms;
-    size_t counted; /* bytes of it in clients.memory */
+    size_t counted;   /* bytes of it in clients.memory */
+    size_t anonymous; /* bytes of it in clients.anonymous */
 
     /* the blocked command */
     uint64_t worked_us;         /* the command before it */
@@ -155,6 +158,7 @@ struct clients {
      */
     bool counting;
     size_t memory;
+    size_t anonymous; /* bytes of the buffers of those who have not logged in */
     /* DEBUG REPLYBUFFER */
     bool output_keeps_size;
     int64_t output_peak_ms; /* how long a peak counts */
@@ -169,8 +173,9 @@ enum {
     CLIENT_READ_SIZE = 16 * 1024, /* into a client's own buffer */
     CLIENT_OUTPUT_MIN = 1024,     /* of the reply buffer, between them */
     CLIENT_OUTPUT_KEEP = 16 * 1024,
-    CLIENT_OUTPUT_PEAK_MS = 5000, /* output_peak_ms by default; tests change it */
-    CLIENT_IDLE_MS = 2000         /* a client idle for longer needs no input buffer */
+    CLIENT_OUTPUT_PEAK_MS = 5000,   /* output_peak_ms by default; tests change it */
+    CLIENT_IDLE_MS = 2000,          /* a client idle for longer needs no input buffer */
+    CLIENT_ANONYMOUS_MAX = 16 << 20 /* bytes of the buffers of all who have not logged in */
 };
 
 struct clients *clients_new(struct server *srv);
@@ -186,6 +191,17 @@ void client_close_soon(struct client *c);
 /* Closes before the loop sleeps, even with pending output. */
 void client_close_asap(struct client *c);
 
+/* Its input is being run, or a command of it. No other code may run its input, move or free its
+ * buffers, or free it. */
+static inline bool client_is_running(const struct client *c)
+{
+    return (c->flags & CLIENT_RUNNING) != 0;
+}
+
+/* Marks it as running; returns whether it was not. client_run_end() takes that answer. */
+bool client_run_begin(struct client *c);
+void client_run_end(struct client *c, bool begun);
+
 /* NULL: no such client. */
 struct client *client_find(struct server *srv, uint64_t id);
 /* CLIENT_TYPES: the connection to the master. */
@@ -199,7 +215,8 @@ void client_readable(struct client *c);
 /* The socket accepts more output. May free c. */
 void client_writable(struct client *c);
 
-/* Runs the commands in its buffer, after it was unblocked or a pause ended. May free c. */
+/* Runs the commands in its buffer, after it was unblocked or a pause ended. Does nothing if it is
+ * running: the caller above continues with its input. */
 void client_run_input(struct client *c);
 void client_input_done(struct client *c);
 
@@ -297,7 +314,9 @@ size_t client_memory(const struct client *c);
 
 /* ---- maxmemory-clients: server/client/evict.c ---- */
 
-/* The memory of the client has changed. Cheap without a limit. */
+/* The memory of the client has changed. Cheap without a limit. Also closes clients that have not
+ * logged in, those with the largest buffers first, while all of them together take more than
+ * CLIENT_ANONYMOUS_MAX. Their own limits are in output.c and parse.c. */
 void client_count(struct client *c);
 
 /* The client is about to be freed. */

@@ -51,8 +51,8 @@ static void handle(struct conn *conn, int events)
         client_readable(c);
     if ((events & UV_WRITABLE) && conn->client == c)
         client_writable(c);
-    while (tls && conn->client == c && tls_pending(conn) &&
-           (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_PROTECTED)) == 0 && conn->srv->current != c)
+    while (tls && conn->client == c && tls_pending(conn) && (c->flags & CLIENT_CLOSE_ASAP) == 0 &&
+           !client_is_running(c))
         client_readable(c);
 }
 

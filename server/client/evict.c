@@ -1,23 +1,79 @@
-/* maxmemory-clients: the total memory of clients, and which clients to close. */
+/* maxmemory-clients: the total memory of clients, and which clients to close. The same for clients
+ * that have not logged in, whose memory is always limited. */
 #include "server/client/client.h"
 
+#include "server/acl/acl.h"
 #include "server/core/log.h"
 
 /* With a lower limit, clients could not connect to the server to correct the setting. */
 enum { LIMIT_MIN = 128 * 1024 };
 
-void client_uncount(struct client *c)
+/* ---- clients that have not logged in ---- */
+
+static void forget_anonymous(struct client *c)
+{
+    c->srv->clients->anonymous -= c->anonymous;
+    c->anonymous = 0;
+}
+
+static void close_largest_anonymous(struct clients *all)
+{
+    struct client *found = all->first;
+    for (struct client *c = all->first; c != NULL; c = c->next)
+        if (c->anonymous > found->anonymous)
+            found = c;
+    log_verbose("Closing the client id=%llu addr=%s: clients that have not logged in use too much "
+                "memory",
+                (unsigned long long)found->id, found->peer);
+    found->srv->stats.output_buffer_limit_closed++;
+    forget_anonymous(found);
+    client_close_asap(found);
+    if (!client_is_running(found))
+        client_input_done(found); /* now: many clients can send in one turn */
+}
+
+/* What a login needs fits into the smallest buffers. */
+static size_t anonymous_memory(const struct client *c)
+{
+    size_t output = c->reply.buf.cap;
+    return client_input_memory(c) + (output > CLIENT_OUTPUT_MIN ? output : 0);
+}
+
+static void count_anonymous(struct client *c)
+{
+    struct clients *all = c->srv->clients;
+    forget_anonymous(c);
+    if (!acl_login_needed(c))
+        return;
+    c->anonymous = anonymous_memory(c);
+    all->anonymous += c->anonymous;
+    while (all->anonymous > CLIENT_ANONYMOUS_MAX)
+        close_largest_anonymous(all);
+}
+
+/* ---- maxmemory-clients ---- */
+
+static void uncount(struct client *c)
 {
     c->srv->clients->memory -= c->counted;
     c->counted = 0;
 }
 
+void client_uncount(struct client *c)
+{
+    uncount(c);
+    forget_anonymous(c);
+}
+
 void client_count(struct client *c)
 {
     struct clients *all = c->srv->clients;
+    if (c->conn != NULL && (c->flags & CLIENT_CLOSE_ASAP) == 0 &&
+        RD_UNLIKELY(c->anonymous > 0 || acl_login_needed(c)))
+        count_anonymous(c);
     if (!all->counting || c->conn == NULL || (c->flags & CLIENT_CLOSE_ASAP))
         return;
-    client_uncount(c);
+    uncount(c);
     if (client_type(c) == CLIENT_TYPE_REPLICA)
         return;
     c->counted = client_memory(c);
@@ -34,7 +90,7 @@ static void begin(struct clients *all)
 static void end(struct clients *all)
 {
     for (struct client *c = all->first; c != NULL; c = c->next)
-        client_uncount(c);
+        uncount(c);
     all->counting = false;
 }
 
@@ -57,7 +113,7 @@ static void evict(struct client *c)
     log_notice("Evicting client: %s", (const char *)line.ptr);
     rd_buf_done(&line);
     c->srv->stats.evicted_clients++;
-    client_uncount(c);
+    uncount(c);
     client_free(c);
 }
 
@@ -87,9 +143,6 @@ bool clients_evict_before(struct client *c)
     struct server *srv = c->srv;
     if (srv->current != NULL && srv->current != c)
         return false; /* inside the command of another client: not now */
-    struct client *before = srv->current;
-    srv->current = c;
     clients_evict(srv);
-    srv->current = before;
     return c->flags & CLIENT_CLOSE_ASAP;
 }

@@ -38,7 +38,7 @@ static void look_ahead(const struct client *c, struct ahead *next, struct rd_sli
 }
 
 /* Runs the commands in ptr[0 .. len); returns the number of bytes consumed. */
-static size_t run_view(struct client *c, const uint8_t *ptr, size_t len)
+static size_t run_commands(struct client *c, const uint8_t *ptr, size_t len)
 {
     struct server *srv = c->srv;
     struct client_input *in = &c->in;
@@ -73,6 +73,14 @@ static size_t run_view(struct client *c, const uint8_t *ptr, size_t len)
             break;
         done += used;
     }
+    return done;
+}
+
+static size_t run_view(struct client *c, const uint8_t *ptr, size_t len)
+{
+    bool begun = client_run_begin(c);
+    size_t done = run_commands(c, ptr, len);
+    client_run_end(c, begun);
     return done;
 }
 
@@ -120,6 +128,8 @@ static void release_space(struct client_input *in)
 
 void client_run_input(struct client *c)
 {
+    if (client_is_running(c))
+        return;
     if (c->in.buf.len > 0 && may_run(c)) {
         size_t done = run_view(c, c->in.buf.ptr, c->in.buf.len);
         drop(&c->in, done);
@@ -217,10 +227,7 @@ static ssize_t read_nothing(struct client *c)
 
 void client_readable(struct client *c)
 {
-    bool running =
-        c->srv->current == c ||
-        (c->flags & CLIENT_PROTECTED); /* its command runs the loop: the bytes must not move */
-    if (running || (c->flags & CLIENT_CLOSE_ASAP))
+    if (client_is_running(c) || (c->flags & CLIENT_CLOSE_ASAP))
         return;
     ssize_t n;
     server_awake(c->srv);
@@ -244,7 +251,7 @@ void client_readable(struct client *c)
 void client_input_trim(struct client *c)
 {
     struct rd_buf *buf = &c->in.buf;
-    if (c->srv->current == c || buf->len == buf->cap)
+    if (client_is_running(c) || buf->len == buf->cap)
         return;
     if (buf->len == 0) {
         rd_buf_done(buf);

@@ -128,6 +128,17 @@ static bool open_port(struct server *srv, struct listeners *all, int64_t port, b
     return true;
 }
 
+/* The socket has its permissions from the beginning: with chmod() after bind(), others could
+ * connect in between. */
+static int bind_unix(int fd, const struct sockaddr_un *addr, unsigned perm)
+{
+    mode_t before = perm != 0 ? umask(~perm & 0777) : 0;
+    int result = bind(fd, (const struct sockaddr *)addr, sizeof *addr);
+    if (perm != 0)
+        umask(before);
+    return result;
+}
+
 static bool open_unix(struct server *srv, struct listeners *all, struct rd_err *err)
 {
     const char *path = srv->settings.unixsocket;
@@ -141,7 +152,7 @@ static bool open_unix(struct server *srv, struct listeners *all, struct rd_err *
         strcpy(addr.sun_path, path);
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     }
-    if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof addr) != 0 ||
+    if (fd < 0 || bind_unix(fd, &addr, (unsigned)srv->settings.unixsocketperm) != 0 ||
         listen(fd, (int)srv->settings.tcp_backlog) != 0) {
         int error = errno;
         if (fd >= 0)
@@ -149,8 +160,6 @@ static bool open_unix(struct server *srv, struct listeners *all, struct rd_err *
         rd_err_sys(err, error, "Opening Unix socket: bind");
         return false;
     }
-    if (srv->settings.unixsocketperm != 0)
-        chmod(path, (mode_t)srv->settings.unixsocketperm);
     add(srv, all, fd)->is_unix = true;
     return true;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "server/acl/acl.h"
 #include "server/core/log.h"
 #include "server/persist/persist.h"
 #include "server/replication/replication.h"
@@ -38,6 +39,8 @@ static struct settings_limit limit_of(const struct client *c)
     enum client_type type = client_type(c);
     struct settings_limit limit =
         s->client_output_buffer_limit[type < CLIENT_TYPES ? type : CLIENT_TYPE_NORMAL];
+    if (acl_login_needed(c) && (limit.hard == 0 || limit.hard > CLIENT_OUTPUT_KEEP))
+        limit.hard = CLIENT_OUTPUT_KEEP; /* errors and HELLO are short */
     /* A replica that has just resumed may lack the whole backlog. */
     if (type == CLIENT_TYPE_REPLICA && limit.hard > 0 && limit.hard < s->repl_backlog_size)
         limit.hard = s->repl_backlog_size;
@@ -97,7 +100,7 @@ void client_output_trim(struct client *c)
     const struct clients *all = c->srv->clients;
     int64_t now_ms = server_mono_ms(c->srv);
     size_t cap = c->reply.buf.cap;
-    if (c->reply.buf.len > 0 || c->srv->current == c || all->output_keeps_size)
+    if (c->reply.buf.len > 0 || client_is_running(c) || all->output_keeps_size)
         return;
     if (cap > CLIENT_OUTPUT_MIN && c->output_peak < cap / 2) {
         set_room(c, c->output_peak > CLIENT_OUTPUT_MIN ? c->output_peak : CLIENT_OUTPUT_MIN);
@@ -174,14 +177,11 @@ static void flush(struct client *c)
     bool cut =
         c->reply.over && client_over_limit(c, false); /* the rest of the reply was not built */
     if (cut || (c->flags & CLIENT_CLOSE_ASAP) || !send_some(c)) {
-        if (c->srv->current == c) /* its command runs the loop */
-            client_close_asap(c);
-        else
-            client_free(c);
+        client_free(c);
         return;
     }
     bool pending = client_pending_output(c) > 0 || replica_pending(c);
-    if (!pending && (c->flags & CLIENT_CLOSE_SOON) && c->srv->current != c) {
+    if (!pending && (c->flags & CLIENT_CLOSE_SOON) && !client_is_running(c)) {
         client_free(c);
         return;
     }

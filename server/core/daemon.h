@@ -54,6 +54,10 @@ uint64_t daemon_open_files(uint64_t want, int *ret_errno);
  * and warnings about this system. */
 void daemon_announce(const struct server *srv);
 
+/* Removes the pid file, if this process wrote it and no other process has replaced it. For every
+ * way to end the process; a signal handler may call it. */
+void daemon_remove_pidfile(void);
+
 void daemon_ready(void);
 void daemon_stopping(void);
 

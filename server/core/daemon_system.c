@@ -1,5 +1,7 @@
 /* Messages about the server and its system at the start. */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -105,15 +107,42 @@ static void warn_backlog(const struct settings *s)
                     (int)s->tcp_backlog, max);
 }
 
+/* The pid file that this process has written, and its text. A child process has another pid. */
+static struct {
+    char path[PATH_MAX]; /* absolute: the folder of the process can change */
+    char text[16];
+    pid_t pid;
+} pidfile;
+
+void daemon_remove_pidfile(void)
+{
+    char text[sizeof pidfile.text];
+    if (pidfile.pid != getpid())
+        return;
+    pidfile.pid = 0;
+    int fd = open(pidfile.path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (n > 0 && (size_t)n == strlen(pidfile.text) && memcmp(text, pidfile.text, (size_t)n) == 0)
+        unlink(pidfile.path);
+}
+
 /* Written only after the ports are open: a second server started by mistake must not overwrite the
  * file. */
 static void write_pidfile(const char *path)
 {
     FILE *file = fopen(path, "we");
-    if (file == NULL || fprintf(file, "%d\n", (int)getpid()) < 0)
-        log_warning("Failed to write PID file: %s", strerror(errno));
+    snprintf(pidfile.text, sizeof pidfile.text, "%d\n", (int)getpid());
+    bool ok = file != NULL && fputs(pidfile.text, file) >= 0;
     if (file != NULL)
-        fclose(file);
+        ok = fclose(file) == 0 && ok;
+    if (!ok)
+        log_warning("Failed to write PID file: %s", strerror(errno));
+    if (!ok || realpath(path, pidfile.path) == NULL)
+        return;
+    pidfile.pid = getpid();
+    atexit(daemon_remove_pidfile);
 }
 
 /* Programs parse the lines next to the drawing. */

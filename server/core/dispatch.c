@@ -262,7 +262,7 @@ static inline enum dispatch_status execute(struct client *c, const struct engine
     struct client *before = srv->current;
     int64_t began_us = srv->mono_us, began_wall_us = srv->now_us;
     size_t answer_at = client_reply(c)->buf.len;
-    bool held = pubsub_hold(srv, c);
+    bool held = pubsub_hold(srv, c), begun = client_run_begin(c);
     client_output_limit(c);
     srv->current = c;
     srv->command_began_us = began_us;
@@ -290,6 +290,7 @@ static inline enum dispatch_status execute(struct client *c, const struct engine
         engine_effects_reset(&srv->fx);
     }
     srv->current = before;
+    client_run_end(c, begun);
     c->write_offset = srv->replication->master->offset;
     c->last_command = command;
     if (script_busy() == 0 && engine_ready(srv->engine))
@@ -400,7 +401,9 @@ static void log_divergence(struct client *c, const struct engine_command *comman
 void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *argv)
 {
     const struct engine_command *command = engine_command_resolve(argv, argc);
-    const struct engine_admit admit = {.who = ENGINE_ADMIT_LOG};
+    /* Who has taken over the master must not get DEBUG here, too. */
+    static const struct engine_admit_hooks hooks = {.protected = may_use_protected};
+    const struct engine_admit admit = {.who = ENGINE_ADMIT_LOG, .hooks = &hooks, .ctx = c};
     struct engine_refusal refusal;
     if (command == NULL)
         command = dispatch_find(argv, argc);

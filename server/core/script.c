@@ -45,7 +45,7 @@ static void run_loop(struct server *srv)
     server_clock(srv);
 }
 
-static void become_slow(struct server *srv, const struct engine_running *running, int64_t us)
+static void become_slow(const struct engine_running *running, int64_t us)
 {
     log_warning("Slow script detected: still in execution after %" PRId64
                 " milliseconds. You can try killing the script using the %s command. Script name "
@@ -53,8 +53,6 @@ static void become_slow(struct server *srv, const struct engine_running *running
                 us / 1000, running->is_eval ? "SCRIPT KILL" : "FUNCTION KILL", running->name);
     slow.on = true;
     slow.is_eval = running->is_eval;
-    if (srv->current != NULL)
-        srv->current->flags |= CLIENT_PROTECTED;
 }
 
 static bool on_tick(void *ctx, const struct engine_running *running)
@@ -69,7 +67,7 @@ static bool on_tick(void *ctx, const struct engine_running *running)
         (srv->settings.busy_reply_threshold == 0 || us / 1000 < srv->settings.busy_reply_threshold))
         return false;
     if (!slow.on)
-        become_slow(srv, running, us);
+        become_slow(running, us);
     if (srv->state == SERVER_RUNNING)
         run_loop(srv);
     return false;
@@ -77,14 +75,10 @@ static bool on_tick(void *ctx, const struct engine_running *running)
 
 static void on_end(void *ctx, const struct engine_running *running)
 {
-    struct server *srv = ctx;
+    (void)ctx;
     if (running->killed)
         log_warning("Lua script killed by user with SCRIPT KILL.");
-    if (!slow.on)
-        return;
     slow.on = false;
-    if (srv->current != NULL)
-        srv->current->flags &= ~(uint32_t)CLIENT_PROTECTED;
 }
 
 /* ---- conditions ---- */

@@ -210,6 +210,15 @@ static unsigned proto_of(void *ctx, const struct engine_session *s)
     return c->reply.proto;
 }
 
+/* The clocks of the server show the start of the command that a client sent. */
+static int64_t wall_clock(void *ctx)
+{
+    struct timespec now;
+    (void)ctx;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
 static void make_engine(struct server *srv)
 {
     struct engine_config config;
@@ -221,6 +230,7 @@ static void make_engine(struct server *srv)
                                  .touched = tracking_touched,
                                  .flushed = tracking_flushed,
                                  .trash = lazyfree_take,
+                                 .clock = wall_clock,
                                  .refused = persist_refused};
     dispatch_hooks(srv, &hooks);
     script_hooks(&hooks);

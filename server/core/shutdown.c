@@ -38,7 +38,7 @@ static bool finish(struct server *srv, const struct server_shutdown *how)
     net_stop(srv);
     if (srv->settings.pidfile[0] != 0) {
         log_notice("Removing the pid file.");
-        unlink(srv->settings.pidfile);
+        daemon_remove_pidfile();
     }
     log_warning("%s is now ready to exit, bye bye...", "Redis");
     exit(0);

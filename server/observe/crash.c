@@ -14,6 +14,7 @@
 #include "server/client/client.h"
 #include "server/observe/crash_details.h"
 #include "server/observe/info.h"
+#include "server/core/daemon.h"
 #include "server/core/log.h"
 #include "server/observe/redact.h"
 #include "server/persist/persist.h"
@@ -122,6 +123,7 @@ static void log_server(void)
 
 static void end_by(int signum)
 {
+    daemon_remove_pidfile();
     signal(signum, SIG_DFL);
     raise(signum);
 }
@@ -213,6 +215,7 @@ static void on_insist(int signum)
     (void)signum;
     log_from_handler("You insist... exiting now.");
     unlink(unfinished);
+    daemon_remove_pidfile();
     _exit(1);
 }
 
@@ -272,7 +275,9 @@ _Noreturn void crash_now(const char *why)
     log_warning("!!! Software Failure");
     log_warning("Guru Meditation: %s", why);
     log_warning("------------------------------------------------");
-    if (crashed != NULL && crashed->settings.use_exit_on_panic)
+    if (crashed != NULL && crashed->settings.use_exit_on_panic) {
+        daemon_remove_pidfile();
         _exit(1);
+    }
     abort();
 }

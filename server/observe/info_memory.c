@@ -62,8 +62,9 @@ static uint64_t startup_memory(struct server *srv)
 
 uint64_t info_used_memory(struct server *srv)
 {
-    return startup_memory(srv) + engine_memory(srv->engine, NULL) + connections_memory(srv) +
-           persist_memory(srv) + replication_beside_memory(srv);
+    return startup_memory(srv) + engine_memory(srv->engine, NULL) +
+           engine_script_memory(srv->engine) + connections_memory(srv) + persist_memory(srv) +
+           replication_beside_memory(srv);
 }
 
 void info_db_overhead(const struct engine_db *db, uint64_t *ret_keys, uint64_t *ret_expires)
@@ -85,11 +86,13 @@ void info_memory(struct server *srv, struct info_memory *ret)
                                 .aof_buffer = persist_memory(srv),
                                 .functions = engine_kept_functions(srv->engine, NULL)};
     uint64_t connections = ret->clients_normal + ret->clients_replicas + ret->backlog;
-    ret->used = ret->startup + engine_memory(srv->engine, NULL) + connections + ret->aof_buffer;
+    uint64_t scripts = engine_script_memory(srv->engine);
+    ret->used =
+        ret->startup + engine_memory(srv->engine, NULL) + scripts + connections + ret->aof_buffer;
     if ((int64_t)ret->used > srv->stats.peak_memory)
         srv->stats.peak_memory = (int64_t)ret->used;
     ret->peak = (uint64_t)srv->stats.peak_memory;
-    ret->overhead = ret->startup + connections + ret->aof_buffer + ret->functions;
+    ret->overhead = ret->startup + connections + ret->aof_buffer + ret->functions + scripts;
     if (!heap_ask(&ret->heap))
         ret->heap = (struct heap){.allocated = ret->used, .active = ret->rss, .resident = ret->rss};
     const struct engine_db *db;

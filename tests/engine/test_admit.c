@@ -176,14 +176,17 @@ Test(admit, permissions)
     cr_expect_eq(asked, 0, "permissions are asked after the arity");
 }
 
+static const char debug_refused[] =
+    "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you "
+    "can "
+    "run it from a local connection, otherwise you need to set this option in the configuration "
+    "file, and then restart the server.";
+
 Test(admit, debug_and_modules_need_a_setting)
 {
     struct engine_admit admit = {.hooks = &hooks, .state = ENGINE_ADMIT_UNAUTHENTICATED};
     protected_ok = false;
-    expect(&admit, "debug sleep 0",
-           "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", "
-           "you can run it from a local connection, otherwise you need to set this option in the "
-           "configuration file, and then restart the server.");
+    expect(&admit, "debug sleep 0", debug_refused);
     expect(&admit, "module load x",
            "ERR MODULE command not allowed. If the enable-module-command option is set to "
            "\"local\", you can run it from a local connection, otherwise you need to set this "
@@ -298,8 +301,13 @@ Test(admit, pauses_hold_commands_and_replicas_have_no_keys)
 
 Test(admit, a_log_was_accepted_before)
 {
-    const struct engine_admit admit = {.who = ENGINE_ADMIT_LOG};
+    struct engine_admit admit = {.who = ENGINE_ADMIT_LOG};
     expect(&admit, "set k v", "run");
+    expect(&admit, "debug sleep 0", "run");
+    admit.hooks = &hooks;
+    protected_ok = false;
+    expect(&admit, "debug sleep 0", debug_refused);
+    admit.hooks = NULL;
     expect(&admit, "nope", "ERR unknown command 'nope', with args beginning with: ");
     queue("set k v");
     expect(&admit, "set k v", "queue");

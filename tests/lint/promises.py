@@ -11,7 +11,8 @@ def rows():
     found = []
     for line in tree.read("SECURITY.md").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("|") and len(cells) == 2 and cells[0] not in ("promise", "---"):
+        if line.startswith("|") and len(cells) == 2 and cells[0] not in ("promise", "vulnerability",
+                                                                             "---"):
             found.append((cells[0], re.findall(r"`([^`]+)`", cells[1])))
     return found
 

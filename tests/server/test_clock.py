@@ -1,4 +1,5 @@
-"""The wall clock is set while the server runs: nothing that lasts takes longer or ends early."""
+"""The clocks: the wall clock is set while the server runs, and nothing that lasts takes longer or
+ends early; what moves on inside a script and a transaction."""
 
 import os
 import sys
@@ -7,7 +8,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from persistence import Faulty  # noqa: E402
-from server_under_test import wait_for  # noqa: E402
+from server_under_test import Redis, Redoubt, pair, wait_for  # noqa: E402
 
 HOUR = 3600
 
@@ -78,6 +79,71 @@ class Clock(unittest.TestCase):
             c.command("CLIENT", "PAUSE", 500)
             server.set_clock(-10 * HOUR)
             self.assertEqual(c.command("SET", "k", "v"), b"OK")
+
+
+WAIT = """local function now() local t = redis.call('time') return t[1] * 1000000 + t[2] end
+local function wait(ms) local from = now() repeat until now() - from >= ms * 1000 end
+"""
+
+
+class Moving(unittest.TestCase):
+    """In a script and in a transaction TIME moves on. Keys expire as of their start."""
+
+    SCRIPTS = [
+        "wait(20) return 'ended'",
+        "redis.call('set', 'k', 'v', 'px', 5) wait(50) "
+        "return {redis.call('exists', 'k'), redis.call('pttl', 'k'), redis.call('get', 'k')}",
+        "wait(20) redis.call('set', 'k', 'v', 'px', 100000) "
+        "return redis.call('pexpiretime', 'k') >= (now() - 1000000) / 1000 + 100000 - 1",
+        "wait(20) redis.call('expire', 'k', 100) return redis.call('ttl', 'k')",
+        "redis.call('set', 'gone', 'v') wait(5) return redis.call('pexpireat', 'gone', "
+        "string.format('%d', now() / 1000 - 1)) + 10 * redis.call('exists', 'gone')",
+        "local from = now() wait(20) local id = redis.call('xadd', 's', '*', 'f', 'v') "
+        "return tonumber(id:match('%d+')) >= math.floor(from / 1000) + 19",
+    ]
+
+    def ask(self, server):
+        c = server.client()
+        replies = [c.ask("EVAL", WAIT + script, 0) for script in self.SCRIPTS]
+        c.command("FUNCTION", "LOAD", "#!lua name=l\n" + WAIT +
+                  "redis.register_function('f', function() wait(20) return 'ended' end)")
+        replies.append(c.ask("FCALL", "f", 0))
+        return replies
+
+    def test_in_scripts_as_on_redis_server(self):
+        with pair() as servers:
+            ours, theirs = [self.ask(server) for server in servers]
+            self.assertEqual(ours, theirs)
+            self.assertEqual(ours[0], ("$", b"ended"))
+            self.assertEqual(ours[1][1], [(":", 1), (":", 0), ("$", b"v")])
+
+    def test_a_key_does_not_vanish_inside_a_script(self):
+        for kind in (Redoubt, Redis):
+            with self.subTest(kind=kind.name), kind() as server:
+                c = server.client()
+                script = WAIT + ("local a = redis.call('exists', KEYS[1]) wait(300) "
+                                 "return {a, redis.call('exists', KEYS[1])}")
+                for ms in (100, 200, 400, 800, 1600, 3200, 6400):  # for a slow machine
+                    c.command("SET", "k", "v", "PX", ms)
+                    reply = c.command("EVAL", script.replace("300", str(2 * ms)), 1, "k")
+                    self.assertIn(reply, ([1, 1], [0, 0]))
+                    if reply == [1, 1]:
+                        break
+                self.assertEqual(reply, [1, 1])
+                self.assertEqual(c.command("EXISTS", "k"), 0)
+
+    def test_in_transactions_as_on_redis_server(self):
+        for kind in (Redoubt, Redis):
+            with self.subTest(kind=kind.name), kind() as server:
+                c = server.client()
+                for words in (["MULTI"], ["SET", "k", "v", "PX", 10], ["TIME"],
+                              ["DEBUG", "SLEEP", "0.1"], ["TIME"], ["EXISTS", "k"], ["PTTL", "k"]):
+                    c.command(*words)
+                _, before, _, after, exists, left = c.command("EXEC")
+                before, after = (int(t[0]) * 1000000 + int(t[1]) for t in (before, after))
+                self.assertGreaterEqual(after - before, 100000)
+                self.assertEqual((exists, left), (1, 0))
+                self.assertEqual(c.command("EXISTS", "k"), 0)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from server_under_test import (  # noqa: E402
-    Client, Redoubt, free_port, pair, program, wait_for)
+    Client, Redis, Redoubt, ServerDied, free_port, pair, program, wait_for)
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -278,6 +278,19 @@ class Files(unittest.TestCase):
         older = re.compile(r"slave|ziplist|lua-time-limit")
         self.assertEqual({name for name in set(values) - reported if not older.search(name)}, set())
 
+    def test_the_unit_can_write_the_folder_of_its_configuration_and_no_other_in_etc(self):
+        with open(os.path.join(SOURCE, "packaging", "redoubt-server.service"),
+                  encoding="utf-8") as file:
+            lines = [line.strip().split("=", 1) for line in file if "=" in line]
+        config = next(v for k, v in lines if k == "ExecStart").split()[1]
+        writable = [path.lstrip("-") for k, v in lines if k == "ReadWritePaths"
+                    for path in v.split()]
+        self.assertEqual(writable, [os.path.dirname(config)])
+        self.assertEqual(writable, ["/etc/redoubt-server"])
+        with open(os.path.join(SOURCE, "packaging", "debian", "redoubt-server.postinst"),
+                  encoding="utf-8") as file:
+            self.assertIn("chown redoubt:redoubt " + writable[0], file.read())
+
     def test_what_cannot_be_kept_ends_the_start(self):
         for line in ("user default on #00 ~* &* +@all", "loadmodule /nope.so",
                      "aclfile nope.acl", "cluster-enabled yes"):
@@ -430,6 +443,44 @@ class Process(unittest.TestCase):
         os.kill(pid, signal.SIGTERM)
         wait_for(lambda: "bye bye" in self.read("log"))
         wait_for(lambda: not os.path.exists(self.path("pid")))
+
+    def test_the_pid_file_goes_in_a_crash_and_when_loading_fails(self):
+        for ending in (["DEBUG", "SEGFAULT"], ["DEBUG", "PANIC"]):
+            for kind in (Redoubt, Redis):
+                with self.subTest(kind=kind.name, ending=ending), \
+                        tempfile.TemporaryDirectory() as d:
+                    path, log = os.path.join(d, "pid"), os.path.join(d, "log")
+                    port = free_port()
+                    args = [kind().program(), "--daemonize", "yes", "--pidfile", path, "--logfile",
+                            log, "--dir", d, "--port", str(port), "--enable-debug-command", "yes"]
+                    self.assertEqual(subprocess.run(args, check=False).returncode, 0)
+
+                    def connected(port=port):
+                        with contextlib.suppress(OSError, ServerDied):
+                            c = Client(("127.0.0.1", port))
+                            return c if c.ask("PING")[0] == "+" else None
+                    with contextlib.closing(wait_for(connected)) as c:
+                        self.assertTrue(os.path.exists(path))
+                        c.send(*ending)
+                        self.assertTrue(c.closed())
+                    wait_for(lambda path=path: not os.path.exists(path))
+
+    def test_a_pid_file_of_another_process_stays(self):
+        with open(self.path("dump.rdb"), "wb") as file:
+            file.write(b"REDIS0010\x00\x03")  # loading it ends the process
+        process = self.start("--pidfile", self.path("pid"))
+        self.assertNotEqual(process.wait(600), 0)
+        self.assertFalse(os.path.exists(self.path("pid")))
+        os.unlink(self.path("dump.rdb"))
+        process = self.start("--pidfile", self.path("pid"))
+        wait_for(lambda: os.path.exists(self.path("pid")) and
+                 self.read("pid") == f"{process.pid}\n")
+        wait_for(lambda: self.read("log").count("Ready to accept") == 1)
+        with open(self.path("pid"), "w", encoding="utf-8") as file:
+            file.write("1\n")
+        process.terminate()
+        process.wait(600)
+        self.assertEqual(self.read("pid"), "1\n")
 
     def test_systemd_is_notified_when_it_is_ready_and_when_it_stops(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:

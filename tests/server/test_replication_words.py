@@ -70,6 +70,17 @@ class Masters(unittest.TestCase):
                     self.assertIn(line, replica.log)
                     self.assertEqual(c.command("EXISTS", "a"), 0)
 
+    def test_the_stream_needs_the_setting_for_debug(self):
+        stream = [("SELECT", 0), ("DEBUG", "SEGFAULT"), ("SET", "end", 1)]
+        stream = SNAPSHOT + b"".join(encode(*words) for words in stream)
+        for kind in (Redoubt, Redis):
+            with self.subTest(kind=kind.name), Master(PSYNC=stream) as master, \
+                    kind({"enable-debug-command": "no"}) as replica:
+                c = replica.client()
+                c.command("REPLICAOF", "127.0.0.1", master.port)
+                wait_for(lambda: c.command("EXISTS", "end"))
+                self.assertIn("DEBUG command not allowed", replica.log)
+
     def test_the_stream_changes_no_roles(self):
         stream = [("SELECT", 0), ("REPLICAOF", "NO", "ONE"), ("REPLICAOF", "127.0.0.1", 1),
                   ("FAILOVER",), ("PSYNC", "?", -1), ("MULTI",), ("REPLICAOF", "NO", "ONE"),

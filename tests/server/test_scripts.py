@@ -249,6 +249,24 @@ class Slow(unittest.TestCase):
                 server.client().command("FUNCTION", "LOAD", "#!lua name=x\nwhile true do end")
 
 
+class Memory(unittest.TestCase):
+    def test_maxmemory_sees_the_interpreter(self):
+        """Other servers do not count it."""
+        with Redoubt() as server:
+            c = server.client()
+            c.command("SCRIPT", "LOAD", "return 1")
+            before = int(server.info("memory")["used_memory"])
+            c.command("CONFIG", "SET", "maxmemory", before + 2000000)
+            c.command("SET", "k", "v")
+            for i in range(20):
+                words = ",".join(f"'word-{i}-{n}'" for n in range(5000))
+                c.command("SCRIPT", "LOAD", f"return {{{words}}}")
+            self.assertGreater(int(server.info("memory")["used_memory"]), before + 2000000)
+            wait_for(lambda: c.ask("SET", "k", "v")[1][:3] == b"OOM")
+            c.command("SCRIPT", "FLUSH")
+            wait_for(lambda: c.ask("SET", "k", "v") == ("+", b"OK"))
+
+
 class Replicas(unittest.TestCase):
     READ = "return redis.call('get', 'k')"
     WRITE = "#!lua\nreturn 1"
@@ -361,6 +379,7 @@ class Attacks(unittest.TestCase):
         "return string.match(('a'):rep(220000), ('a?'):rep(200000))",
         "return string.gsub(('a'):rep(220000), ('a*'):rep(200000), '')",
         "for x in string.gmatch(('a'):rep(220000), ('a+'):rep(200000)) do end",
+        "for x in string.gfind(('a'):rep(220000), ('a+'):rep(200000)) do end",
         # CVE-2022-24834: depths and lengths of cjson and cmsgpack
         "cjson.encode_max_depth(2147483647) local t = {} for i = 1, 100000 do t = {t} end "
         "return cjson.encode(t)",

@@ -12,7 +12,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from server_under_test import (  # noqa: E402
-    Client, Redis, Redoubt, ServerDied, free_port, wait_for)
+    Client, Redis, Redoubt, ServerDied, encode, free_port, wait_for)
 
 FOLDER = None
 
@@ -136,6 +136,24 @@ class Handshakes(unittest.TestCase):
             wait_for(lambda: name.encode() in c.command("CLIENT", "LIST"))
             self.assertEqual(c.command("CLIENT", "KILL", name), b"OK")
             self.assertTrue(one.closed())
+
+    def test_clients_with_pending_bytes_kill_each_other_and_themselves(self):  # CVE-2026-56684
+        with Redoubt(config()) as server:
+            c = server.client()
+            for _ in range(20):
+                many = [secure(server) for _ in range(4)]
+                ids = [one.command("CLIENT", "ID") for one in many]
+                holder = server.client()
+                holder.send("DEBUG", "SLEEP", "0.02")  # all of it is there in one turn
+                for one in many:
+                    kills = b"".join(encode("CLIENT", "KILL", "ID", other, "SKIPME", "no")
+                                     for other in ids)
+                    one.send_raw(encode("PING") * 3000 + kills + encode("PING") * 3000)
+                holder.read()
+                wait_for(lambda: c.command("CLIENT", "LIST").count(b"\n") <= 2)
+                holder.close()
+                for one in many:
+                    one.close()
 
     def test_many_broken_handshakes_leave_nothing(self):
         with Redoubt(config()) as server:
