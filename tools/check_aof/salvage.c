@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* A file whose line ends were changed, with the original ones restored. */
 struct text_file {
@@ -29,6 +30,7 @@ struct salvage {
     struct aof_manifest in, out;
     struct aof_rebuild plan;
     bool rebuilt; /* plan.manifest is used because `in` could not be read */
+    bool made_folder;
     struct aof_salvage_result res;
     struct spool spool;
     uint64_t shown; /* losses */
@@ -290,7 +292,8 @@ static bool is_empty_folder(const char *path)
 static bool make_folder(struct salvage *s, struct rd_err *err)
 {
     struct aof_job *job = s->job;
-    if (mkdir(job->out, 0700) == 0 || (errno == EEXIST && is_empty_folder(job->out)))
+    s->made_folder = mkdir(job->out, 0700) == 0;
+    if (s->made_folder || (errno == EEXIST && is_empty_folder(job->out)))
         return true;
     int sys = errno;
     if (sys != EEXIST)
@@ -358,12 +361,30 @@ static bool write_manifest(struct salvage *s, struct rd_err *err)
     return false;
 }
 
+/* Files without their manifest are no log. */
+static void remove_files(const struct salvage *s)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < aof_manifest_count(&s->out); i++) {
+        int len =
+            snprintf(path, sizeof path, "%s/%s", s->job->out, aof_manifest_file(&s->out, i)->name);
+        if (len > 0 && (size_t)len < sizeof path)
+            unlink(path);
+    }
+    if (s->made_folder)
+        rmdir(s->job->out);
+}
+
 static bool salvage_folder(struct salvage *s, const struct aof_salvage_opts *opts,
                            struct rd_err *err)
 {
     const struct aof_manifest *in = s->rebuilt ? &s->plan.manifest : &s->in;
-    return make_folder(s, err) && aof_salvage(in, opts, &s->out, &s->res, err) &&
-           write_manifest(s, err);
+    if (!make_folder(s, err))
+        return false;
+    if (aof_salvage(in, opts, &s->out, &s->res, err) && write_manifest(s, err))
+        return true;
+    remove_files(s);
+    return false;
 }
 
 /* ---- one file ---- */
