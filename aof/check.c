@@ -340,6 +340,24 @@ static bool drain(struct check *c, struct rd_src *src)
     return st == RD_SRC_END;
 }
 
+static void check_empty(struct check *c)
+{
+    static const char lost[] = "it is empty, but a snapshot never is: its data is lost";
+    struct aof_check_file *f = c->file;
+    f->size = 0;
+    if (f->file == NULL || !aof_file_holds_snapshot(f->file)) {
+        aof_check_report(c, AOF_FINDING_EMPTY_FILE, RD_NO_OFFSET, 0, 0, "it is empty");
+        return;
+    }
+    f->damaged = true;
+    f->code = RD_ERR_TRUNCATED;
+    f->broken_at = 0;
+    f->verdict = AOF_VERDICT_DAMAGED;
+    rd_err_set(&c->detail.err, f->code, 0, "%s", lost);
+    rd_err_origin(&c->detail.err, f->name);
+    aof_check_report(c, AOF_FINDING_TRUNCATED, 0, 0, 0, lost);
+}
+
 static bool check_content(struct check *c, struct rd_src *src)
 {
     struct aof_check_file *f = c->file;
@@ -356,8 +374,7 @@ static bool check_content(struct check *c, struct rd_src *src)
     c->first = s.len > 0 ? s.ptr[0] : 0;
     c->known = 0;
     if (f->content == AOF_EMPTY) {
-        f->size = 0;
-        aof_check_report(c, AOF_FINDING_EMPTY_FILE, RD_NO_OFFSET, 0, 0, "it is empty");
+        check_empty(c);
         return true;
     }
     if (f->content == AOF_SNAPSHOT && !snapshot(c, src))

@@ -661,3 +661,10 @@ bool aof_file_name_parse(const char *name, const char *prefix, uint64_t *ret_seq
         }
     return false;
 }
+
+bool aof_file_holds_snapshot(const struct aof_file *file)
+{
+    static const char end[] = ".rdb";
+    size_t len = strlen(file->name), n = sizeof end - 1;
+    return file->type == AOF_BASE && len >= n && strcmp(file->name + len - n, end) == 0;
+}

@@ -140,6 +140,10 @@ RD_API bool aof_file_name(char *dst, size_t size, const char *prefix, uint64_t s
 RD_API bool aof_file_name_parse(const char *name, const char *prefix, uint64_t *ret_seq,
                                 enum aof_type *ret_type, bool *ret_snapshot);
 
+/* Whether servers write a snapshot into this file: a base whose name ends with .rdb. Such a file is
+ * never empty; all others may be. */
+RD_API bool aof_file_holds_snapshot(const struct aof_file *file);
+
 #ifdef __cplusplus
 }
 #endif

@@ -216,6 +216,8 @@ static enum aof_status look_at_content(struct aof_reader *r, struct aof_event *r
     if (status == RD_SRC_FAIL)
         return fail_as(r, rd_src_err(r->src));
     r->content = aof_content_of(s);
+    if (r->content == AOF_EMPTY && r->file != NULL && aof_file_holds_snapshot(r->file))
+        return fail_at(r, RD_ERR_TRUNCATED, 0, "the snapshot is empty: its data is lost");
     if (r->content == AOF_SNAPSHOT)
         r->state = AT_SNAPSHOT;
     else if (begin_commands(r) == AOF_FAIL)

@@ -54,7 +54,8 @@ static bool part_open(struct rd_src *inner, uint64_t size, struct rd_src **ret, 
     if (p == NULL)
         return rd_err_nomem(err, sizeof *p);
     *p = (struct part){.inner = inner, .size = size};
-    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = rd_src_origin(inner), .total = size);
+    const struct rd_src_opts opts =
+        RD_SRC_OPTS(.origin = rd_src_origin(inner), .total = size, .sized = true);
     return rd_src_new(ret, &part_ops, p, &opts, err);
 }
 
@@ -210,52 +211,59 @@ static bool open_twice(const struct aof_salvage_opts *opts, const struct aof_fil
     return false;
 }
 
-static void missing(const struct aof_file *file, const struct aof_salvage_opts *opts,
-                    struct aof_salvage_result *ret)
+/* A file from which nothing can be kept. */
+static void lost_file(const struct aof_file *file, const char *why,
+                      const struct aof_salvage_opts *opts, struct aof_salvage_result *ret)
 {
     const struct aof_loss loss = {
         .kind = AOF_LOSS_FILE,
         .file = file->name,
         .at = RD_NO_OFFSET,
-        .why = "the file is missing",
+        .why = why,
         .before = AOF_NO_TIME,
         .after = AOF_NO_TIME,
     };
-    ret->files_missing++;
     ret->losses++;
     if (opts->loss != NULL)
         opts->loss(opts->ctx, &loss);
 }
 
-static bool ends_with(const char *text, const char *end)
+static bool write_file(const struct aof_file *file, struct rd_src *src, struct rd_src *copy,
+                       const struct aof_salvage_opts *opts, struct aof_salvage_result *ret,
+                       struct rd_err *err)
 {
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
+    struct rd_sink *sink = NULL;
+    bool ok =
+        (opts->create == NULL || opts->create(opts->ctx, file, &sink, err)) &&
+        salvage_opened(src, copy, sink, file->name, aof_file_holds_snapshot(file), opts, ret, err);
+    if (ok && sink != NULL)
+        return rd_sink_close(sink, err);
+    rd_sink_abort(sink);
+    return ok;
 }
 
 static bool one_file(const struct aof_file *file, const struct aof_salvage_opts *opts,
                      struct aof_manifest *out, struct aof_salvage_result *ret, struct rd_err *err)
 {
     struct rd_src *src, *copy;
-    struct rd_sink *sink = NULL;
     struct rd_err own = {0};
     if (!open_twice(opts, file, &src, &copy, &own)) {
         if (own.code != RD_ERR_IO || own.sys != ENOENT) {
             rd_err_adopt(err, &own);
             return false;
         }
-        missing(file, opts, ret);
+        ret->files_missing++;
+        lost_file(file, "the file is missing", opts, ret);
         return true;
     }
-    bool snapshot = file->type == AOF_BASE && ends_with(file->name, ".rdb");
-    bool ok = (opts->create == NULL || opts->create(opts->ctx, file, &sink, err)) &&
-              salvage_opened(src, copy, sink, file->name, snapshot, opts, ret, err);
-    if (ok && sink != NULL)
-        ok = rd_sink_close(sink, err);
-    else
-        rd_sink_abort(sink);
+    bool empty = rd_src_size(src) == 0 && aof_file_holds_snapshot(file);
+    bool ok = empty || write_file(file, src, copy, opts, ret, err);
     rd_src_close(copy);
     rd_src_close(src);
+    if (empty) {
+        lost_file(file, "the file is empty: the snapshot is lost", opts, ret);
+        return true;
+    }
     struct aof_file kept = *file;
     kept.line = 0;
     kept.end_offset = -1; /* the recorded offset no longer applies */

@@ -71,12 +71,14 @@ struct aof_loss {
     const struct rdb_loss *snapshot; /* AOF_LOSS_SNAPSHOT; else NULL */
 };
 
-/* A command that is kept although its name is unknown: it may be damaged. Only the library
- * allocates it. */
+/* A command that is kept, but may be damaged: its name is unknown, or whole commands lie at the end
+ * of its last argument. A command of which only the first bytes were written looks like that if its
+ * lengths fit by chance. Only the library allocates it. */
 struct aof_doubt {
     const char *file;
     uint64_t offset;
     struct rd_slice name;
+    uint64_t inner; /* where the commands in the argument begin, or RD_NO_OFFSET */
 };
 
 struct aof_salvage_opts {
@@ -115,6 +117,7 @@ struct aof_salvage_result {
     uint64_t doubts;        /* commands with an unknown name */
     uint64_t selects_added; /* written to replace lost ones */
     bool db_uncertain;      /* after some loss */
+    uint64_t swallowed; /* commands with whole commands at the end of their last argument */
 };
 #define AOF_SALVAGE_RESULT(...) RD_SIZED(aof_salvage_result, __VA_ARGS__)
 

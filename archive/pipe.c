@@ -153,7 +153,7 @@ bool archive_sums_open_src(struct rd_src **ret, struct rd_src *inner,
     s->in = inner;
     s->want = *sums;
     const struct rd_src_opts opts =
-        RD_SRC_OPTS(.origin = rd_src_origin(inner), .total = sums->bytes);
+        RD_SRC_OPTS(.origin = rd_src_origin(inner), .total = sums->bytes, .sized = true);
     if (!rd_src_new(ret, &ops, s, &opts, err))
         return false;
     s->own = true;

@@ -47,7 +47,7 @@ bool archive_ranges_open(struct rd_src **ret, struct archive_store *store, const
                          uint64_t size, archive_range_fn get, struct rd_err *err)
 {
     static const struct rd_src_ops ops = {.read = ranges_read, .close = ranges_close};
-    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = name, .total = size);
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = name, .total = size, .sized = true);
     struct ranges *r = rd_calloc(1, sizeof *r);
     if (r == NULL)
         return rd_err_nomem(err, sizeof *r);

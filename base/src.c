@@ -32,7 +32,7 @@ static struct rd_src *new_bare(const struct rd_src_ops *ops, void *impl,
     src->state = &whole->state;
     src->state->ops = ops;
     src->state->impl = impl;
-    src->state->size = opts->total != 0 ? opts->total : RD_NO_OFFSET;
+    src->state->size = opts->total != 0 || opts->sized ? opts->total : RD_NO_OFFSET;
     if (opts->origin != NULL)
         snprintf(src->state->origin, sizeof src->state->origin, "%s", opts->origin);
     return src;
@@ -411,8 +411,10 @@ bool rd_src_open_trickle(struct rd_src **ret, struct rd_src *inner, size_t n,
     }
     if (own.origin == NULL)
         own.origin = rd_src_origin(inner);
-    if (own.total == 0)
+    if (own.total == 0 && !own.sized) {
         own.total = rd_src_size(inner);
+        own.sized = true;
+    }
     struct trickle *trickle = rd_alloc(sizeof *trickle);
     if (trickle == NULL) {
         nomem(sizeof *trickle, &own, err);

@@ -68,9 +68,11 @@ struct rd_src_opts {
     size_t window;      /* bytes; 0: RD_SRC_WINDOW, at least RD_SRC_WINDOW_MIN. rd_src_need() fails
                            with RD_ERR_LIMIT for more bytes than this. */
     const char *origin; /* name in errors; copied */
-    uint64_t total;     /* bytes of the whole stream, for progress; RD_NO_OFFSET or 0: unknown */
+    uint64_t total;     /* bytes of the whole stream, for progress; RD_NO_OFFSET: unknown, and so is
+                           0 unless `sized` is set */
     bool regular;       /* rd_src_open_file(): only a regular file, and not through a symbolic link;
                            for names found in a folder or read from a file */
+    bool sized;         /* total is known even if it is 0: the stream is empty */
 };
 #define RD_SRC_OPTS(...) RD_SIZED(rd_src_opts, __VA_ARGS__)
 

@@ -60,6 +60,16 @@ static void file_close(void *impl)
 static const struct rd_src_ops stream_ops = {file_read, NULL, file_close};
 static const struct rd_src_ops file_ops = {file_read, file_seek, file_close};
 
+/* The size of a regular file from its position on. Files of /proc have the size 0 and contents. */
+static void measure(const struct file *file, off_t size, struct rd_src_opts *opts)
+{
+    uint8_t first;
+    if (opts->total != 0 || opts->sized || (size == 0 && pread(file->fd, &first, 1, 0) != 0))
+        return;
+    opts->total = (uint64_t)size > file->base ? (uint64_t)size - file->base : 0;
+    opts->sized = true;
+}
+
 /* Determines what fd is. A regular file has a size and can seek. */
 static const struct rd_src_ops *look_at(struct file *file, struct rd_src_opts *opts)
 {
@@ -69,8 +79,7 @@ static const struct rd_src_ops *look_at(struct file *file, struct rd_src_opts *o
         return &stream_ops;
     file->base = (uint64_t)base;
     if (S_ISREG(st.st_mode)) {
-        if (opts->total == 0 && st.st_size >= base)
-            opts->total = (uint64_t)(st.st_size - base);
+        measure(file, st.st_size, opts);
         posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     }
     return &file_ops;
@@ -118,7 +127,7 @@ bool rd_src_can_open_again(const struct rd_src *src)
 bool rd_src_open_again(struct rd_src **ret, const struct rd_src *src, struct rd_err *err)
 {
     struct rd_src_opts opts = RD_SRC_OPTS(.window = src->state->cap, .origin = src->state->origin,
-                                          .total = src->state->size);
+                                          .total = src->state->size, .sized = true);
     if (!rd_src_can_open_again(src)) {
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "cannot be read twice");
         rd_err_origin(err, src->state->origin);

@@ -4,6 +4,11 @@
  * before it: with the right byte, that command would end where the next one begins. Each digit of
  * the lengths is replaced in turn, so that an argument is skipped as a whole and its bytes are
  * never taken for commands. If that fails, the bytes are searched one by one.
+ *
+ * A command of which only the first bytes were written (the disk was full, then it was not) is
+ * followed by whole commands. Its lengths then reach into them. Commands inside an argument that
+ * lead exactly to the position after it show this: those in a value would be followed by the line
+ * end of the value.
  */
 #include "aof/recover/resync.h"
 
@@ -25,6 +30,7 @@ struct chain {
     uint64_t last; /* start of the last one */
     bool to_end;   /* of the file */
     bool cut;      /* the file ends inside the next command */
+    bool broken;   /* the next command is broken, but begins as one */
 };
 
 /* Reads commands from `at` on, at most `max`, or up to `upto`. */
@@ -37,6 +43,7 @@ static struct chain follow(struct aof_recover_in *in, uint64_t at, unsigned max,
         if (status != FRAME_OK || (f.kind == FRAME_COMMAND && !aof_recover_is_name(&f))) {
             c.to_end = status == FRAME_END;
             c.cut = status == FRAME_CUT && (f.argc > 0 || f.kind == FRAME_ANNOTATION);
+            c.broken = status == FRAME_BROKEN && f.argc > 0;
             break;
         }
         c.last = c.end;
@@ -76,6 +83,7 @@ struct guess {
     struct aof_recover_in *in; /* a view at any offset */
     struct aof_recover_way *way;
     unsigned best; /* rating of `way` */
+    uint64_t bad;  /* where the command failed */
     uint64_t from;
     bool before;
 };
@@ -86,12 +94,22 @@ static bool leads_to(struct aof_recover_in *in, uint64_t a, uint64_t b)
     return follow(in, a, UINT32_MAX, b).end == b;
 }
 
+/* Whether the commands from `at` explain the bytes up to where the damaged command failed: otherwise
+ * they lie in an argument. */
+static bool passes(struct aof_recover_in *in, uint64_t at, uint64_t bad)
+{
+    struct chain c = follow(in, at, UINT32_MAX, bad + 1);
+    return c.end > bad || c.n >= CHAIN;
+}
+
 /* A candidate for the end of the damaged command. Keeps the best: the longest chain; of two long
  * ones the earlier, if it leads to the other (otherwise it is inside an argument). */
 static void guess(struct guess *g, uint64_t to, const char *how)
 {
     int next = aof_recover_byte(g->in, to);
     if (next != '*' && next != '#' && to != g->in->size)
+        return;
+    if (to <= g->bad && !passes(g->in, to, g->bad))
         return;
     unsigned n = strength(g->in, to);
     struct aof_recover_way *w = g->way;
@@ -247,7 +265,8 @@ static void guess_swallowed(struct guess *g, const struct frame *f, const struct
     if (prev == NULL || prev->kind != FRAME_COMMAND)
         return;
     struct aof_recover_way way = {.to = f->start};
-    struct guess other = {.in = g->in, .way = &way, .from = prev->start, .before = true};
+    struct guess other = {
+        .in = g->in, .way = &way, .bad = g->bad, .from = prev->start, .before = true};
     guess_arguments(&other, prev);
     if (other.best == 0 || way.to >= f->start ||
         (g->best > 0 && !leads_to(g->in, way.to, g->way->to)))
@@ -301,10 +320,11 @@ static void guess_other(struct guess *g, const struct frame *f, const struct fra
     guess_swallowed(g, f, prev);
 }
 
-static bool one_byte(struct aof_recover_in *probe, const struct frame *f, const struct frame *prev,
-                     struct aof_recover_way *ret)
+/* Returns the rating of *ret; 0: no single byte explains the damage. */
+static unsigned one_byte(struct aof_recover_in *probe, const struct frame *f,
+                         const struct frame *prev, struct aof_recover_way *ret)
 {
-    struct guess g = {.in = probe, .way = ret, .from = f->start};
+    struct guess g = {.in = probe, .way = ret, .bad = f->bad, .from = f->start};
     int first = aof_recover_byte(probe, f->start);
     if (first == '*') {
         guess_command(&g, f);
@@ -322,7 +342,7 @@ static bool one_byte(struct aof_recover_in *probe, const struct frame *f, const 
     } else {
         guess_other(&g, f, prev);
     }
-    return g.best > 0;
+    return g.best;
 }
 
 /* -- byte by byte -- */
@@ -354,7 +374,7 @@ static bool next_place(struct search *s)
 
 static bool believed(const struct chain *c)
 {
-    return c->n >= CHAIN_SEARCH || (c->n > 0 && (c->to_end || c->cut));
+    return c->n >= CHAIN_SEARCH || (c->n > 0 && (c->to_end || c->cut || c->broken));
 }
 
 /* Advances after the last position from which a failed chain could have continued differently. */
@@ -363,14 +383,24 @@ static uint64_t after(const struct chain *c, uint64_t at)
     return c->n > 1 && c->last > at ? c->last : at + 1;
 }
 
-/* The first position in [from, to) from which at least `least` commands lead exactly to `to`; else
- * `to`. */
-static uint64_t inside(struct aof_recover_in *in, struct aof_recover_in *probe, uint64_t from,
-                       uint64_t to, unsigned least)
+/* Whether the header of an argument ends at `at`. */
+static bool is_data_of_arg(struct aof_recover_in *in, uint64_t at)
+{
+    if (at < 3 || aof_recover_byte(in, at - 1) != '\n' || aof_recover_byte(in, at - 2) != '\r')
+        return false;
+    int byte;
+    for (at -= 3; (byte = aof_recover_byte(in, at)) >= '0' && byte <= '9' && at > 0; at--)
+        ;
+    return byte == '$';
+}
+
+uint64_t aof_recover_inside(struct aof_recover_in *in, struct aof_recover_in *probe, uint64_t from,
+                            uint64_t to)
 {
     struct search s = {.in = in, .probe = probe, .at = from, .end = to};
     while (next_place(&s)) {
         struct chain c = follow(s.probe, s.at, UINT32_MAX, to);
+        unsigned least = is_data_of_arg(s.probe, s.at) ? 2 : 1;
         if (c.n >= least && c.end == to)
             return s.at;
         s.at = c.end < to ? after(&c, s.at) : s.at + 1;
@@ -392,7 +422,7 @@ static bool behind_args(struct search *s, struct aof_recover_way *ret)
             s->failing = next;
         return false;
     }
-    ret->to = inside(s->in, s->probe, s->at + 1, end, 1);
+    ret->to = aof_recover_inside(s->in, s->probe, s->at + 1, end);
     ret->how =
         ret->to == end ? "the command after whole arguments" : "commands that lead on to the next";
     return true;
@@ -427,32 +457,100 @@ static void every_byte(struct search *s, struct aof_recover_way *ret)
     }
 }
 
+/* -- torn commands -- */
+
+static const char torn_how[] = "the command after a torn one";
+
+/* `to` is in `f`, or in the command before it, of which the bytes before `to` are the beginning. */
+static void set_torn(const struct frame *f, const struct frame *prev, uint64_t to,
+                     struct aof_recover_way *ret)
+{
+    bool before = to < f->start;
+    *ret = (struct aof_recover_way){.from = before ? prev->start : f->start,
+                                    .to = to,
+                                    .how = torn_how,
+                                    .exact = true,
+                                    .before = before,
+                                    .torn = true};
+}
+
+/* Where commands begin that lead exactly to ret->to: a length that fits by chance skips them. */
+static void torn_before(struct aof_recover_in *in, struct aof_recover_in *probe,
+                        const struct frame *f, const struct frame *prev,
+                        struct aof_recover_way *ret)
+{
+    uint64_t from = prev != NULL ? prev->start : f->start;
+    uint64_t to = ret->to < f->bad ? ret->to : aof_recover_inside(in, probe, from + 1, ret->to);
+    if (to != ret->to)
+        set_torn(f, prev, to, ret);
+}
+
+/* Where commands begin that lead beyond the position of the failure. */
+static bool torn_across(struct aof_recover_in *in, struct aof_recover_in *probe,
+                        const struct frame *f, const struct frame *prev,
+                        struct aof_recover_way *ret)
+{
+    struct search s = {
+        .in = in, .probe = probe, .at = (prev != NULL ? prev->start : f->start) + 1, .end = f->bad};
+    while (next_place(&s)) {
+        struct chain c = follow(probe, s.at, UINT32_MAX, f->bad + 1);
+        if (s.at == f->start || c.end <= f->bad) {
+            s.at = s.at == f->start ? s.at + 1 : after(&c, s.at);
+            continue;
+        }
+        c = follow(probe, s.at, CHAIN, UINT64_MAX);
+        if (c.n >= CHAIN_SEARCH || (c.n > 1 && believed(&c))) {
+            set_torn(f, prev, s.at, ret);
+            return true;
+        }
+        s.at++;
+    }
+    return false;
+}
+
+/* The file ends inside an argument, but its last commands are whole. */
+static bool torn_to_end(struct aof_recover_in *in, struct aof_recover_in *probe,
+                        const struct frame *f, struct aof_recover_way *ret)
+{
+    uint64_t to = f->bulk == 0 ? in->size : aof_recover_inside(in, probe, f->start + 1, in->size);
+    if (to != in->size)
+        set_torn(f, NULL, to, ret);
+    return to != in->size;
+}
+
+static void search_all(struct aof_recover_in *in, struct aof_recover_in *probe,
+                       const struct frame *f, const struct frame *prev, struct aof_recover_way *ret)
+{
+    bool before = prev != NULL && aof_recover_byte(probe, f->start) == '$';
+    *ret = (struct aof_recover_way){.from = before ? prev->start : f->start, .before = before};
+    if (f->bulk > 0 && f->bulk <= OPAQUE_MAX) {
+        ret->to = in->size;
+        ret->how = "the file ends inside an argument";
+        return;
+    }
+    struct search s = {.in = in,
+                       .probe = probe,
+                       .at = ret->from + 1,
+                       .end = in->size,
+                       .args = true,
+                       .bad = f->bad};
+    every_byte(&s, ret);
+    ret->torn = ret->exact = !before && f->argc > 0 && ret->to <= f->bad;
+}
+
 bool aof_recover_resync(struct aof_recover_in *in, struct aof_recover_in *probe,
                         const struct frame *f, const struct frame *prev,
                         struct aof_recover_way *ret)
 {
+    const struct frame *command = prev != NULL && prev->kind == FRAME_COMMAND ? prev : NULL;
     *ret = (struct aof_recover_way){.from = f->start};
-    if (one_byte(probe, f, prev, ret)) {
-        /* A length that fits by chance skips commands that lead to the same position. */
-        uint64_t to = ret->to > f->bad ? inside(in, probe, f->bad, ret->to, 2) : ret->to;
-        ret->exact = to == ret->to;
-        ret->to = to;
-    } else {
-        bool before = prev != NULL && aof_recover_byte(probe, f->start) == '$';
-        *ret = (struct aof_recover_way){.from = before ? prev->start : f->start, .before = before};
-        if (f->bulk > 0 && f->bulk <= OPAQUE_MAX) {
-            ret->to = in->size;
-            ret->how = "the file ends inside an argument";
-            return !in->failed && !probe->failed;
-        }
-        struct search s = {.in = in,
-                           .probe = probe,
-                           .at = ret->from + 1,
-                           .end = in->size,
-                           .args = true,
-                           .bad = f->bad};
-        every_byte(&s, ret);
-    }
+    unsigned rating = one_byte(probe, f, prev, ret);
+    if (rating < CHAIN_SEARCH && torn_across(in, probe, f, command, ret))
+        ;
+    else if (rating >= CHAIN_SEARCH || (rating > 0 && f->argc > 0))
+        torn_before(in, probe, f, command, ret);
+    else if (rating == 0 && !torn_to_end(in, probe, f, ret))
+        search_all(in, probe, f, prev, ret);
     return !in->failed && !probe->failed;
 }
 

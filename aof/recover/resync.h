@@ -13,6 +13,7 @@ struct aof_recover_way {
     const char *how;
     bool exact;  /* a single wrong byte explains the damage: only the commands at `from` are lost */
     bool before; /* the command before the failed one is lost too */
+    bool torn;   /* the first bytes of a command, and the next command begins at `to` */
 };
 
 /* Finds where to continue after `f`, which could not be read. `prev` is the entry that ends where
@@ -21,6 +22,12 @@ struct aof_recover_way {
 bool aof_recover_resync(struct aof_recover_in *in, struct aof_recover_in *probe,
                         const struct frame *f, const struct frame *prev,
                         struct aof_recover_way *ret);
+
+/* The first position in [from, to) from which commands lead exactly to `to`; else `to`. A value may
+ * be a command, without its last line end; one command is therefore no proof at the beginning of an
+ * argument. Both views are used. */
+uint64_t aof_recover_inside(struct aof_recover_in *in, struct aof_recover_in *probe, uint64_t from,
+                            uint64_t to);
 
 /* Finds the first position in [from, size) from which many consecutive commands parse, after the
  * end mark of a snapshot and its checksum. *ret is the size if none is found. */

@@ -151,6 +151,17 @@ static bool find_select(struct walk *w, uint64_t from, uint64_t to, uint64_t *re
     return found;
 }
 
+/* Whether the commands from `at` select a database before they use one. */
+static bool select_follows(struct walk *w, uint64_t at)
+{
+    struct frame f;
+    while (aof_recover_frame(&w->probe, at, &f) == FRAME_OK &&
+           (f.kind == FRAME_ANNOTATION || (f.argc == 1 && aof_recover_is(&f, "MULTI"))))
+        at = f.end;
+    return f.end > at && f.kind == FRAME_COMMAND && f.argc == 2 && f.has_db &&
+           aof_recover_is(&f, "SELECT");
+}
+
 /* -- gaps -- */
 
 struct gap {
@@ -165,7 +176,20 @@ struct gap {
     uint64_t db;      /* selected at `unread` */
     bool select_lost; /* it may hide a SELECT */
     bool multi_lost;  /* it may hide a MULTI */
+    bool torn;        /* it is the beginning of a command: no argument of it continues after it */
 };
+
+enum { COMMAND_MIN = sizeof "*1\r\n$1\r\nx\r\n" - 1 };
+
+/* The number of commands in the gap, or at least so many. */
+static void count_lost(struct walk *w, struct gap *g)
+{
+    bool begins = aof_recover_byte(&w->in, g->from.at) == '*';
+    if (begins || g->commands != 1)
+        return;
+    g->commands = 0;
+    g->counted = g->counted || g->to - g->from.at < COMMAND_MIN;
+}
 
 /* Drops [from, to) and continues after it. */
 static bool leave_out(struct walk *w, const struct gap *g)
@@ -182,7 +206,7 @@ static bool leave_out(struct walk *w, const struct gap *g)
         .commands = g->commands,
         .db = g->from.db,
         .db_after = next.db,
-        .db_uncertain = !found && g->select_lost && g->to < w->in.size,
+        .db_uncertain = !found && g->select_lost && g->to < w->in.size && !select_follows(w, g->to),
     };
     next.commands = g->from.commands;
     next.annotations = g->from.annotations;
@@ -193,7 +217,7 @@ static bool leave_out(struct walk *w, const struct gap *g)
     w->in_multi = w->in_inner = w->has_inner = false;
     w->has_near_exec = w->has_near_multi = w->has_prev = false;
     w->multi_lost = g->multi_lost;
-    w->after_gap = g->kind != AOF_LOSS_TRANSACTION || g->unread < g->to;
+    w->after_gap = !g->torn && (g->kind != AOF_LOSS_TRANSACTION || g->unread < g->to);
     return !w->in.failed;
 }
 
@@ -281,6 +305,15 @@ static void extend_to_transaction(const struct walk *w, struct gap *g)
     g->multi_lost = true; /* everything up to EXEC belongs to it */
 }
 
+/* Whether the first argument of a torn command ends before `end`. */
+static bool has_whole_name(struct walk *w, const struct frame *f, uint64_t end)
+{
+    uint64_t at = f->start;
+    while (at < end && aof_recover_byte(&w->probe, at) != '$')
+        at++;
+    return at < end && aof_recover_arg(&w->probe, &at) && at <= end;
+}
+
 static bool broke(struct walk *w, const struct frame *f)
 {
     struct aof_recover_way way;
@@ -302,17 +335,21 @@ static bool broke(struct walk *w, const struct frame *f)
         .db = way.before ? w->before_prev.db : w->now.db,
         .select_lost = true,
         .multi_lost = true,
+        .torn = way.torn,
     };
     if (g.counted) {
         const struct frame *lost = way.before ? prev : f;
-        g.select_lost = may_be(lost, "SELECT");
-        g.multi_lost = may_be(lost, "MULTI");
+        bool unknown = way.torn && !has_whole_name(w, lost, way.to);
+        g.select_lost = unknown || may_be(lost, "SELECT");
+        g.multi_lost = unknown || may_be(lost, "MULTI");
     }
     if (was_argument(w, f, &way)) {
         g.from = w->keep;
         g.why = "commands inside an argument";
         g.counted = false;
     } else {
+        if (!way.before)
+            count_lost(w, &g);
         extend_to_transaction(w, &g);
     }
     return leave_out(w, &g);
@@ -397,7 +434,23 @@ static void doubt(struct walk *w, const struct frame *f, bool known)
     if (w->opts->known != NULL ? w->opts->known(w->opts->ctx, name) : known)
         return;
     w->res->doubts++;
-    const struct aof_doubt d = {.file = w->name, .offset = f->start, .name = name};
+    const struct aof_doubt d = {
+        .file = w->name, .offset = f->start, .name = name, .inner = RD_NO_OFFSET};
+    if (w->opts->doubt != NULL)
+        w->opts->doubt(w->opts->ctx, &d);
+}
+
+/* The commands before the end of a sound command. */
+static void doubt_argument(struct walk *w, const struct frame *f)
+{
+    const struct aof_doubt d = {.file = w->name,
+                                .offset = f->start,
+                                .name = rd_slice(f->name, f->name_len),
+                                .inner =
+                                    aof_recover_inside(&w->probe, &w->probe, f->start + 1, f->end)};
+    if (d.inner == f->end)
+        return;
+    w->res->swallowed++;
     if (w->opts->doubt != NULL)
         w->opts->doubt(w->opts->ctx, &d);
 }
@@ -410,6 +463,8 @@ static bool take_command(struct walk *w, const struct frame *f, const struct wal
     if (w->opts->tick != NULL && f->start / TICK_BYTES != f->end / TICK_BYTES)
         w->opts->tick(w->opts->ctx, f->end);
     doubt(w, f, known);
+    if (f->end - f->start >= COMMAND_MIN + COMMAND_MIN)
+        doubt_argument(w, f);
     if (f->argc > 1)
         return true;
     if (aof_recover_is(f, "MULTI"))

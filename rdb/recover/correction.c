@@ -152,7 +152,8 @@ bool rdb_recover_open_corrected(struct rd_src **ret, struct rd_src *inner,
         .read = corrected_read, .seek = corrected_seek, .close = rd_free};
     uint64_t inserted = correction->kind == RDB_CORRECTION_INSERTED ? correction->len : 0;
     const struct rd_src_opts opts =
-        RD_SRC_OPTS(.origin = rd_src_origin(inner), .total = rd_src_size(inner) - inserted);
+        RD_SRC_OPTS(.origin = rd_src_origin(inner), .total = rd_src_size(inner) - inserted,
+                    .sized = true);
     struct corrected *m = rd_alloc(sizeof *m);
     if (m == NULL)
         return rd_err_nomem(err, sizeof *m);

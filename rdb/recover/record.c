@@ -55,7 +55,7 @@ bool rdb_recover_scan_init(struct scan *s, struct rd_src *file, const struct rdb
     if (!rd_src_seek(file, 0, err))
         return false;
     struct rd_src_opts limited =
-        RD_SRC_OPTS(.origin = rd_src_origin(file), .total = rd_src_size(file));
+        RD_SRC_OPTS(.origin = rd_src_origin(file), .total = rd_src_size(file), .sized = true);
     return rd_src_new(&s->src, &ops, &s->limit, &limited, err);
 }
 

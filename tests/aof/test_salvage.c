@@ -469,6 +469,7 @@ static void on_doubt(void *ctx, const struct aof_doubt *d)
 #define MULTI     "*1\r\n$5\r\nMULTI\r\n"
 #define EXEC      "*1\r\n$4\r\nEXEC\r\n"
 #define BAD       "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$9\r\nv\r\n" /* the length should be 1 */
+#define SET(k, v) "*3\r\n$3\r\nSET\r\n$1\r\n" k "\r\n$1\r\n" v "\r\n"
 #define GARBAGE   "\1\2\3 garbage \4\5"
 
 static void expect(const char *in, const char *expected, struct reported *reported)
@@ -494,6 +495,48 @@ Test(salvage, a_wrong_length_costs_one_command)
     cr_expect(reported.at[0].counted);
     cr_expect_eq(reported.at[0].commands, 1);
     cr_expect_not(reported.at[0].db_uncertain);
+}
+
+Test(salvage, a_torn_command_costs_only_itself)
+{
+    struct reported reported;
+    /* Its length ends at a line end of the next command, which it takes for arguments. */
+    expect(SET("a", "1") "*3\r\n$3\r\nSET\r\n$4\r\nke" SET("b", "2") SET("c", "3"),
+           SET("a", "1") SET("b", "2") SET("c", "3"), &reported);
+    /* Its length reaches beyond the end of the file. */
+    expect("*3\r\n$3\r\nSET\r\n$1\r\nx\r\n$9999\r\nvalue" SET("b", "2") SET("c", "3"),
+           SET("b", "2") SET("c", "3"), &reported);
+}
+
+Test(salvage, commands_in_a_value_are_no_commands)
+{
+    struct reported reported;
+    static const char log[] =
+        "*3\r\n$3\r\nSET\r\n$1\r\nx\r\n$54\r\n" SET("b", "2") SET("c", "3") "\r\n";
+    expect(log, log, &reported);
+    cr_expect_eq(reported.n + reported.doubts, 0);
+}
+
+Test(salvage, a_value_that_may_be_the_rest_of_a_torn_command_is_a_doubt)
+{
+    struct reported reported;
+    static const char log[] =
+        "*3\r\n$3\r\nSET\r\n$1\r\nx\r\n$57\r\nbegin" SET("b", "2") SET("c", "3");
+    expect(log, log, &reported);
+    cr_expect_eq(reported.n, 0);
+    cr_expect_eq(reported.doubts, 1);
+}
+
+Test(salvage, a_select_after_the_damage_leaves_no_doubt_about_the_database)
+{
+    struct reported reported;
+    expect(GOOD GARBAGE SELECT(3) GOOD, GOOD SELECT(3) GOOD, &reported);
+    cr_assert_eq(reported.n, 1);
+    cr_expect_not(reported.at[0].db_uncertain);
+    expect(GOOD "\n" GOOD, GOOD GOOD, &reported);
+    cr_assert_eq(reported.n, 1);
+    cr_expect_eq(reported.at[0].commands, 0);
+    cr_expect(reported.at[0].counted);
 }
 
 Test(salvage, a_transaction_with_damage_is_lost_whole)

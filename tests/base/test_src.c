@@ -207,6 +207,12 @@ Test(src, no_bytes_at_all_is_an_end)
     cr_assert_eq(rd_src_sum(src), 0);
     rd_src_close(src);
     rd_src_close(NULL);
+    for (int map = 0; map < 2; map++) { /* a file of /proc has contents, but the size 0 */
+        cr_assert((map ? rd_src_open_map : rd_src_open_file)(&src, "/proc/self/stat", NULL, NULL));
+        cr_assert_eq(rd_src_size(src), RD_NO_OFFSET);
+        cr_assert_eq(rd_src_need(src, 1, &s), RD_SRC_OK);
+        rd_src_close(src);
+    }
     for (int map = 0; map < 2; map++) {
         cr_assert((map ? rd_src_open_map : rd_src_open_file)(&src, "/dev/null", NULL, NULL));
         cr_assert_eq(rd_src_need(src, 1, &s), RD_SRC_END);
@@ -214,6 +220,24 @@ Test(src, no_bytes_at_all_is_an_end)
         cr_assert_eq(rd_src_size(src), RD_NO_OFFSET);
         rd_src_close(src);
     }
+}
+
+Test(src, an_empty_file_has_a_size)
+{
+    char path[] = "/tmp/redoubt-test-XXXXXX";
+    struct rd_src *src, *again;
+    struct rd_slice s;
+    close(mkstemp(path));
+    for (int map = 0; map < 2; map++) {
+        cr_assert((map ? rd_src_open_map : rd_src_open_file)(&src, path, NULL, NULL));
+        cr_expect_eq(rd_src_size(src), 0);
+        cr_assert(rd_src_open_again(&again, src, NULL));
+        cr_expect_eq(rd_src_size(again), 0);
+        cr_expect_eq(rd_src_need(again, 1, &s), RD_SRC_END);
+        rd_src_close(again);
+        rd_src_close(src);
+    }
+    unlink(path);
 }
 
 Test(src, the_guard_page_is_inaccessible)

@@ -80,6 +80,39 @@ class Salvage(SalvageTest):
         self.assertLessEqual(loss["from"], 1000)
         self.assertGreaterEqual(loss["to"], 1100)
 
+    def test_a_log_with_an_empty_file_is_salvaged(self):
+        """Every log between a rewrite and the next write."""
+        name = "appendonly.aof.9.incr.aof"
+        self.write(name, b"")
+        self.write(MANIFEST, self.read(MANIFEST) + b"file %s seq 9 type i\n" % name.encode())
+        self.write(FIRST, self.read(FIRST).replace(b"$", b"%", 1))
+        self.run_tool("check-aof", "--salvage", self.out, self.log, expect=8)
+        self.assertEqual(self.read(name, self.out), b"")
+        self.assertIn(name.encode(), self.read(MANIFEST, self.out))
+
+    def test_an_empty_snapshot_is_lost_not_kept(self):
+        base = next(name for name in os.listdir(self.log) if name.endswith(".base.rdb"))
+        self.write(base, b"")
+        out, _ = self.run_tool("check-aof", self.log, expect=1)
+        self.assertIn("a snapshot never is", out)
+        self.run_tool("check-aof", "--fix", "--yes", self.log, expect=1)
+        self.run_tool("convert", "--to", "rdb", "-o", self.out + ".rdb", self.log, expect=1)
+        self.assertFalse(os.path.exists(self.out + ".rdb"))
+        out, _ = self.run_tool("check-aof", "--salvage", self.out, self.log, expect=8)
+        self.assertIn("the snapshot is lost", out)
+        self.assertNotIn(base.encode(), self.read(MANIFEST, self.out))
+
+    def test_an_output_without_its_manifest_is_not_left(self):
+        """A file that is there, but cannot be read, after one that can."""
+        name = "appendonly.aof.9.incr.aof"
+        os.mkdir(os.path.join(self.log, name))
+        self.write(MANIFEST, self.read(MANIFEST) + b"file %s seq 9 type i\n" % name.encode())
+        self.run_tool("check-aof", "--salvage", self.out, self.log, expect=3)
+        self.assertFalse(os.path.exists(self.out))
+        os.mkdir(self.out)
+        self.run_tool("check-aof", "--salvage", self.out, self.log, expect=3)
+        self.assertEqual(os.listdir(self.out), [])
+
     def test_a_missing_file_is_reported(self):
         os.unlink(os.path.join(self.log, FIRST))
         out, _ = self.run_tool("check-aof", "--salvage", self.out, self.log, expect=8)

@@ -72,7 +72,7 @@ static bool open_part(struct rd_src **ret, int fd, uint64_t size, const char *na
                       struct rd_err *err)
 {
     static const struct rd_src_ops ops = {.read = part_read, .seek = part_seek, .close = rd_free};
-    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = name, .total = size);
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = name, .total = size, .sized = true);
     struct part *p = rd_calloc(1, sizeof *p);
     if (p == NULL)
         return rd_err_nomem(err, sizeof *p);

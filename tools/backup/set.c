@@ -174,7 +174,7 @@ bool set_tap(struct rd_src **ret, struct rd_src *inner, struct set_writer *set, 
 {
     static const struct rd_src_ops ops = {.read = tap_read, .close = rd_free};
     const struct rd_src_opts opts =
-        RD_SRC_OPTS(.origin = rd_src_origin(inner), .total = rd_src_size(inner));
+        RD_SRC_OPTS(.origin = rd_src_origin(inner), .total = rd_src_size(inner), .sized = true);
     struct tap *tap = rd_calloc(1, sizeof *tap);
     if (tap == NULL)
         return rd_err_nomem(err, sizeof *tap);

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* A file whose line ends were changed, with the original ones restored. */
 struct text_file {
@@ -29,6 +30,7 @@ struct salvage {
     struct aof_manifest in, out;
     struct aof_rebuild plan;
     bool rebuilt; /* plan.manifest is used because `in` could not be read */
+    bool made_folder;
     struct aof_salvage_result res;
     struct spool spool;
     uint64_t shown; /* losses */
@@ -86,6 +88,17 @@ static void print_times(FILE *out, const struct aof_loss *loss)
         fprintf(out, ", before %s", aof_job_time(loss->after).s);
 }
 
+static void print_commands(FILE *out, const struct aof_loss *loss)
+{
+    if (loss->commands == 0)
+        fputs(loss->counted ? ", no command" : ", any number of commands", out);
+    else
+        fprintf(out, ", %s%s command%s", loss->counted ? "" : "at least ",
+                cli_count(loss->commands).s, loss->commands == 1 ? "" : "s");
+    if (loss->commands > 0 || !loss->counted)
+        fprintf(out, " in db %" PRIu64, loss->db);
+}
+
 static void print_loss(FILE *out, const struct aof_loss *loss)
 {
     struct cli_quoted name = cli_quote(rd_slice_str(loss->file));
@@ -98,8 +111,7 @@ static void print_loss(FILE *out, const struct aof_loss *loss)
     if (loss->kind == AOF_LOSS_TRANSACTION)
         fputs(", a transaction", out);
     if (loss->kind != AOF_LOSS_SNAPSHOT)
-        fprintf(out, ", %s%s command%s in db %" PRIu64, loss->counted ? "" : "at least ",
-                cli_count(loss->commands).s, loss->commands == 1 ? "" : "s", loss->db);
+        print_commands(out, loss);
     else if (loss->snapshot->has_key)
         fprintf(out, ", key %s in db %" PRIu64, cli_quote(loss->snapshot->key).s, loss->db);
     print_times(out, loss);
@@ -128,7 +140,12 @@ static void on_loss(void *ctx, const struct aof_loss *loss)
 static void on_doubt(void *ctx, const struct aof_doubt *d)
 {
     struct salvage *s = ctx;
-    if (s->res.doubts <= FINDINGS_KEPT)
+    if (d->inner != RD_NO_OFFSET && s->res.swallowed <= FINDINGS_KEPT)
+        cli_warn(s->job->cli,
+                 "%s: the command at byte %" PRIu64 " ends with whole commands, from byte %" PRIu64
+                 " on: they are its value, or it was not written to its end",
+                 cli_quote(rd_slice_str(d->file)).s, d->offset, d->inner);
+    else if (d->inner == RD_NO_OFFSET && s->res.doubts <= FINDINGS_KEPT)
         cli_warn(s->job->cli, "%s: unknown command %s at byte %" PRIu64 " is copied unchanged",
                  cli_quote(rd_slice_str(d->file)).s, cli_quote(d->name).s, d->offset);
 }
@@ -163,9 +180,12 @@ static void print_end(struct salvage *s, FILE *out)
         fprintf(out, "; %s key%s without proof left out", cli_count(r->keys_left_out).s,
                 r->keys_left_out == 1 ? "" : "s");
     uint64_t torn = spool_torn_at(&s->spool);
-    if (r->losses == 0 && torn == RD_NO_OFFSET)
+    if (r->swallowed > 0)
+        fprintf(out, "; %s command%s doubtful", cli_count(r->swallowed).s,
+                r->swallowed == 1 ? " is" : "s are");
+    else if (r->losses == 0 && torn == RD_NO_OFFSET)
         fputs("; no bytes are lost", out);
-    else if (r->losses > 0)
+    if (r->losses > 0)
         fprintf(out, "; lost: %s of %s", cli_bytes(r->bytes_lost).s,
                 r->transactions > 0 ? "commands and whole transactions" : "commands");
     if (s->texts != NULL)
@@ -197,6 +217,7 @@ static void json_end(struct salvage *s, struct cli_json *json)
     cli_json_put_offset(json, "unpacked_until", spool_torn_at(&s->spool));
     cli_json_put_uint(json, "transactions_lost", r->transactions);
     cli_json_put_uint(json, "unknown_commands", r->doubts);
+    cli_json_put_uint(json, "doubtful_commands", r->swallowed);
     cli_json_put_uint(json, "selects_added", r->selects_added);
     cli_json_put_bool(json, "db_uncertain", r->db_uncertain);
     cli_json_put_uint(json, "line_ends_restored", restored_bytes(s));
@@ -290,7 +311,8 @@ static bool is_empty_folder(const char *path)
 static bool make_folder(struct salvage *s, struct rd_err *err)
 {
     struct aof_job *job = s->job;
-    if (mkdir(job->out, 0700) == 0 || (errno == EEXIST && is_empty_folder(job->out)))
+    s->made_folder = mkdir(job->out, 0700) == 0;
+    if (s->made_folder || (errno == EEXIST && is_empty_folder(job->out)))
         return true;
     int sys = errno;
     if (sys != EEXIST)
@@ -358,12 +380,30 @@ static bool write_manifest(struct salvage *s, struct rd_err *err)
     return false;
 }
 
+/* Files without their manifest are no log. */
+static void remove_files(const struct salvage *s)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < aof_manifest_count(&s->out); i++) {
+        int len =
+            snprintf(path, sizeof path, "%s/%s", s->job->out, aof_manifest_file(&s->out, i)->name);
+        if (len > 0 && (size_t)len < sizeof path)
+            unlink(path);
+    }
+    if (s->made_folder)
+        rmdir(s->job->out);
+}
+
 static bool salvage_folder(struct salvage *s, const struct aof_salvage_opts *opts,
                            struct rd_err *err)
 {
     const struct aof_manifest *in = s->rebuilt ? &s->plan.manifest : &s->in;
-    return make_folder(s, err) && aof_salvage(in, opts, &s->out, &s->res, err) &&
-           write_manifest(s, err);
+    if (!make_folder(s, err))
+        return false;
+    if (aof_salvage(in, opts, &s->out, &s->res, err) && write_manifest(s, err))
+        return true;
+    remove_files(s);
+    return false;
 }
 
 /* ---- one file ---- */
@@ -481,8 +521,8 @@ static bool work(struct salvage *s, struct rd_err *err)
 static int status_of(const struct salvage *s)
 {
     const struct aof_salvage_result *r = &s->res;
-    bool whole = r->losses == 0 && r->snapshots == 0 && !s->rebuilt && s->verified &&
-                 spool_torn_at(&s->spool) == RD_NO_OFFSET;
+    bool whole = r->losses == 0 && r->swallowed == 0 && r->snapshots == 0 && !s->rebuilt &&
+                 s->verified && spool_torn_at(&s->spool) == RD_NO_OFFSET;
     bool some = r->commands > 0 || r->keys > 0 || r->keys_sound > 0;
     return whole ? CLI_OK : some && s->verified ? CLI_PARTIAL : CLI_FINDINGS;
 }

@@ -197,7 +197,7 @@ static bool open_reading(const struct spool *spool, const char *origin, bool tor
     if (strcmp(origin, "-") == 0)
         origin = "standard input";
     static const struct rd_src_ops ops = {reading_read, reading_seek, reading_close};
-    struct rd_src_opts opts = RD_SRC_OPTS(.origin = origin, .total = spool->size);
+    struct rd_src_opts opts = RD_SRC_OPTS(.origin = origin, .total = spool->size, .sized = true);
     struct reading *reading = rd_calloc(1, sizeof *reading);
     if (reading == NULL)
         return rd_err_nomem(err, sizeof *reading);

@@ -123,7 +123,7 @@ bool stage_source(const struct stage *stage, int first, struct rd_src **ret, str
         return rd_src_open_memory(ret, rd_buf_slice(&stage->held), NULL, err);
     /* Strings of up to a quarter of the window arrive whole. */
     size_t window = size < RD_SRC_WINDOW / 4 ? SMALL + 4 * (size_t)size : RD_SRC_WINDOW;
-    const struct rd_src_opts opts = RD_SRC_OPTS(.window = window, .total = size);
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = window, .total = size, .sized = true);
     struct reading *r = rd_calloc(1, sizeof *r);
     if (r == NULL)
         return rd_err_nomem(err, sizeof *r);
