@@ -25,7 +25,7 @@
 #include "base/sink.h"
 #include "base/src.h"
 
-enum { ARCHIVE_NAME_MAX = 256, ARCHIVE_OWNER_MAX = 160 };
+enum { ARCHIVE_NAME_MAX = 320, ARCHIVE_OWNER_MAX = 160 };
 
 struct archive_store;
 

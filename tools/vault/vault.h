@@ -233,6 +233,10 @@ void vault_each(struct vault_each *each, vault_each_fn *work, void *ctx);
 void vault_each_put_errors(const struct vault_each *each, struct cli_json *json);
 void vault_each_done(struct vault_each *each);
 
+/* archive_repo_list(), with a note about sets that were removed meanwhile. */
+bool vault_list(struct cli *cli, struct archive_repo *repo, struct archive_sets *ret,
+                struct rd_err *err);
+
 /* ---- places.c: a repository by what the configuration calls it ---- */
 
 bool vault_open_store(struct archive_store **ret, const struct vault_target *target,
