@@ -216,12 +216,14 @@ class Real(ArchiveCase):
     def setUp(self):
         super().setUp()
         self.chance = random.Random(int(os.environ.get("REDOUBT_MOMENTS_SEED", "1")))
-        self.master, self.replica = self.server(), self.server()
+        self.master = self.server(repl_ping_replica_period="1")
+        self.replica = self.server(repl_ping_replica_period="1")
         self.replica.command("REPLICAOF", "127.0.0.1", self.master.port)
         eventually("it follows", lambda: b"link_status:up" in self.replica.command("INFO"))
         self.proxy = Proxy(self.master.port)
         self.addCleanup(self.proxy.__exit__)
         self.writer = Writer(1)
+        self.faults = []
 
     def pause(self):
         time.sleep(self.chance.uniform(1.0, 2.0))
@@ -231,6 +233,13 @@ class Real(ArchiveCase):
         self.proxy.cut()
         self.pause()
         self.proxy.deaf = False
+
+    def delay(self):
+        """The network delivers nothing for longer than the period of PINGs."""
+        self.proxy.pause = 4
+        time.sleep(0.5)
+        self.proxy.pause = 0
+        time.sleep(4)
 
     def stop(self):
         self.running.process.send_signal(signal.SIGSTOP)
@@ -267,7 +276,7 @@ class Real(ArchiveCase):
             return False
         low, high = self.writer.allowed(ms)
         n = value_of_n(done.stdout)
-        self.assertTrue(low <= n <= high, f"{low} <= {n} <= {high}: {said}")
+        self.assertTrue(low <= n <= high, f"{low} <= {n} <= {high}: {said}{self.faults}")
         return True
 
     def test_answers_about_a_server_are_exact_or_refused(self):
@@ -278,8 +287,9 @@ class Real(ArchiveCase):
         self.running.says("snapshot received")
         began = time.time()
         self.writer.start()
-        for fault in (self.lose, self.stop, self.kill, self.freeze, self.fail_over):
-            self.pause()
+        for fault in (self.lose, self.stop, self.delay, self.kill, self.freeze, self.fail_over):
+            time.sleep(6 if fault == self.delay else self.chance.uniform(1.0, 2.0))
+            self.faults.append((fault.__name__, int(time.time() * 1000)))
             fault()
         self.pause()
         self.writer.over = True
