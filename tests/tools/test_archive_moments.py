@@ -226,7 +226,7 @@ class Real(ArchiveCase):
         self.faults = []
 
     def pause(self):
-        time.sleep(self.chance.uniform(1.0, 2.0))
+        time.sleep(self.chance.uniform(0.7, 1.3))
 
     def lose(self):
         self.proxy.deaf = True
@@ -287,8 +287,10 @@ class Real(ArchiveCase):
         self.running.says("snapshot received")
         began = time.time()
         self.writer.start()
-        for fault in (self.lose, self.stop, self.delay, self.kill, self.freeze, self.fail_over):
-            time.sleep(6 if fault == self.delay else self.chance.uniform(1.0, 2.0))
+        for fault in (self.delay, self.lose, self.stop, self.kill, self.freeze, self.fail_over):
+            if fault == self.delay:
+                time.sleep(4)  # until the period is known
+            self.pause()
             self.faults.append((fault.__name__, int(time.time() * 1000)))
             fault()
         self.pause()
@@ -297,7 +299,7 @@ class Real(ArchiveCase):
         ended = time.time()
         self.wait_for(self.replica)
         self.assertEqual(self.running.end(), 0)
-        n = int(os.environ.get("REDOUBT_MOMENTS_REAL", "40"))
+        n = int(os.environ.get("REDOUBT_MOMENTS_REAL", "25"))
         answers = [self.ask(self.chance.randrange(int(began * 1000), int(ended * 1000)))
                    for _ in range(n)]
         print(f"# {sum(answers)} exact, {n - sum(answers)} refused", flush=True)

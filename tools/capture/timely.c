@@ -124,8 +124,8 @@ bool capture_timely_read(struct capture_link *link, struct rd_err *err)
     bool ok = true;
     if (link->stream_ms == 0)
         return true;
-    const struct capture_stamp *since = t->late ? NULL : find_since(t, &now);
-    if (since != NULL) {
+    const struct capture_stamp *since = find_since(t, &now);
+    if (since != NULL) { /* again, if it is late already */
         ok = capture_store_interrupted(&link->store, since->us, now.us, err);
         set_late(t, &now, ms_between(since, &now));
     }

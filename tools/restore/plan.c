@@ -133,8 +133,8 @@ static bool is_too_early(const struct restore *run, const struct segment_in *in,
 }
 
 /* Older versions did not record interruptions. A master sends a PING every ten seconds unless it
- * was told otherwise, so a longer silence is a sign of one; a shorter one bounds how old the data
- * is. */
+ * is configured otherwise, so a longer silence is a sign of one; a shorter one bounds how old the
+ * data is. */
 static bool check_silence(struct restore *run, const struct segment_in *in, const struct cut *cut,
                           struct rd_err *err)
 {
@@ -274,9 +274,13 @@ static bool refuse_time(struct restore *run, const struct archive_sets *sets, st
     struct archive_near near = {.has_before = false};
     if (!archive_moments_find(&moments, &run->plan.stream, sets, err))
         return false;
-    bool none = moments.n == 0;
-    archive_moments_near(&moments, run->target_ms, &near);
+    bool none = moments.n == 0, known = archive_moments_near(&moments, run->target_ms, &near);
     archive_moments_done(&moments);
+    if (known)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "the data as of %s cannot be restored with the set or history that was "
+                          "selected",
+                          cli_time(run->target_ms).s);
     if (none)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "%s has no set from which the stream reaches this moment",
