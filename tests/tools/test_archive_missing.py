@@ -16,14 +16,14 @@ START = 1700000000
 
 
 class Missing(ArchiveCase):
-    def ship(self, run, digit, words, step_us=1000000):
+    def ship(self, run, digit, words, step_us=1000000, more=()):
         """A stream of a SET each second, in a repository."""
         os.makedirs(self.spool, exist_ok=True)
         stream = b"".join(command("SET", "k", w) for w in words) + command("PING")
         made = subprocess.run(
             [os.environ["REDOUBT_MAKE_CAPTURE"], os.path.join(self.spool, run), digit, "0",
              SNAPSHOT, str(START * 1000000), str(step_us), self.write("stream.resp", stream),
-             "600"], check=False)
+             "600", *more], check=False)
         self.assertEqual(made.returncode, 0)
         self.archived(1, sealed=False)
         n = len(self.sets()) if os.path.isdir(self.repository) else 0
@@ -90,6 +90,25 @@ class Missing(ArchiveCase):
             self.good(*at, "--replid", digit)
             self.assertIn(word, self.read("out.rdb"))
         self.fails(2, "more than one history", "restore", "--to", out, "--target-offset", "200")
+
+    def test_a_silence_in_an_archive_of_an_older_version_is_not_trusted(self):
+        self.ship("20231114T221320Z-0000002a", "a", range(20), step_us=5000000, more=("1",))
+        at = ("restore", "nightly", "--to", self.path("out.rdb"), "--force", "--target-time")
+        done = self.tool(*at, str(START + 12))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"did not record interruptions", done.stderr)
+        self.assertIn(b"except in interruptions that an older version did not record",
+                      self.good("list"))
+        self.assertFalse(self.streams()[0]["outages_recorded"])
+        for folder in (self.spool, self.repository):
+            shutil.rmtree(folder)
+        self.ship("20231114T221320Z-0000002a", "a", range(20), step_us=20000000, more=("1",))
+        self.fails(2, "was not recorded", *at, str(START + 31))
+        # The times of a log are those of its annotations, and silence has no meaning.
+        for folder in (self.spool, self.repository):
+            shutil.rmtree(folder)
+        self.ship("20231114T221320Z-0000002a", "a", range(20), step_us=20000000)
+        self.good(*at, str(START + 31))
 
     def test_sets_with_other_keys_are_counted(self):
         self.nightly()
