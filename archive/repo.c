@@ -3,6 +3,7 @@
 #include "archive/pipe.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,6 +192,44 @@ static int compare_sets(const void *a, const void *b)
     return strcmp(x->id, y->id);
 }
 
+static void set_done(struct archive_set *set)
+{
+    for (size_t i = 0; i < set->n_objects; i++)
+        rd_free(set->objects[i]);
+    rd_free(set->objects);
+    rd_free(set->sizes);
+    rd_buf_done(&set->text);
+    archive_manifest_done(&set->m);
+}
+
+static bool is_gone(const struct rd_err *err)
+{
+    return err->code == RD_ERR_IO && err->sys == ENOENT;
+}
+
+/* Leaves out the sets that were removed meanwhile. */
+static bool read_manifests(struct archive_repo *repo, struct archive_sets *sets, struct rd_err *err)
+{
+    size_t kept = 0;
+    bool ok = true;
+    for (size_t i = 0; i < sets->n; i++) {
+        struct archive_set *set = &sets->sets[i];
+        struct rd_err why = {0};
+        bool read = !ok || set->incomplete || read_manifest(repo, set, &why);
+        if (!read && is_gone(&why)) {
+            set_done(set);
+            sets->n_gone++;
+            continue;
+        }
+        if (!read)
+            rd_err_adopt(err, &why);
+        ok = ok && read;
+        sets->sets[kept++] = *set;
+    }
+    sets->n = kept;
+    return ok;
+}
+
 static bool list_all(struct archive_repo *repo, struct archive_sets *sets, struct rd_err *err)
 {
     char folder[ARCHIVE_NAME_MAX];
@@ -201,9 +240,8 @@ static bool list_all(struct archive_repo *repo, struct archive_sets *sets, struc
     l.prefix = (size_t)snprintf(folder, sizeof folder, "%s/marks", repo->target) + 1;
     if (!repo->store->ops->list(repo->store, folder, on_mark, &l, err))
         return false;
-    for (size_t i = 0; i < sets->n; i++)
-        if (!sets->sets[i].incomplete && !read_manifest(repo, &sets->sets[i], err))
-            return false;
+    if (!read_manifests(repo, sets, err))
+        return false;
     if (sets->n > 0)
         qsort(sets->sets, sets->n, sizeof *sets->sets, compare_sets);
     return true;
@@ -220,22 +258,23 @@ bool archive_repo_list(struct archive_repo *repo, struct archive_sets *ret, stru
     return true;
 }
 
-static void set_done(struct archive_set *set)
-{
-    for (size_t i = 0; i < set->n_objects; i++)
-        rd_free(set->objects[i]);
-    rd_free(set->objects);
-    rd_free(set->sizes);
-    rd_buf_done(&set->text);
-    archive_manifest_done(&set->m);
-}
-
 void archive_sets_done(struct archive_sets *sets)
 {
     for (size_t i = 0; i < sets->n; i++)
         set_done(&sets->sets[i]);
     rd_free(sets->sets);
     *sets = (struct archive_sets){0};
+}
+
+bool archive_set_gone(struct archive_repo *repo, const struct archive_set *set)
+{
+    char name[ARCHIVE_NAME_MAX];
+    struct rd_buf text = {0};
+    struct rd_err why = {0};
+    bool there = !full_name(name, repo, set->id, ARCHIVE_MANIFEST_NAME, &why) ||
+                 archive_store_read(repo->store, name, ARCHIVE_MANIFEST_MAX, &text, &why);
+    rd_buf_done(&text);
+    return !there && is_gone(&why);
 }
 
 bool archive_set_good(const struct archive_set *set)

@@ -50,11 +50,16 @@ struct archive_set {
 struct archive_sets {
     struct archive_set *sets; /* from old to new */
     size_t n;
+    size_t n_gone; /* sets that were removed between the listing and the reading */
 };
 
 /* Reads all manifests. A damaged manifest is not an error of this function. */
 bool archive_repo_list(struct archive_repo *repo, struct archive_sets *ret, struct rd_err *err);
 void archive_sets_done(struct archive_sets *sets);
+
+/* Whether the manifest of a set does not exist any more: `prune` removes it first. False if that
+ * cannot be known. */
+bool archive_set_gone(struct archive_repo *repo, const struct archive_set *set);
 
 /* Whether the set is complete and not marked as damaged. */
 bool archive_set_good(const struct archive_set *set);

@@ -25,7 +25,7 @@
 #include "base/sink.h"
 #include "base/src.h"
 
-enum { ARCHIVE_NAME_MAX = 256, ARCHIVE_OWNER_MAX = 160, ARCHIVE_STORE_SHA256 = 32 };
+enum { ARCHIVE_NAME_MAX = 320, ARCHIVE_OWNER_MAX = 160, ARCHIVE_STORE_SHA256 = 32 };
 
 /* Reasons of errors of put (rd_err_reason.id). */
 enum archive_reason {

@@ -14,12 +14,16 @@ static const char continuation[] = "-continues";
 
 void archive_segment_bound(char ret[ARCHIVE_NAME_MAX], const struct archive_segment *s)
 {
+    char interruption[2 * RD_NUM_I64_MAX + 3] = "";
+    if (s->recorded)
+        snprintf(interruption, sizeof interruption, "-%" PRId64 "-%" PRId64, s->since_ms,
+                 s->until_ms);
     snprintf(ret, ARCHIVE_NAME_MAX,
              "%s/%08" PRIu64 "-%s%s/%08" PRIu64 "-%" PRIu64 "-%" PRIu64 "-%" PRId64 "-%" PRId64
-             ".seg%s%s",
+             "%s.seg%s%s",
              s->run, s->chapter, s->replid, s->continues ? continuation : "", s->number, s->start,
-             s->end, s->first_ms, s->latest_ms, archive_compression_suffix(s->compression),
-             s->sealed ? ".sealed" : "");
+             s->end, s->first_ms, s->latest_ms, interruption,
+             archive_compression_suffix(s->compression), s->sealed ? ".sealed" : "");
 }
 
 bool archive_segment_name(char ret[ARCHIVE_NAME_MAX], const struct archive_repo *repo,
@@ -82,6 +86,15 @@ static bool get_endings(const char *at, struct archive_segment *ret)
     return false;
 }
 
+/* "NUMBER-START-END-FIRST-LATEST", and maybe "-SINCE-UNTIL". */
+static bool has_interruption(const char *name)
+{
+    size_t n = 0;
+    for (; *name != '\0' && *name != '.'; name++)
+        n += *name == '-';
+    return n > 4;
+}
+
 /* Accepts only the exact name that archive_segment_bound() makes. */
 static bool parse_name(const char *name, struct archive_segment *ret)
 {
@@ -98,9 +111,12 @@ static bool parse_name(const char *name, struct archive_segment *ret)
     if (!cut(&at, '/', &replid))
         return false;
     s.continues = rd_slice_is(replid, continuation);
+    s.recorded = has_interruption(at);
     if (!cut_number(&at, '-', &s.number) || !cut_number(&at, '-', &s.start) ||
         !cut_number(&at, '-', &s.end) || !cut_time(&at, '-', &s.first_ms) ||
-        !cut_time(&at, '.', &s.latest_ms) || strncmp(at, "seg", 3) != 0 || !get_endings(at + 3, &s))
+        !cut_time(&at, s.recorded ? '-' : '.', &s.latest_ms) ||
+        (s.recorded && (!cut_time(&at, '-', &s.since_ms) || !cut_time(&at, '.', &s.until_ms))) ||
+        strncmp(at, "seg", 3) != 0 || !get_endings(at + 3, &s))
         return false;
     archive_segment_bound(again, &s);
     if (strcmp(again, name) != 0)
@@ -196,6 +212,14 @@ bool archive_segment_follows(const struct archive_segment *a, const struct archi
                                     : b->chapter == a->chapter + 1 && b->continues;
 }
 
+uint64_t archive_segment_lost(const struct archive_segment *a, const struct archive_segment *b)
+{
+    bool same = a->chapter == b->chapter || (b->chapter == a->chapter + 1 && b->continues);
+    if (strcmp(a->run, b->run) != 0 || !same || b->number <= a->number + 1)
+        return 0;
+    return b->number - a->number - 1;
+}
+
 size_t archive_stream_chain(const struct archive_stream *stream, size_t i)
 {
     for (i++; i < stream->n; i++)
@@ -222,6 +246,19 @@ size_t archive_stream_base(const struct archive_stream *stream, size_t begin, si
     return SIZE_MAX;
 }
 
+/* A time at which the data is not older than a position in or at the end of segment i. Segments
+ * without commands have no times. */
+static int64_t time_after(const struct archive_stream *stream, size_t i, size_t end,
+                          uint64_t offset)
+{
+    const struct archive_segment *s = stream->segments;
+    if (s[i].start < offset && s[i].start < s[i].end)
+        return s[i].latest_ms;
+    while (i < end && s[i].start == s[i].end)
+        i++;
+    return i < end ? s[i].first_ms : INT64_MAX;
+}
+
 bool archive_stream_range(const struct archive_stream *stream, size_t begin, size_t end,
                           const struct archive_sets *sets, struct archive_range *ret)
 {
@@ -235,15 +272,12 @@ bool archive_stream_range(const struct archive_stream *stream, size_t begin, siz
         range.bases++;
         if (set->m.offset >= range.from)
             continue;
-        const struct archive_segment *s = &stream->segments[i];
         range.from = set->m.offset;
-        range.from_ms = set->m.offset == s->start ? s->first_ms : s->latest_ms;
+        range.from_ms = time_after(stream, i, end, set->m.offset);
     }
     for (size_t i = begin; i < end; i++)
         if (stream->segments[i].latest_ms - 1 > range.to_ms)
             range.to_ms = stream->segments[i].latest_ms - 1;
-    if (range.to_ms < range.from_ms)
-        range.to_ms = range.from_ms;
     *ret = range;
     return range.bases > 0;
 }
@@ -332,6 +366,19 @@ bool archive_segment_open(struct archive_repo *repo, const struct archive_segmen
     return true;
 }
 
+/* The milliseconds of an interruption end it later and begin it earlier than its microseconds. */
+static int64_t since_ms(const struct repl_capture_segment *header)
+{
+    return header->since_us >= 2000 ? header->since_us / 1000 - 1 : 1;
+}
+
+static int64_t until_ms(const struct repl_capture_segment *header, int64_t latest_ms)
+{
+    if (header->until_us == REPL_CAPTURE_NEVER)
+        return latest_ms + 1;
+    return header->until_us >= 1000 ? (header->until_us - 1) / 1000 + 1 : 1;
+}
+
 static bool continues(const struct repl_capture_segment *header)
 {
     return repl_replid_is_set(&header->replid2) && header->offset2 == header->chapter_start;
@@ -344,7 +391,8 @@ void archive_segment_of(struct archive_segment *ret, const char *run,
                                     .continues = continues(header),
                                     .number = header->number,
                                     .start = header->start,
-                                    .end = header->end};
+                                    .end = header->end,
+                                    .recorded = header->recorded};
     snprintf(ret->run, sizeof ret->run, "%s", run);
     snprintf(ret->replid, sizeof ret->replid, "%s", header->replid.hex);
 }
@@ -358,10 +406,25 @@ void archive_segment_note_time(struct archive_segment *segment, int64_t time_us)
         segment->latest_ms = ms;
 }
 
-void archive_segment_end_times(struct archive_segment *segment)
+void archive_segment_end_times(struct archive_segment *segment,
+                               const struct repl_capture_segment *header)
 {
     if (segment->first_ms > segment->latest_ms)
         segment->first_ms = segment->latest_ms;
+    if (!header->interrupted)
+        return;
+    segment->since_ms = since_ms(header);
+    segment->until_ms = until_ms(header, segment->latest_ms);
+}
+
+/* 0 is none in both. */
+static bool same_interruption(const struct archive_segment *segment,
+                              const struct repl_capture_segment *header)
+{
+    bool has = header->interrupted;
+    return segment->recorded == header->recorded &&
+           segment->since_ms == (has ? since_ms(header) : 0) &&
+           segment->until_ms == (has ? until_ms(header, segment->latest_ms) : 0);
 }
 
 bool archive_segment_matches(const struct archive_segment *segment,
@@ -370,6 +433,7 @@ bool archive_segment_matches(const struct archive_segment *segment,
     return (header->closed && header->number == segment->number &&
             header->start == segment->start && header->end == segment->end &&
             header->chapter == segment->chapter && continues(header) == segment->continues &&
+            same_interruption(segment, header) &&
             strcmp(header->replid.hex, segment->replid) == 0) ||
            rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the segment does not match its name");
 }

@@ -1,13 +1,15 @@
 /* stream.h - the replication stream of a target in a repository, as segments of captures.
  *
- *     TARGET/stream/RUN/CHAPTER/NUMBER-START-END-FIRST-LATEST.seg[.lz4|.gz][.sealed]
+ *     TARGET/stream/RUN/CHAPTER/NUMBER-START-END-FIRST-LATEST-SINCE-UNTIL.seg[.lz4|.gz][.sealed]
  *     TARGET/stream/lock       elsewhere than in a folder: TARGET/locks/stream/… (archive/lock.h)
  *
  * RUN is the id of one capture (archive_make_id()). CHAPTER is "00000001-REPLID", followed by
  * "-continues" if its offsets continue those of the previous chapter. The name of a segment has its
  * number, the offsets at which it begins and ends, and the earliest and the latest time of its
- * commands in Unix milliseconds. So one listing shows what a repository contains and, without a
- * download, which segments are needed for a position in the stream.
+ * commands in Unix milliseconds, and then the interruption of the capture that it has (or 0-0). A
+ * name without SINCE-UNTIL is that of an older version, which did not record them. So one listing
+ * shows what a repository contains and, without a download, which segments are needed for a
+ * position in the stream.
  *
  *     struct archive_stream stream;
  *     if (!archive_stream_list(&repo, &stream, &err))
@@ -34,7 +36,11 @@ struct archive_segment {
     uint64_t chapter;
     bool continues; /* the chapter continues the offsets of the previous chapter */
     uint64_t number, start, end;
-    int64_t first_ms, latest_ms; /* the earliest and the latest time of its commands */
+    int64_t first_ms, latest_ms; /* the earliest and the latest time of its commands; 0 if it has
+                                    none */
+    bool recorded;               /* interruptions are recorded: docs/format/capture.md */
+    int64_t since_ms, until_ms;  /* of the interruption: only these two and what is before and after
+                                    them is known. 0: there is none */
     enum archive_compression compression;
     bool sealed;
     uint64_t bytes; /* of the object */
@@ -54,6 +60,10 @@ void archive_stream_done(struct archive_stream *stream);
 /* Whether segment b directly follows a. */
 bool archive_segment_follows(const struct archive_segment *a, const struct archive_segment *b);
 
+/* The number of segments that were lost between two neighbours of a listing. Removing what no set
+ * needs (archive_stream_needed()) leaves no such hole: it removes a chain from its beginning. */
+uint64_t archive_segment_lost(const struct archive_segment *a, const struct archive_segment *b);
+
 /* The end of the run of segments from i on that follow each other: the index after the last one. */
 size_t archive_stream_chain(const struct archive_stream *stream, size_t i);
 
@@ -66,10 +76,13 @@ bool archive_segment_has(const struct archive_segment *segment, const char *repl
 size_t archive_stream_base(const struct archive_stream *stream, size_t begin, size_t end,
                            const struct archive_manifest *m);
 
-/* The range in which a chain gives the data of every moment. */
+/* The range in which a chain gives the data of every moment, except in its outages
+ * (archive/moments.h).
+ */
 struct archive_range {
     uint64_t from, to;      /* offsets */
-    int64_t from_ms, to_ms; /* Unix time; certain, and a little more may be possible */
+    int64_t from_ms, to_ms; /* Unix time; certain, and a little more may be possible; to_ms is
+                               less if no moment is certain */
     size_t bases;           /* sets that are a base for a part of it */
 };
 
@@ -105,9 +118,10 @@ void archive_segment_of(struct archive_segment *ret, const char *run,
                         const struct repl_capture_segment *header);
 
 /* The times of a segment: begin with first_ms = INT64_MAX and latest_ms = 0, note each command, and
- * end. */
+ * end, which also notes the interruption. */
 void archive_segment_note_time(struct archive_segment *segment, int64_t time_us);
-void archive_segment_end_times(struct archive_segment *segment);
+void archive_segment_end_times(struct archive_segment *segment,
+                               const struct repl_capture_segment *header);
 
 /* ---- changes, under the lock of the stream (ARCHIVE_LOCK_STREAM), which is not that of the sets.
  * prune removes segments under the lock of the sets. ---- */

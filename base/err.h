@@ -63,8 +63,8 @@ enum { RD_ERR_DOING_MAX = 4, RD_ERR_TEXT_MAX = 200 };
 
 /* The exact reason, for programs that distinguish errors with the same code; the text is for
  * people. No two libraries use the same number: RDB_REASON_… in rdb/rdb.h begin with 1,
- * RESP_REASON_… in base/resp.h with 101. Their headers document the arguments. 0: no reason. Open:
- * it is part of struct rd_err. */
+ * RESP_REASON_… in base/resp.h with 101, RD_SEAL_REASON_… in base/seal.h with 201. Their headers
+ * document the arguments. 0: no reason. Open: it is part of struct rd_err. */
 struct rd_err_reason {
     unsigned id;
     uint64_t args[2];

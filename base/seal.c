@@ -378,19 +378,20 @@ static bool scrypt_fits(const struct rd_seal_scrypt *how)
 static bool no_key(struct opener *o, const uint8_t *h)
 {
     const struct rd_seal_ring *ring = o->ring;
+    const struct rd_err_reason reason = {.id = RD_SEAL_REASON_KEY};
     char want[RD_SEAL_ID_HEX], have[RD_SEAL_ID_HEX];
     rd_digest_hex(want, rd_slice(h + AT_ID, RD_SEAL_ID));
     if (h[AT_KIND] == BY_PASSPHRASE)
-        return rd_err_set(&o->err, RD_ERR_USAGE, RD_NO_OFFSET, "sealed with a passphrase; %s",
-                          ring->passphrase.len > 0 ? "the given passphrase is wrong"
-                                                   : "none is given");
+        return rd_err_set_reason(
+            &o->err, RD_ERR_USAGE, RD_NO_OFFSET, reason, "sealed with a passphrase; %s",
+            ring->passphrase.len > 0 ? "the given passphrase is wrong" : "none is given");
     if (ring->n_keys == 0)
-        return rd_err_set(&o->err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "sealed with the key %s; no key is given", want);
-    return rd_err_set(&o->err, RD_ERR_USAGE, RD_NO_OFFSET,
-                      "wrong key: sealed with the key %s, the given key is %s%s", want,
-                      rd_seal_key_id(&ring->keys[0], have),
-                      ring->n_keys > 1 ? " (and others)" : "");
+        return rd_err_set_reason(&o->err, RD_ERR_USAGE, RD_NO_OFFSET, reason,
+                                 "sealed with the key %s; no key is given", want);
+    return rd_err_set_reason(&o->err, RD_ERR_USAGE, RD_NO_OFFSET, reason,
+                             "wrong key: sealed with the key %s, the given key is %s%s", want,
+                             rd_seal_key_id(&ring->keys[0], have),
+                             ring->n_keys > 1 ? " (and others)" : "");
 }
 
 /* The key of the ring that the header names. */

@@ -82,6 +82,9 @@ bool rd_seal_hmac(const struct rd_seal_key *key, struct rd_slice bytes, uint8_t 
 
 /* The keys of a reader: several while a key is being replaced, or a passphrase (len 0: none). All
  * borrowed. */
+/* Why opening failed: a key that is not in the ring. */
+enum { RD_SEAL_REASON_KEY = 201 };
+
 struct rd_seal_ring {
     const struct rd_seal_key *keys;
     size_t n_keys;

@@ -113,9 +113,44 @@ bool rebuild_stream_segment(const struct rebuild_stream *in, const struct rebuil
     return false;
 }
 
+static bool refuse_interrupted(const struct rebuild_stream *in, int64_t since_us, int64_t until_us,
+                               struct rd_err *err)
+{
+    char since[RD_TIME_MAX], until[RD_TIME_MAX] = "the end of the capture";
+    rd_time_put(since, since_us / 1000 - 1);
+    if (until_us != REPL_CAPTURE_NEVER)
+        rd_time_put(until, until_us / 1000 + 1);
+    rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+               "the data at this time is not known: the capture was interrupted from %s to %s",
+               since, until);
+    rd_err_origin(err, in->path);
+    return false;
+}
+
+/* The millisecond of time_us must be before or after each interruption. */
+static bool check_interruptions(const struct rebuild_stream *in, int64_t time_us,
+                                struct rd_err *err)
+{
+    for (size_t i = 0; i < in->list.n; i++) {
+        const struct repl_capture_segment *s = &in->list.segments[i];
+        int64_t until_us;
+        if (!s->interrupted || time_us + 999 <= s->since_us)
+            continue;
+        if (!repl_capture_until(s, &in->fs, &until_us, err))
+            return false;
+        if (until_us == REPL_CAPTURE_NEVER && s->closed)
+            until_us = s->latest_us + 1; /* it continues in the next segment */
+        if (time_us < until_us)
+            return refuse_interrupted(in, s->since_us, until_us, err);
+    }
+    return true;
+}
+
 bool rebuild_stream_segment_at(const struct rebuild_stream *in, int64_t time_us, size_t *ret,
                                struct rd_err *err)
 {
+    if (!check_interruptions(in, time_us, err))
+        return false;
     for (size_t i = in->list.n; i-- > 0;)
         if (in->list.segments[i].start_us <= time_us) {
             *ret = i;

@@ -177,3 +177,36 @@ bool repl_capture_base(const struct repl_capture_list *list, size_t i, size_t *r
     *ret = i;
     return true;
 }
+
+/* ---- interruptions ---- */
+
+bool repl_capture_until(const struct repl_capture_segment *segment, const struct rd_fs *fs,
+                        int64_t *ret_us, struct rd_err *err)
+{
+    struct capture_file f;
+    struct capture_cursor c;
+    struct capture_block block;
+    struct rd_err why = {0};
+    int64_t until_us = segment->until_us;
+    if (segment->closed || !segment->interrupted) {
+        *ret_us = until_us;
+        return true;
+    }
+    enum capture_open open = repl_capture_file_open(&f, fs, segment->name, err);
+    if (open == CAPTURE_OPEN_FAIL)
+        return false;
+    if (open != CAPTURE_OPEN_OK) {
+        *ret_us = REPL_CAPTURE_NEVER;
+        return true;
+    }
+    if (f.seg.closed)
+        until_us = f.seg.until_us;
+    repl_capture_cursor_init(&c, &f);
+    while (until_us == REPL_CAPTURE_NEVER && repl_capture_cursor_hop(&c, &block, &why))
+        if ((block.flags & CAPTURE_IN_TIME) != 0)
+            until_us = block.first_us;
+    repl_capture_file_close(&f);
+    rd_err_adopt(err, &why);
+    *ret_us = until_us;
+    return why.code == RD_ERR_OK;
+}

@@ -35,6 +35,8 @@ enum { REPL_CAPTURE_NAME = 56, REPL_CAPTURE_SHA = 32 };
 
 /* An unknown time. */
 #define REPL_CAPTURE_NO_TIME INT64_MIN
+/* The end of an interruption that had not ended. */
+#define REPL_CAPTURE_NEVER INT64_MAX
 
 struct repl_capture_segment {
     char name[REPL_CAPTURE_NAME]; /* of the file */
@@ -58,12 +60,19 @@ struct repl_capture_segment {
     uint64_t snapshot_size;
     uint8_t snapshot_sha256[REPL_CAPTURE_SHA];
 
+    /* Whether the writer recorded interruptions: times in which it did not receive the stream as
+     * the master wrote it. What arrives after one may be older than its time of arrival. */
+    bool recorded;
+    bool interrupted; /* one ends in this segment; it is the only one */
+    int64_t since_us; /* up to here all had been received in time */
+
     uint64_t size; /* bytes of the file */
     bool closed;   /* it is complete and will not change; the fields below are set only then */
     uint64_t end;  /* offset after its last byte */
     int64_t last_us, latest_us; /* of its last command, and the latest of all; or NO_TIME */
     uint64_t end_db;
     bool end_in_multi;
+    int64_t until_us; /* of an interruption: from here on all was received in time; or NEVER */
     uint8_t sha256[REPL_CAPTURE_SHA]; /* of the file without its last 32 bytes, which store it */
 };
 
@@ -92,6 +101,11 @@ void repl_capture_snapshot_name(const struct repl_capture_segment *segment,
 /* The segment from which to rebuild the data set at segment `i`: it has a snapshot, and everything
  * from there to `i` was captured. False: no such segment exists, or it was deleted. */
 bool repl_capture_base(const struct repl_capture_list *list, size_t i, size_t *ret);
+
+/* The end of the interruption of a segment: NEVER if it has not ended in it. That of an open
+ * segment is in its blocks. */
+bool repl_capture_until(const struct repl_capture_segment *segment, const struct rd_fs *fs,
+                        int64_t *ret_us, struct rd_err *err);
 
 /* ---- verifying ---- */
 

@@ -191,6 +191,8 @@ static enum repl_capture_status take_block(struct repl_capture_reader *r)
     r->pos = 0;
     r->torn = 0;
     repl_capture_times_init(&r->times, head, r->piece.times);
+    if ((head->flags & CAPTURE_IN_TIME) != 0 && !r->file.seg.closed)
+        r->file.seg.until_us = head->first_us;
     if ((head->flags & CAPTURE_BEGINS_INSIDE) != 0)
         return REPL_CAPTURE_EVENT;
     r->long_at = r->piece.at;

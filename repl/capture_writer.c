@@ -86,6 +86,8 @@ static bool is_full(const struct repl_capture_writer *w, uint64_t size)
 
 static bool make_room(struct repl_capture_writer *w, uint64_t size)
 {
+    if (!repl_capture_interrupt_split(w))
+        return false;
     if (w->fd >= 0 && is_full(w, size) && !repl_capture_segment_close(w))
         return false;
     if (w->fd >= 0)
@@ -99,6 +101,10 @@ static bool write_block(struct repl_capture_writer *w, struct capture_block *blo
     size_t body = (size_t)block->len + block->times_len;
     if (!make_room(w, CAPTURE_BLOCK + body))
         return false;
+    if (w->in_time && (block->flags & CAPTURE_BEGINS_INSIDE) == 0) {
+        block->flags |= CAPTURE_IN_TIME;
+        w->in_time = false;
+    }
     block->crc = rd_crc64(w->seed, data(w), body);
     repl_capture_block_put(w->buf, block, w->seed);
     repl_capture_segment_index(w, block);

@@ -22,6 +22,12 @@
  *
  *     repl_capture_writer_close(w, &err);
  *
+ * With opts.recorded, the caller reports when it did not receive the stream in time:
+ *
+ *     connection lost, or not read for a while:  repl_capture_writer_interrupted(w, since, now, ..)
+ *     all that the master wrote has arrived:     repl_capture_writer_in_time(w, now, &err)
+ *     the clock was set:                         repl_capture_writer_clock(w, before, now, &err)
+ *
  * Between any two system calls the capture on disk can be continued by another writer. When it
  * opens the capture, it truncates a torn end after the last complete block, at the end of a
  * command, and returns the offset from which to request the stream. Data up to _synced() survives a
@@ -57,6 +63,9 @@ struct repl_capture_writer_opts {
                           always kept. */
     size_t block_size; /* maximum bytes of one write; 0: REPL_CAPTURE_BLOCK */
     struct repl_replid run; /* id of this program run, stored in segments; may be unset */
+    bool recorded; /* the caller reports interruptions; otherwise, whether there were any is unknown
+                      in this capture. A capture that is opened was interrupted after its last
+                      command, and so is the stream after a snapshot: _in_time() ends both. */
 };
 
 /* The end of the capture, from which to resume the stream. */
@@ -124,6 +133,25 @@ bool repl_capture_writer_bare(struct repl_capture_writer *w, const struct repl_c
 bool repl_capture_writer_append(struct repl_capture_writer *w, struct rd_slice bytes,
                                 int64_t now_us, struct rd_err *err);
 
+/* ---- interruptions; without opts.recorded these do nothing ----
+ *
+ * A segment has at most one interruption, so another one begins another segment. Not between
+ * _sync_begin() and _sync_end(). */
+
+/* What is appended from now on may be older than its time: it was in time up to since_us. NO_TIME:
+ * up to the last command. */
+bool repl_capture_writer_interrupted(struct repl_capture_writer *w, int64_t since_us,
+                                     int64_t now_us, struct rd_err *err);
+
+/* Everything that the master wrote before now_us was appended. If nothing was appended since the
+ * interruption, the data did not change in the meantime, and no interruption is recorded. */
+bool repl_capture_writer_in_time(struct repl_capture_writer *w, int64_t now_us, struct rd_err *err);
+
+/* The clock was set from before_us to now_us. The times in between are those of two moments, or of
+ * none. */
+bool repl_capture_writer_clock(struct repl_capture_writer *w, int64_t before_us, int64_t now_us,
+                               struct rd_err *err);
+
 /* Writes all whole commands to the system. */
 bool repl_capture_writer_flush(struct repl_capture_writer *w, struct rd_err *err);
 
@@ -153,6 +181,10 @@ bool repl_capture_writer_roll(struct repl_capture_writer *w, struct rd_err *err)
 uint64_t repl_capture_writer_received(const struct repl_capture_writer *w);
 uint64_t repl_capture_writer_written(const struct repl_capture_writer *w);
 uint64_t repl_capture_writer_synced(const struct repl_capture_writer *w);
+
+/* The time of the last command, or else of the beginning of the segment; NO_TIME: nothing was
+ * captured yet. */
+int64_t repl_capture_writer_last_us(const struct repl_capture_writer *w);
 
 /* Bytes of all files of the capture. */
 uint64_t repl_capture_writer_size(const struct repl_capture_writer *w);

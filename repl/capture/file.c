@@ -85,6 +85,7 @@ static bool load_trailer(struct capture_file *f, struct rd_err *err)
     seg->latest_us = f->trailer.latest_us;
     seg->end_db = f->trailer.db;
     seg->end_in_multi = f->trailer.in_multi;
+    seg->until_us = seg->interrupted ? f->trailer.until_us : 0;
     memcpy(seg->sha256, f->trailer.sha256, REPL_CAPTURE_SHA);
     return true;
 }

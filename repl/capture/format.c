@@ -13,7 +13,13 @@ static const char block_magic[4] = "\xf1"
 static const char trailer_magic[4] = "\xf1"
                                      "END";
 
-enum header_flag { IN_MULTI = 1, BEGINS = 2, CONTINUES = 4, SNAPSHOT = 8, HEADER_FLAGS = 15 };
+enum header_flag {
+    IN_MULTI = 1,
+    BEGINS = 2,
+    CONTINUES = 4,
+    SNAPSHOT = 8,
+    INTERRUPTED = 16, /* of version 2 */
+};
 
 /* ---- names ---- */
 
@@ -56,10 +62,11 @@ void repl_capture_header_put(uint8_t dst[CAPTURE_HEADER], const struct repl_capt
 {
     memset(dst, 0, CAPTURE_HEADER);
     memcpy(dst, header_magic, 8);
-    rd_put_le32(dst + 8, CAPTURE_VERSION);
+    rd_put_le32(dst + 8, seg->recorded ? CAPTURE_VERSION_RECORDED : CAPTURE_VERSION);
     rd_put_le32(dst + 12, (seg->in_multi ? IN_MULTI : 0u) | (seg->begins ? BEGINS : 0u) |
                               (seg->continues ? CONTINUES : 0u) |
-                              (seg->has_snapshot ? SNAPSHOT : 0u));
+                              (seg->has_snapshot ? SNAPSHOT : 0u) |
+                              (seg->interrupted ? INTERRUPTED : 0u));
     rd_put_le64(dst + 16, seg->number);
     rd_put_le64(dst + 24, seg->start);
     rd_put_le64(dst + 32, (uint64_t)seg->start_us);
@@ -72,6 +79,7 @@ void repl_capture_header_put(uint8_t dst[CAPTURE_HEADER], const struct repl_capt
     memcpy(dst + 112, seg->run.hex, REPL_REPLID_LEN);
     memcpy(dst + 152, seg->replid.hex, REPL_REPLID_LEN);
     memcpy(dst + 192, seg->replid2.hex, REPL_REPLID_LEN);
+    rd_put_le64(dst + 232, seg->interrupted ? (uint64_t)seg->since_us : 0);
     *ret_seed = rd_crc64(0, dst, CAPTURE_HEADER - 8);
     rd_put_le64(dst + CAPTURE_HEADER - 8, *ret_seed);
 }
@@ -102,14 +110,19 @@ bool repl_capture_header_get(const uint8_t src[CAPTURE_HEADER], struct repl_capt
     if (*ret_seed != rd_get_le64(src + CAPTURE_HEADER - 8))
         return rd_err_set(err, RD_ERR_CHECKSUM, 0, "checksum mismatch in the header");
     uint32_t version = rd_get_le32(src + 8), flags = rd_get_le32(src + 12);
-    if (version != CAPTURE_VERSION)
+    uint32_t known = IN_MULTI | BEGINS | CONTINUES | SNAPSHOT;
+    if (version != CAPTURE_VERSION && version != CAPTURE_VERSION_RECORDED)
         return rd_err_set(err, RD_ERR_UNSUPPORTED, 8, "version %" PRIu32 " of the format", version);
-    if ((flags & ~(uint32_t)HEADER_FLAGS) != 0)
+    seg.recorded = version == CAPTURE_VERSION_RECORDED;
+    if ((flags & ~(known | (seg.recorded ? INTERRUPTED : 0u))) != 0)
         return rd_err_set(err, RD_ERR_CORRUPT, 12, "unknown flags %#" PRIx32, flags);
     seg.in_multi = (flags & IN_MULTI) != 0;
     seg.begins = (flags & BEGINS) != 0;
     seg.continues = (flags & CONTINUES) != 0;
     seg.has_snapshot = (flags & SNAPSHOT) != 0;
+    seg.interrupted = (flags & INTERRUPTED) != 0;
+    seg.since_us = seg.interrupted ? (int64_t)rd_get_le64(src + 232) : 0;
+    seg.until_us = seg.interrupted ? REPL_CAPTURE_NEVER : 0;
     seg.number = rd_get_le64(src + 16);
     seg.start = rd_get_le64(src + 24);
     seg.start_us = (int64_t)rd_get_le64(src + 32);
@@ -196,6 +209,7 @@ void repl_capture_trailer_put(uint8_t dst[CAPTURE_TRAILER], const struct capture
     rd_put_le64(dst + 40, trailer->db);
     rd_put_le64(dst + 48, trailer->index_crc);
     rd_put_le64(dst + 56, trailer->in_multi);
+    rd_put_le64(dst + 64, (uint64_t)trailer->until_us);
     rd_put_le64(dst + TRAILER_CRC, rd_crc64(seed, dst, TRAILER_CRC));
 }
 
@@ -212,7 +226,8 @@ bool repl_capture_trailer_get(const uint8_t src[CAPTURE_TRAILER], uint64_t seed,
                                     .latest_us = (int64_t)rd_get_le64(src + 32),
                                     .db = rd_get_le64(src + 40),
                                     .index_crc = rd_get_le64(src + 48),
-                                    .in_multi = rd_get_le64(src + 56) != 0};
+                                    .in_multi = rd_get_le64(src + 56) != 0,
+                                    .until_us = (int64_t)rd_get_le64(src + 64)};
     memcpy(ret->sha256, src + CAPTURE_TRAILER - REPL_CAPTURE_SHA, REPL_CAPTURE_SHA);
     uint64_t after = (uint64_t)ret->n_entries * CAPTURE_ENTRY + CAPTURE_TRAILER;
     return ret->n_entries <= CAPTURE_INDEX_MAX && ret->index_at >= CAPTURE_HEADER &&

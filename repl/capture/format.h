@@ -7,6 +7,7 @@
 
 enum {
     CAPTURE_VERSION = 1,
+    CAPTURE_VERSION_RECORDED = 2, /* interruptions are recorded */
     CAPTURE_HEADER = 320,
     CAPTURE_BLOCK = 72, /* header of a block */
     CAPTURE_TRAILER = 112,
@@ -24,7 +25,8 @@ enum capture_block_flag {
     CAPTURE_BEGINS_INSIDE = 1, /* its first byte is inside a command */
     CAPTURE_ENDS_INSIDE = 2,   /* it ends inside a command */
     CAPTURE_IN_MULTI = 4,      /* its first command is between MULTI and EXEC */
-    CAPTURE_BLOCK_FLAGS = 7,
+    CAPTURE_IN_TIME = 8,       /* the interruption ended before its first command */
+    CAPTURE_BLOCK_FLAGS = 15,
 };
 
 struct capture_block {
@@ -51,6 +53,7 @@ struct capture_trailer {
     uint64_t index_at; /* where the index begins in the file */
     uint64_t end;      /* offset in the stream */
     int64_t last_us, latest_us;
+    int64_t until_us;
     uint64_t db;
     uint64_t index_crc;
     uint8_t sha256[REPL_CAPTURE_SHA];

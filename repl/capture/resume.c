@@ -32,6 +32,8 @@ static bool take_block(struct repl_capture_writer *w, const struct capture_curso
 {
     struct capture_times times;
     w->at = piece->at;
+    if ((piece->head.flags & CAPTURE_IN_TIME) != 0)
+        w->seg.until_us = piece->head.first_us;
     repl_capture_segment_index(w, &piece->head);
     repl_capture_times_init(&times, &piece->head, piece->times);
     if (!repl_capture_times_at(&times, piece->head.len - 1, &w->last_us))
@@ -104,6 +106,8 @@ static bool take_last(struct repl_capture_writer *w, struct capture_file *f)
         ok = take_open(w, f);
     w->synced = w->written;
     repl_capture_stream_begin(w, w->written, w->db, w->in_multi);
+    if (ok)
+        repl_capture_interrupt_resume(w);
     return ok;
 }
 

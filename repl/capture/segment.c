@@ -84,6 +84,7 @@ void repl_capture_segment_next(struct repl_capture_writer *w, int64_t now_us,
     seg.begins = seg.has_snapshot = false;
     seg.continues = true;
     seg.snapshot_size = 0;
+    repl_capture_interrupt_segment(w, &seg);
     memset(seg.snapshot_sha256, 0, sizeof seg.snapshot_sha256);
     *ret = seg;
 }
@@ -177,6 +178,7 @@ static bool put_end(struct repl_capture_writer *w, uint8_t *bytes)
                                 .end = w->written,
                                 .last_us = w->last_us,
                                 .latest_us = w->latest_us,
+                                .until_us = w->seg.interrupted ? w->seg.until_us : 0,
                                 .db = w->db,
                                 .index_crc = rd_crc64(w->seed, bytes, size)};
     repl_capture_trailer_put(trailer, &t, w->seed);
@@ -200,6 +202,7 @@ bool repl_capture_segment_close(struct repl_capture_writer *w)
     w->at += size;
     fs->close(fs->ctx, w->fd);
     w->fd = -1;
+    w->in_time = false;
     w->synced = w->written;
     return repl_capture_keep(w);
 }

@@ -176,6 +176,7 @@ static bool begin_chapter(struct repl_capture_writer *w)
     fs->close(fs->ctx, snap->fd);
     snap->fd = -1;
     w->seg = snap->seg;
+    repl_capture_interrupt_chapter(w);
     w->snapshot_size = snap->seg.snapshot_size;
     free_snapshot(snap);
     repl_capture_stream_begin(w, w->seg.start, w->seg.db, false);

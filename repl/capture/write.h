@@ -77,6 +77,13 @@ struct repl_capture_writer {
     struct capture_mark *marks;
     size_t n_marks;
 
+    /* Interruptions. That of the current segment is in `seg`. */
+    bool late;    /* what arrives may be older than its time */
+    bool due;     /* the next block begins a segment, with the interruption below */
+    bool fixed;   /* even if nothing is late when it has ended: the clock was set */
+    bool in_time; /* the next block is the first one after it */
+    int64_t since_us, until_us;
+
     uint64_t written, synced;
     bool syncing;
     uint64_t cut;
@@ -117,6 +124,18 @@ bool repl_capture_keep(struct repl_capture_writer *w);
 /* Deletes the oldest segments while the capture is larger than allowed. */
 bool repl_capture_keep_within(struct repl_capture_writer *w);
 bool repl_capture_unlink(struct repl_capture_writer *w, const char *name);
+
+/* ---- interrupt.c ---- */
+
+/* Sets the interruption in the header of a segment that begins now. */
+void repl_capture_interrupt_segment(struct repl_capture_writer *w,
+                                    struct repl_capture_segment *seg);
+/* The same for the first segment of a data set: what the master kept for it arrives late. */
+void repl_capture_interrupt_chapter(struct repl_capture_writer *w);
+/* The capture was opened: since its last command nothing was received. */
+void repl_capture_interrupt_resume(struct repl_capture_writer *w);
+/* Ends the current segment if the next one has an interruption. */
+bool repl_capture_interrupt_split(struct repl_capture_writer *w);
 
 /* ---- resume.c ---- */
 

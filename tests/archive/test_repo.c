@@ -248,3 +248,39 @@ Test(repo, every_failing_allocation_is_survived)
         cr_assert_eq(err.code, RD_ERR_MEMORY, "allocation %zu: %s", n, err.text);
     }
 }
+
+/* ---- removed meanwhile ---- */
+
+static const struct archive_store_ops *ops;
+
+/* Lists everything, and then `two` is removed. */
+static bool list_and_remove(struct archive_store *from, const char *prefix,
+                            void (*each)(void *arg, const char *name, uint64_t size), void *arg,
+                            struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    snprintf(name, sizeof name, "t/sets/%s/" ARCHIVE_MANIFEST_NAME, two);
+    return ops->list(from, prefix, each, arg, err) && ops->remove(from, name, err);
+}
+
+Test(repo, a_set_that_is_removed_while_it_is_listed_is_left_out)
+{
+    struct archive_store_ops removing;
+    struct archive_sets sets;
+    put_set(one, "first");
+    put_set(two, "second");
+    ops = store->ops;
+    removing = *ops;
+    removing.list = list_and_remove;
+    store->ops = &removing;
+    bool ok = archive_repo_list(&repo, &sets, NULL);
+    store->ops = ops;
+    cr_assert(ok);
+    cr_assert_eq(sets.n, 1);
+    cr_expect_eq(sets.n_gone, 1);
+    cr_expect_str_eq(sets.sets[0].id, one);
+    cr_expect_not(archive_set_gone(&repo, &sets.sets[0]));
+    const struct archive_set gone = {.id = "20240301T235959Z-00000002"};
+    cr_expect(archive_set_gone(&repo, &gone));
+    archive_sets_done(&sets);
+}

@@ -91,6 +91,50 @@ Test(stream, names_say_everything)
     }
 }
 
+Test(stream, names_have_the_interruption_unless_an_older_version_made_them)
+{
+    static const struct {
+        bool recorded, interrupted;
+        int64_t since_us, until_us, since_ms, until_ms;
+    } cases[] = {{false, false, 0, 0, 0, 0},
+                 {true, false, 0, 0, 0, 0},
+                 {true, true, 5000000, 7000000, 4999, 7000},
+                 {true, true, 5000999, 7000001, 4999, 7001},
+                 {true, true, 5000000, REPL_CAPTURE_NEVER, 4999, 301},
+                 {true, true, 0, 0, 1, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct archive_segment s = segment(3, 20, 30);
+        struct repl_capture_segment header = {.number = 3,
+                                              .start = 20,
+                                              .end = 30,
+                                              .chapter = 1,
+                                              .closed = true,
+                                              .recorded = cases[i].recorded,
+                                              .interrupted = cases[i].interrupted,
+                                              .since_us = cases[i].since_us,
+                                              .until_us = cases[i].until_us};
+        memcpy(header.replid.hex, ID_A, sizeof ID_A);
+        archive_segment_of(&s, RUN, &header);
+        s.first_ms = 200;
+        s.latest_ms = 300;
+        archive_segment_end_times(&s, &header);
+        cr_expect_eq(s.since_ms, cases[i].since_ms, "%zu", i);
+        cr_expect_eq(s.until_ms, cases[i].until_ms, "%zu", i);
+        put(&s);
+        struct archive_stream found = list();
+        cr_assert_eq(found.n, 1);
+        cr_expect_eq(found.segments[0].recorded, cases[i].recorded);
+        cr_expect_eq(found.segments[0].since_ms, s.since_ms);
+        cr_expect_eq(found.segments[0].until_ms, s.until_ms);
+        cr_expect(archive_segment_matches(&found.segments[0], &header, NULL));
+        found.segments[0].until_ms++;
+        cr_expect_not(archive_segment_matches(&found.segments[0], &header, NULL));
+        found.segments[0].until_ms--;
+        cr_expect(archive_segment_remove(&repo, &found.segments[0], NULL));
+        archive_stream_done(&found);
+    }
+}
+
 Test(stream, other_names_are_not_segments)
 {
     static const char *const names[] = {
@@ -101,6 +145,9 @@ Test(stream, other_names_are_not_segments)
         RUN "/00000001-" ID_A "/1-0-9-1-2.seg",
         RUN "/00000001-" ID_A "/00000001-00-9-1-2.seg",
         RUN "/00000001-" ID_A "/00000001-0-9-1.seg",
+        RUN "/00000001-" ID_A "/00000001-0-9-1-2-3.seg",
+        RUN "/00000001-" ID_A "/00000001-0-9-1-2-3-04.seg",
+        RUN "/00000001-" ID_A "/00000001-0-9-1-2-3-4-5.seg",
         RUN "/00000001-" ID_A "/00000001-0-9-1-99999999999999999999.seg",
         RUN "/00000001-" ID_A "-follows/00000001-0-9-1-2.seg",
         RUN "/00000001-aaaa/00000001-0-9-1-2.seg",
@@ -146,6 +193,23 @@ Test(stream, chains_end_at_gaps)
     cr_expect_eq(archive_stream_chain(&found, 6), 7);
     cr_expect_eq(archive_stream_chain(&found, 7), 8);
     archive_stream_done(&found);
+}
+
+Test(stream, only_what_prune_does_not_leave_out_is_lost)
+{
+    struct archive_segment a = segment(1, 0, 10), b = segment(2, 10, 20);
+    cr_expect_eq(archive_segment_lost(&a, &b), 0);
+    b.number = 5;
+    cr_expect_eq(archive_segment_lost(&a, &b), 3);
+    b.chapter = 2;
+    cr_expect_eq(archive_segment_lost(&a, &b), 0);
+    b.continues = true;
+    cr_expect_eq(archive_segment_lost(&a, &b), 3);
+    b.chapter = 3;
+    cr_expect_eq(archive_segment_lost(&a, &b), 0);
+    b = segment(5, 10, 20);
+    memcpy(b.run, OLD, sizeof OLD);
+    cr_expect_eq(archive_segment_lost(&a, &b), 0);
 }
 
 static struct archive_set set_at(uint64_t offset, struct archive_file *file)

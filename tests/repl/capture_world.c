@@ -139,6 +139,16 @@ bool world_begin(struct world *world, struct repl_capture_writer *w, unsigned hi
            repl_capture_writer_snapshot_end(w, world->now_us, &world->err);
 }
 
+/* Connections are lost, and all arrives again, by turns. */
+static bool break_off(struct world *world, struct repl_capture_writer *w, unsigned turn)
+{
+    if (world->breaking == 0 || turn % world->breaking != 0)
+        return true;
+    return turn / world->breaking % 2 == 1
+               ? repl_capture_writer_interrupted(w, world->now_us, world->now_us + 9, &world->err)
+               : repl_capture_writer_in_time(w, world->now_us, &world->err);
+}
+
 static void note_durable(struct world *world, const struct repl_capture_writer *w, unsigned h)
 {
     uint64_t written = repl_capture_writer_written(w), synced = repl_capture_writer_synced(w);
@@ -160,6 +170,8 @@ bool world_feed(struct world *world, struct repl_capture_writer *w, unsigned his
             return false;
         if (world->syncing > 0 && turn % world->syncing == 0 &&
             !repl_capture_writer_sync(w, &world->err))
+            return false;
+        if (!break_off(world, w, turn))
             return false;
         note_durable(world, w, history);
         at += n;

@@ -25,10 +25,11 @@ struct world_command {
 struct world {
     struct sim_fs *sim;
     struct repl_capture_writer_opts opts;
-    size_t chunk;     /* bytes that arrive at once */
-    unsigned syncing; /* every so many chunks */
-    size_t n1, n2;    /* commands of each history */
-    size_t long_len;  /* of a value in the midst of each history */
+    size_t chunk;      /* bytes that arrive at once */
+    unsigned syncing;  /* every so many chunks */
+    unsigned breaking; /* the same: interrupted, and in time again; with opts.recorded */
+    size_t n1, n2;     /* commands of each history */
+    size_t long_len;   /* of a value in the midst of each history */
 
     struct rd_buf history[2];
     struct world_command commands[2][WORLD_COMMANDS];

@@ -1,11 +1,12 @@
 /* make_capture - a capture from files, for tests of what reads captures.
  *
- *     make_capture DIR ID OFFSET SNAPSHOT US STEP RESP [SEGMENT]
+ *     make_capture DIR ID OFFSET SNAPSHOT US STEP RESP [SEGMENT [RUN]]
  *
  * The history is named by a digit ID and begins at OFFSET with the file SNAPSHOT; "-": the capture
  * that is there continues, under this name, or it begins without one. The commands of the file RESP
  * arrive one after the other, the first at US, each STEP microseconds after the one before.
- * SEGMENT: bytes of a segment.
+ * SEGMENT: bytes of a segment. RUN: a digit for the id of the program, which the captures of
+ * servers have, and those of logs have not. As in older versions, interruptions are not recorded.
  */
 #include "repl/capture_writer.h"
 
@@ -82,10 +83,13 @@ int main(int argc, char **argv)
     struct repl_replid id = {0};
     struct rd_fs fs;
     if (argc < 8) {
-        fprintf(stderr, "usage: make_capture DIR ID OFFSET SNAPSHOT US STEP RESP [SEGMENT]\n");
+        fprintf(stderr,
+                "usage: make_capture DIR ID OFFSET SNAPSHOT US STEP RESP [SEGMENT [RUN]]\n");
         return 2;
     }
     opts.segment_size = argc > 8 ? strtoull(argv[8], NULL, 10) : 0;
+    if (argc > 9)
+        memset(opts.run.hex, argv[9][0], REPL_REPLID_LEN);
     memset(id.hex, argv[2][0], REPL_REPLID_LEN);
     check(rd_fs_open_folder(&fs, argv[1], true, &err));
     check(repl_capture_writer_open(&w, &fs, &opts, &err));

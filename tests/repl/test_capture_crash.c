@@ -5,14 +5,16 @@
 
 #include "tests/repl/capture_world.h"
 
-static struct world small_world(void)
+static struct world small_world(unsigned breaking)
 {
-    return (struct world){.opts = {.segment_size = 900, .block_size = 128},
-                          .chunk = 190,
-                          .syncing = 2,
-                          .n1 = 22,
-                          .n2 = 12,
-                          .long_len = 200};
+    return (struct world){
+        .opts = {.segment_size = 900, .block_size = 128, .recorded = breaking > 0},
+        .chunk = 190,
+        .syncing = 2,
+        .breaking = breaking,
+        .n1 = 22,
+        .n2 = 12,
+        .long_len = 200};
 }
 
 static bool holds(struct sim_fs *left, unsigned h, uint64_t durable)
@@ -42,11 +44,11 @@ static void check_left(struct world *world, struct sim_fs *left, const char *wha
     sim_fs_free(left);
 }
 
-Test(capture_crash, a_power_failure_at_every_call_loses_nothing_that_was_synced)
+static void fail_everywhere(unsigned breaking)
 {
     bool crashed = true;
     for (unsigned n = 1; crashed; n++) {
-        struct world world = small_world();
+        struct world world = small_world(breaking);
         world_init(&world);
         world.sim->crash_at = n;
         bool ok = world_play(&world);
@@ -68,12 +70,18 @@ Test(capture_crash, a_power_failure_at_every_call_loses_nothing_that_was_synced)
     }
 }
 
-Test(capture_crash, a_writer_killed_at_every_call_is_continued_and_what_was_written_is_there)
+Test(capture_crash, a_power_failure_at_every_call_loses_nothing_that_was_synced)
+{
+    fail_everywhere(0);
+    fail_everywhere(3);
+}
+
+static void kill_everywhere(unsigned breaking)
 {
     bool crashed = true;
     for (unsigned n = 1; crashed; n++) {
         char what[40];
-        struct world world = small_world();
+        struct world world = small_world(breaking);
         world_init(&world);
         world.sim->crash_at = n;
         world_play(&world);
@@ -86,6 +94,12 @@ Test(capture_crash, a_writer_killed_at_every_call_is_continued_and_what_was_writ
         world_check(&world, world.sim, false, what);
         world_done(&world);
     }
+}
+
+Test(capture_crash, a_writer_killed_at_every_call_is_continued_and_what_was_written_is_there)
+{
+    kill_everywhere(0);
+    kill_everywhere(3);
 }
 
 Test(capture_crash, fifty_kills_in_a_row_leave_no_gap_and_nothing_twice)
@@ -123,7 +137,7 @@ Test(capture_crash, every_call_failing_ends_the_writer_and_the_next_one_goes_on)
         bool hit = true;
         for (unsigned n = 1; hit; n++) {
             char what[60];
-            struct world world = small_world();
+            struct world world = small_world(2);
             world_init(&world);
             world.sim->faults[0] = (struct sim_fault){
                 .call = SIM_ANY, .n = n, .times = 1, .sys = errors[e], .bytes = e * 40};
@@ -148,7 +162,7 @@ Test(capture_crash, every_call_failing_ends_the_writer_and_the_next_one_goes_on)
 Test(capture_crash, short_writes_are_continued)
 {
     for (size_t chunk = 1; chunk < 200; chunk += 9) {
-        struct world world = small_world();
+        struct world world = small_world(0);
         world_init(&world);
         world.sim->chunk = chunk;
         cr_assert(world_play(&world));

@@ -87,10 +87,10 @@ class Moments(ArchiveCase):
         self.assertEqual(running.end(), 0)
         stream = self.streams()[0]
         out = self.path("out.rdb")
-        for args in (("--target-time", "2001-01-01"), ("--target-time", "2100-01-01")):
-            self.fails(2, f"{stream['from_time']} to {stream['to_time']}", "restore", "--to", out,
-                       *args)
-        self.fails(2, f"{stream['from_offset']} to {stream['to_offset']}", "restore", "--to", out,
+        for when, near in (("2001-01-01", "from_time"), ("2100-01-01", "to_time")):
+            self.fails(2, f"nearest known moment: {stream[near]}", "restore", "--to", out,
+                       "--target-time", when)
+        self.fails(2, f"nearest archived offset: {stream['to_offset']}", "restore", "--to", out,
                    "--target-offset", str(stream["to_offset"] + 1))
         for args in (("--target-offset", "x"), ("--before-command", "-1"),
                      ("--target-offset", "1", "--target-time", "5")):

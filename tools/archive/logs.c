@@ -5,6 +5,10 @@
  * stream is that of the incremental files that the manifest lists with this base. So nothing is
  * assumed about what happened between two bases.
  *
+ * Where annotations are missing, the times of commands are not known, which is recorded as an
+ * interruption (repl/capture_writer.h): before the first annotation of a chapter, and where
+ * commands are written for some seconds without one.
+ *
  * The server may remove an incomplete transaction from the end of a file when it starts. So a
  * transaction is taken when its EXEC is there.
  */
@@ -25,6 +29,7 @@
 enum {
     LOGS_READ = 64 * 1024,
     LOGS_LOOK_MS = 100,
+    LOGS_UNTIMED_MS = 3000, /* a server writes an annotation in every second with a command */
     LOGS_MANIFEST_MAX = 16 * 1024 * 1024,
     LOGS_PLACE_MAX = 4096
 };
@@ -47,7 +52,11 @@ struct logs {
     struct rd_buf held; /* a transaction without its EXEC */
     bool in_multi;
     int64_t time_us;
-    uint64_t saved; /* the offset of the stream in the place file */
+    bool annotated;        /* the last annotation has the time of what is read */
+    bool resuming;         /* nothing was appended in this run */
+    bool live;             /* the end of the file was read: the rest was written later */
+    uint64_t annotated_ms; /* if live: when the last annotation was read, or the first end */
+    uint64_t saved;        /* the offset of the stream in the place file */
     uint64_t synced_ms, retry_ms, wait_ms;
     bool failing;
 };
@@ -109,8 +118,8 @@ static bool save_place(struct logs *l, struct rd_err *err)
     struct rd_sink *out;
     uint64_t offset = repl_capture_writer_synced(l->a->writer);
     int len =
-        snprintf(text, sizeof text, "%s\n%s\n%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 "\n",
-                 l->base, l->file, l->seq, l->whole, offset, l->time_us);
+        snprintf(text, sizeof text, "%s\n%s\n%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %d\n",
+                 l->base, l->file, l->seq, l->whole, offset, l->time_us, l->annotated);
     if (!archive_spool_path(path, l->a, "log.place", err) ||
         !rd_sink_open_file(&out, path, &opts, err))
         return false;
@@ -130,9 +139,11 @@ static bool load_place(struct logs *l)
         rd_buf_done(&text);
         return false;
     }
+    int annotated = 0;
     bool ok = sscanf((const char *)text.ptr,
-                     "%255[^\n]\n%255[^\n]\n%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNd64, l->base,
-                     l->file, &l->seq, &l->whole, &l->saved, &l->time_us) == 6;
+                     "%255[^\n]\n%255[^\n]\n%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNd64 " %d",
+                     l->base, l->file, &l->seq, &l->whole, &l->saved, &l->time_us, &annotated) >= 6;
+    l->annotated = annotated != 0;
     rd_buf_done(&text);
     return ok;
 }
@@ -187,8 +198,39 @@ static bool is_word(const struct resp_command *cmd, const char *word)
            strncasecmp((const char *)cmd->argv[0].ptr, word, cmd->argv[0].len) == 0;
 }
 
+/* Before a command is appended: whether the time of the last annotation is its time. */
+static bool check_time(struct logs *l, const struct aof_log_entry *e, struct rd_err *err)
+{
+    bool late = l->live && capture_now_ms() - l->annotated_ms > LOGS_UNTIMED_MS;
+    if (l->skip > 0 || is_word(&e->command, "select"))
+        return true;
+    l->annotated = l->annotated && !late;
+    if (!l->annotated)
+        return repl_capture_writer_interrupted(l->a->writer, l->time_us, l->time_us, err);
+    /* What the last run noted is continued by what the log has after that. */
+    bool ok = !l->resuming || repl_capture_writer_in_time(l->a->writer, l->time_us, err);
+    l->resuming = false;
+    return ok;
+}
+
+static bool take_time(struct logs *l, int64_t time_us, struct rd_err *err)
+{
+    int64_t before_us = l->time_us;
+    l->time_us = time_us;
+    l->annotated = true;
+    l->annotated_ms = capture_now_ms();
+    if (l->skip > 0)
+        return true;
+    l->resuming = false;
+    return (time_us >= before_us ||
+            repl_capture_writer_clock(l->a->writer, before_us, time_us, err)) &&
+           repl_capture_writer_in_time(l->a->writer, time_us, err);
+}
+
 static bool take_command(struct logs *l, const struct aof_log_entry *e, struct rd_err *err)
 {
+    if (!check_time(l, e, err))
+        return false;
     bool begins = !l->in_multi && is_word(&e->command, "multi");
     bool ends = l->in_multi && (is_word(&e->command, "exec") || is_word(&e->command, "discard"));
     if (!begins && !l->in_multi)
@@ -212,8 +254,8 @@ static bool take_entries(struct logs *l, struct rd_err *err)
         if (e.kind == AOF_LOG_COMMAND && !take_command(l, &e, err))
             return false;
         if (e.kind == AOF_LOG_ANNOTATION && aof_annotation_time(e.bytes, &seconds) &&
-            seconds < INT64_MAX / 1000000)
-            l->time_us = seconds * 1000000;
+            seconds < INT64_MAX / 1000000 && !take_time(l, seconds * 1000000, err))
+            return false;
         if (!l->in_multi)
             l->whole = l->from + aof_log_whole(l->log);
     }
@@ -255,6 +297,10 @@ static bool read_all(struct logs *l, struct rd_err *err)
     while (more && capture_stopped() == 0)
         if (!read_some(l, &more, err))
             return false;
+    if (l->fd >= 0 && !more && !l->live) {
+        l->live = true;
+        l->annotated_ms = capture_now_ms();
+    }
     return true;
 }
 
@@ -313,7 +359,8 @@ static bool copy_base(struct logs *l, const char *path, struct rd_err *err)
         ok = false;
     }
     rd_src_close(src);
-    return ok && repl_capture_writer_snapshot_end(w, l->time_us, err);
+    return ok && repl_capture_writer_snapshot_end(w, l->time_us, err) &&
+           repl_capture_writer_in_time(w, l->time_us, err);
 }
 
 /* The base, and the first file after it. */
@@ -332,6 +379,7 @@ static bool begin_chapter(struct logs *l, const struct aof_manifest *m, const ch
         return false;
     }
     l->skip = 0;
+    l->annotated = l->live = false;
     snprintf(l->base, sizeof l->base, "%s", base->name);
     snprintf(l->file, sizeof l->file, "%s", first != NULL ? first->name : "-");
     l->seq = first != NULL ? first->seq : 0;
@@ -373,7 +421,7 @@ static bool resume(struct logs *l, const struct aof_manifest *m, bool *ret_resum
     if (stat(path, &st) != 0 || (uint64_t)st.st_size < l->whole)
         return true;
     l->skip = point.offset - l->saved;
-    *ret_resumed = true;
+    *ret_resumed = l->resuming = true;
     return open_file(l, l->whole, err);
 }
 
@@ -506,8 +554,8 @@ static bool find_log(struct logs *l, struct rd_err *err)
 static bool begin(struct logs *l, struct rd_err *err)
 {
     const struct capture *c = &l->a->capture;
-    const struct repl_capture_writer_opts opts = {.segment_size = c->segment_size,
-                                                  .max_size = c->max_size};
+    const struct repl_capture_writer_opts opts = {
+        .segment_size = c->segment_size, .max_size = c->max_size, .recorded = true};
     struct aof_manifest m;
     bool resumed = false;
     if (!find_log(l, err))

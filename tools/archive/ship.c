@@ -145,7 +145,7 @@ static bool measure(struct ship *ship, const struct repl_capture_segment *header
     while (ok && segment_in_next(&in, &ev, err))
         archive_segment_note_time(&ret->segment, ev.time_us);
     ok = ok && !in.failed;
-    archive_segment_end_times(&ret->segment);
+    archive_segment_end_times(&ret->segment, &in.header);
     segment_in_close(&in);
     if (!ok)
         rd_err_origin(err, ret->path);

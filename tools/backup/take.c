@@ -38,6 +38,49 @@ static bool is_locked_out(const struct vault_open *open)
     return true;
 }
 
+static bool is_sealed_with(const struct vault_keys *keys, const char *id)
+{
+    char have[RD_SEAL_ID_HEX];
+    for (size_t i = 0; i < keys->n_keys; i++)
+        if (strcmp(rd_seal_key_id(&keys->keys[i], have), id) == 0)
+            return true;
+    return false;
+}
+
+/* Which keys a passphrase makes is known only after it was tried. */
+static void warn_of_keys(struct cli *cli, const struct vault_open *open,
+                         const struct archive_repo *repo, const struct archive_sets *sets)
+{
+    const struct archive_set *first = NULL;
+    size_t n = 0;
+    if (open->keys.passphrase.len > 0)
+        return;
+    for (size_t k = sets->n; k-- > 0;) {
+        const struct archive_set *set = &sets->sets[k];
+        if (set->m.key_id[0] == '\0' || is_sealed_with(&open->keys, set->m.key_id))
+            continue;
+        n++;
+        first = set;
+    }
+    if (n > 0)
+        cli_warn(cli,
+                 "%s: %zu set%s in %s cannot be restored with the given keys; the oldest one, %s, "
+                 "is sealed with the key %s",
+                 repo->target, n, cli_plural(n), repo->store->origin, first->id, first->m.key_id);
+}
+
+static bool look_at_sets(struct cli *cli, struct vault_open *open, size_t i, struct rd_err *err)
+{
+    struct archive_repo *repo = &open->repos[i];
+    struct archive_sets sets;
+    if (!vault_list(cli, repo, &sets, err))
+        return false;
+    warn_of_keys(cli, open, repo, &sets);
+    bool ok = prune_leftovers(repo, &sets, err);
+    archive_sets_done(&sets);
+    return ok;
+}
+
 /* Locks all repositories and removes what interrupted backups have left there. */
 static bool prepare(struct cli *cli, struct set_writer *set, struct rd_err *err)
 {
@@ -47,7 +90,7 @@ static bool prepare(struct cli *cli, struct set_writer *set, struct rd_err *err)
         if (open->stores[i] == NULL)
             continue;
         if (vault_lock(cli, open, i, set->cancel, &open->errs[i]) &&
-            prune_leftovers(&open->repos[i], &open->errs[i]))
+            look_at_sets(cli, open, i, &open->errs[i]))
             n++;
     }
     if (n == 0) {

@@ -113,12 +113,16 @@ static bool turn(struct capture *c, bool *ret_over, struct rd_err *err)
     struct pollfd *polls = rd_calloc(n, sizeof *polls);
     if (polls == NULL)
         return rd_err_nomem(err, n * sizeof *polls);
-    bool ok = prepare(c, polls, &wait_ms, ret_over, err);
+    bool ok = prepare(c, polls, &wait_ms, ret_over, err) && capture_timely_clock(c, err);
+    const struct capture_stamp stamp = capture_stamp_now();
     const struct timespec limit = {.tv_sec = (time_t)(wait_ms / 1000),
                                    .tv_nsec = (long)(wait_ms % 1000) * 1000000};
-    if (ok && !*ret_over && ppoll(polls, n, &limit, &c->waiting) > 0) {
-        uint64_t now_ms = capture_now_ms();
-        for (size_t i = 0; ok && i < n; i++)
+    int n_ready = ok && !*ret_over ? ppoll(polls, n, &limit, &c->waiting) : -1;
+    uint64_t now_ms = capture_now_ms();
+    for (size_t i = 0; ok && n_ready >= 0 && i < n; i++) {
+        if (polls[i].revents == 0)
+            capture_timely_idle(c->links[i], &stamp);
+        else
             ok = capture_link_work(c->links[i], polls[i].revents, now_ms, err);
     }
     rd_free(polls);

@@ -251,6 +251,7 @@ static void on_full(struct capture_link *link, const struct repl_event *ev)
     link->n_full++;
     if (link->capture->on_full != NULL)
         link->capture->on_full(link->capture);
+    link->timely.asked = capture_stamp_now();
     if (had)
         capture_event(link->capture, link, "full", true,
                       "the master does not continue at offset %" PRIu64
@@ -286,6 +287,9 @@ static bool on_event(struct capture_link *link, const struct repl_event *ev, uin
     struct capture_store *store = &link->store;
     if (ev->kind == REPL_FULL || ev->kind == REPL_SYNC)
         on_full(link, ev);
+    /* Before a chapter begins: the interruption is in its first segment. */
+    if (ev->kind == REPL_CONTINUE && !capture_timely_continue(link, err))
+        return false;
     if (!capture_store_take(store, ev, now_ms, err)) {
         rd_err_origin(err, link->capture->out);
         return false;
@@ -299,8 +303,12 @@ static bool on_event(struct capture_link *link, const struct repl_event *ev, uin
     if (ev->kind == REPL_PAYLOAD_END) {
         capture_event(link->capture, link, "snapshot", false, "snapshot received: %s",
                       cli_bytes(ev->payload.done).s);
+        if (!capture_timely_full(link, err))
+            return false;
         stream_begins(link, now_ms);
     }
+    if (ev->kind == REPL_COMMAND && ev->place.kind == REPL_PING)
+        capture_timely_ping(link);
     if (ev->kind == REPL_COMMAND && ev->place.kind == REPL_GETACK) {
         if (!capture_store_flush(store, err))
             return false;
@@ -334,6 +342,8 @@ static bool feed(struct capture_link *link, size_t len, uint64_t now_ms, struct 
 {
     const uint8_t *buf = link->capture->buf;
     link->heard_ms = now_ms;
+    if (!capture_timely_clock(link->capture, err) || !capture_timely_read(link, err))
+        return false;
     link->store.now_us = capture_now_us();
     for (size_t at = 0; at < len && link->state == CAPTURE_TALKING;) {
         at += repl_psync_feed(link->psync, rd_slice(buf + at, len - at));
@@ -367,6 +377,7 @@ static bool send_output(struct capture_link *link, uint64_t now_ms, struct rd_er
 static bool read_input(struct capture_link *link, uint64_t now_ms, struct rd_err *err)
 {
     for (int i = 0; i < READS_A_TURN && link->state == CAPTURE_TALKING; i++) {
+        const struct capture_stamp stamp = capture_stamp_now();
         struct rd_err why = {0};
         size_t len = 0;
         switch (client_peer_read_some(link->peer, link->capture->buf, CAPTURE_READ, &len, &why)) {
@@ -375,6 +386,7 @@ static bool read_input(struct capture_link *link, uint64_t now_ms, struct rd_err
                 return false;
             break;
         case CLIENT_WAIT:
+            capture_timely_empty(link, &stamp);
             return true;
         case CLIENT_END:
             repl_psync_cut(link->psync);
@@ -444,7 +456,8 @@ static bool tick(struct capture_link *link, uint64_t now_ms, uint64_t *ret_wait_
         send_acks(link, now_ms);
         repl_psync_ack_now(link->psync);
     }
-    return tick_psync(link, now_ms, ret_wait_ms, err);
+    return tick_psync(link, now_ms, ret_wait_ms, err) &&
+           capture_timely_tick(link, ret_wait_ms, err);
 }
 
 bool capture_link_prepare(struct capture_link *link, uint64_t now_ms, struct pollfd *ret_poll,

@@ -26,6 +26,7 @@ enum {
     CAPTURE_READ = 256 * 1024, /* bytes per read */
     CAPTURE_FLUSH_MS = 100,    /* delay until commands are written */
     CAPTURE_SYNC_MS = 1000,    /* delay until commands are synced */
+    CAPTURE_LATE_MS = 500,     /* resolution of times: see timely.c */
     CAPTURE_REPORT_MS = 1000,  /* between two lines of progress */
     CAPTURE_BACKOFF_MS = 100,  /* before the first try to connect again, then doubled */
     CAPTURE_BACKOFF_MAX_MS = 10000,
@@ -106,8 +107,57 @@ bool capture_store_flush(struct capture_store *store, struct rd_err *err);
 /* Waits until all complete commands are durable. */
 bool capture_store_sync(struct capture_store *store, struct rd_err *err);
 
+/* Interruptions, as in repl/capture_writer.h. */
+bool capture_store_interrupted(struct capture_store *store, int64_t since_us, int64_t now_us,
+                               struct rd_err *err);
+bool capture_store_in_time(struct capture_store *store, int64_t now_us, struct rd_err *err);
+bool capture_store_clock(struct capture_store *store, int64_t before_us, int64_t now_us,
+                         struct rd_err *err);
+
 uint64_t capture_store_received(const struct capture_store *store);
 uint64_t capture_store_acked(const struct capture_store *store);
+
+/* ---- tools/capture/timely.c: whether the stream arrives as the master writes it ---- */
+
+struct capture_stamp {
+    int64_t boot_us; /* a clock that is never set */
+    int64_t us;      /* Unix time */
+};
+
+struct capture_timely {
+    bool known;                 /* this run had a stream */
+    bool late;                  /* what arrives may be older than its time */
+    bool drained;               /* the last read found nothing */
+    bool silent;                /* the system of the master does not acknowledge what is sent */
+    struct capture_stamp empty; /* everything that had arrived was read */
+    struct capture_stamp heard; /* the last bytes */
+    struct capture_stamp asked; /* when a snapshot was announced */
+    struct capture_stamp alive; /* if silent: the last acknowledgement */
+    struct capture_stamp began; /* if late: when the stream went on */
+    int64_t wait_ms;            /* if late: after this time all has arrived */
+    struct capture_stamp pinged;
+    int64_t ping_ms; /* the shortest interval between two PINGs */
+    unsigned n_pings;
+};
+
+struct capture;
+struct capture_link;
+
+struct capture_stamp capture_stamp_now(void);
+/* The stream continues after a lost connection, or in another run. */
+bool capture_timely_continue(struct capture_link *link, struct rd_err *err);
+/* It begins after a snapshot: what the master kept in the meantime arrives late. */
+bool capture_timely_full(struct capture_link *link, struct rd_err *err);
+/* Bytes were read, which are appended next. */
+bool capture_timely_read(struct capture_link *link, struct rd_err *err);
+/* They contained a PING. */
+void capture_timely_ping(struct capture_link *link);
+/* A read that began at the stamp found nothing; the same for a poll. */
+void capture_timely_empty(struct capture_link *link, const struct capture_stamp *stamp);
+void capture_timely_idle(struct capture_link *link, const struct capture_stamp *stamp);
+bool capture_timely_tick(struct capture_link *link, uint64_t *ret_wait_ms, struct rd_err *err);
+/* Whether the clock was set since the last call. */
+bool capture_timely_clock(struct capture *capture, struct rd_err *err);
 
 /* ---- tools/capture/link.c: a master ---- */
 
@@ -136,6 +186,7 @@ struct capture_link {
     struct client_peer *peer;
     struct repl_psync *psync;
     struct capture_store store;
+    struct capture_timely timely;
     uint64_t retry_ms;
     unsigned tries;     /* since the last success */
     unsigned n_cut;     /* snapshots that were cut, in a row */
@@ -256,7 +307,8 @@ struct capture {
     struct capture_watch watch;
     struct capture_job syncer;
     struct capture_report report;
-    uint8_t *buf; /* CAPTURE_READ bytes */
+    struct capture_stamp clock; /* when it was looked at last */
+    uint8_t *buf;               /* CAPTURE_READ bytes */
 
     /* Called in every turn, after the links; NULL: not. *ret_wait_ms as in capture_link_prepare().
      */

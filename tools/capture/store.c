@@ -57,8 +57,10 @@ void capture_job_free(struct capture_job *job)
 bool capture_store_open(struct capture_store *store, const struct capture_store_opts *opts,
                         struct capture_job *syncer, struct rd_err *err)
 {
-    const struct repl_capture_writer_opts writer = {
-        .segment_size = opts->segment_size, .max_size = opts->max_size, .run = opts->run};
+    const struct repl_capture_writer_opts writer = {.segment_size = opts->segment_size,
+                                                    .max_size = opts->max_size,
+                                                    .run = opts->run,
+                                                    .recorded = true};
     *store = (struct capture_store){.syncer = syncer, .ack = opts->ack};
     store->has_fs = rd_fs_open_folder(&store->fs, opts->path, true, err);
     bool ok = store->has_fs && repl_capture_writer_open(&store->writer, &store->fs, &writer, err);
@@ -143,6 +145,27 @@ uint64_t capture_store_acked(const struct capture_store *store)
     default:
         return repl_capture_writer_synced(store->writer);
     }
+}
+
+/* ---- interruptions ---- */
+
+bool capture_store_interrupted(struct capture_store *store, int64_t since_us, int64_t now_us,
+                               struct rd_err *err)
+{
+    return settle_sync(store, err) &&
+           repl_capture_writer_interrupted(store->writer, since_us, now_us, err);
+}
+
+bool capture_store_in_time(struct capture_store *store, int64_t now_us, struct rd_err *err)
+{
+    return settle_sync(store, err) && repl_capture_writer_in_time(store->writer, now_us, err);
+}
+
+bool capture_store_clock(struct capture_store *store, int64_t before_us, int64_t now_us,
+                         struct rd_err *err)
+{
+    return settle_sync(store, err) &&
+           repl_capture_writer_clock(store->writer, before_us, now_us, err);
 }
 
 /* ---- events ---- */

@@ -1,4 +1,5 @@
 /* judge_backup.c - the age of the newest good backup, and where it is. */
+#include "archive/stream.h"
 #include "tools/doctor/priv.h"
 
 #include <sys/vfs.h>
@@ -60,6 +61,57 @@ void doctor_judge_backup_age(const struct doctor *d, struct doctor_verdict *v)
     }
     for (size_t i = 0; i < d->vault.n_targets; i++)
         if (!judge_target(d, &d->vault.targets[i], v, &err)) {
+            if (v->state != DOCTOR_FOUND)
+                doctor_unknown(v, "%s", rd_err_render(&err, line, sizeof line));
+            return;
+        }
+}
+
+/* ---- the stream ---- */
+
+static bool judge_stream(struct archive_repo *repo, struct doctor_verdict *v, struct rd_err *err)
+{
+    const char *origin = cli_plain(rd_slice_str(repo->store->origin)).s;
+    struct archive_stream stream;
+    uint64_t lost = 0;
+    if (!archive_stream_list(repo, &stream, err))
+        return false;
+    size_t n = stream.n;
+    for (size_t i = 1; i < n; i++)
+        lost += archive_segment_lost(&stream.segments[i - 1], &stream.segments[i]);
+    archive_stream_done(&stream);
+    if (lost > 0)
+        doctor_found(v, "%llu segment%s of the stream of %s missing in %s",
+                     (unsigned long long)lost, lost == 1 ? "" : "s", repo->target, origin);
+    else if (n > 0 && v->state != DOCTOR_FOUND)
+        doctor_passed(v, "no segment of the stream of %s is missing in %s", repo->target, origin);
+    return true;
+}
+
+static bool judge_streams(const struct vault_target *target, struct doctor_verdict *v,
+                          struct rd_err *err)
+{
+    struct vault_open open;
+    if (!vault_open(target, VAULT_LIST, &open, err))
+        return false;
+    bool ok = true;
+    for (size_t i = 0; ok && i < open.n; i++)
+        ok = vault_is_open(&open, i, err) && judge_stream(&open.repos[i], v, err);
+    vault_close(&open);
+    return ok;
+}
+
+void doctor_judge_backup_stream(const struct doctor *d, struct doctor_verdict *v)
+{
+    struct rd_err err = {0};
+    char line[DOCTOR_TEXT_MAX];
+    if (!d->with_backup) {
+        doctor_skipped(v, "--target or --repository is not given");
+        return;
+    }
+    doctor_none(v, "no stream is archived");
+    for (size_t i = 0; i < d->vault.n_targets; i++)
+        if (!judge_streams(&d->vault.targets[i], v, &err)) {
             if (v->state != DOCTOR_FOUND)
                 doctor_unknown(v, "%s", rd_err_render(&err, line, sizeof line));
             return;

@@ -205,6 +205,7 @@ void doctor_fix(struct doctor_verdict *v, const char *fmt, ...) RD_PRINTF(2, 3);
     X(masterauth)                                                                                  \
     X(open)                                                                                        \
     X(backup_age)                                                                                  \
+    X(backup_stream)                                                                               \
     X(backup_elsewhere)                                                                            \
     X(backup_sealed)
 

@@ -109,17 +109,73 @@ void list_json_set(struct cli_json *json, const struct archive_repo *repo,
     cli_json_end(json);
 }
 
-/* From the first to the last command of the chain, whether or not a set is its base. */
-static void put_span(struct cli_json *json, const struct archive_segment *first,
-                     const struct archive_segment *last)
+/* From the first to the last command of the chain, whether or not a set is its base; false: it has
+ * no command. */
+static bool get_span(const struct list_chain *chain, int64_t *ret_from_ms, int64_t *ret_to_ms)
 {
-    int64_t from_ms = first->first_ms, to_ms = last->latest_ms;
-    for (; first <= last; first++) {
-        from_ms = first->first_ms < from_ms ? first->first_ms : from_ms;
-        to_ms = first->latest_ms > to_ms ? first->latest_ms : to_ms;
+    int64_t from_ms = INT64_MAX, to_ms = 0;
+    for (size_t i = chain->begin; i < chain->end; i++) {
+        const struct archive_segment *s = &chain->stream->segments[i];
+        if (s->start == s->end)
+            continue;
+        from_ms = s->first_ms < from_ms ? s->first_ms : from_ms;
+        to_ms = s->latest_ms > to_ms ? s->latest_ms : to_ms;
     }
-    cli_json_put_str(json, "begin_time", cli_time(from_ms).s);
-    cli_json_put_str(json, "end_time", cli_time(to_ms).s);
+    *ret_from_ms = from_ms;
+    *ret_to_ms = to_ms;
+    return from_ms <= to_ms;
+}
+
+static void put_span(struct cli_json *json, const struct list_chain *chain)
+{
+    int64_t from_ms, to_ms;
+    bool any = get_span(chain, &from_ms, &to_ms);
+    cli_json_put_str(json, "begin_time", any ? cli_time(from_ms).s : NULL);
+    cli_json_put_str(json, "end_time", any ? cli_time(to_ms).s : NULL);
+}
+
+static void put_times(struct cli_json *json, int64_t from_ms, int64_t to_ms)
+{
+    cli_json_put_str(json, "from_time", cli_time(from_ms).s);
+    cli_json_put_str(json, "to_time", cli_time(to_ms).s);
+}
+
+/* The range of times, and its parts without the outages. */
+static void put_moments(struct cli_json *json, const struct list_chain *chain)
+{
+    const struct archive_moments *m = &chain->moments;
+    if (m->n > 0)
+        put_times(json, m->list[0].from_ms, m->list[m->n - 1].to_ms);
+    cli_json_key(json, "moments");
+    cli_json_array(json);
+    for (size_t i = 0; i < m->n; i++) {
+        cli_json_obj(json);
+        put_times(json, m->list[i].from_ms, m->list[i].to_ms);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
+/* Only what is between the two times is not known. */
+static void put_outages(struct cli_json *json, const struct list_chain *chain)
+{
+    bool recorded = true;
+    int64_t from_ms, to_ms;
+    bool any = get_span(chain, &from_ms, &to_ms);
+    for (size_t i = chain->begin; i < chain->end; i++)
+        recorded = recorded && chain->stream->segments[i].recorded;
+    cli_json_put_bool(json, "outages_recorded", recorded);
+    cli_json_key(json, "outages");
+    cli_json_array(json);
+    for (size_t i = 0; any && i < chain->outages.n; i++) {
+        const struct archive_outage *o = &chain->outages.list[i];
+        if (o->until_ms <= from_ms || o->since_ms >= to_ms)
+            continue;
+        cli_json_obj(json);
+        put_times(json, o->since_ms, o->until_ms);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
 }
 
 void list_json_chain(struct cli_json *json, const struct list_chain *chain)
@@ -136,17 +192,18 @@ void list_json_chain(struct cli_json *json, const struct list_chain *chain)
     cli_json_put_str(json, "run", first->run);
     cli_json_put_str(json, "replid", last->replid);
     cli_json_put_uint(json, "segments", chain->end - chain->begin);
+    cli_json_put_uint(json, "missing_segments", chain->lost);
     cli_json_put_uint(json, "stored_bytes", bytes);
     cli_json_put_bool(json, "sealed", last->sealed);
     cli_json_put_uint(json, "start", first->start);
     cli_json_put_uint(json, "end", last->end);
-    put_span(json, first, last);
+    put_span(json, chain);
     cli_json_put_uint(json, "bases", range->bases);
     if (range->bases > 0) {
         cli_json_put_uint(json, "from_offset", range->from);
         cli_json_put_uint(json, "to_offset", range->to);
-        cli_json_put_str(json, "from_time", cli_time(range->from_ms).s);
-        cli_json_put_str(json, "to_time", cli_time(range->to_ms).s);
     }
+    put_moments(json, chain);
+    put_outages(json, chain);
     cli_json_end(json);
 }

@@ -37,6 +37,29 @@ static void list_sets(struct run *run, const struct archive_repo *repo,
     }
 }
 
+static bool list_chain(struct run *run, struct list_chain *c, const struct archive_sets *sets,
+                       struct rd_err *err)
+{
+    const struct archive_segment *first = &c->stream->segments[c->begin];
+    c->lost = c->begin > 0 ? archive_segment_lost(first - 1, first) : 0;
+    if (c->lost > 0) {
+        cli_warn(run->cli, "%s: %" PRIu64 " segment%s of the stream missing before offset %" PRIu64,
+                 c->repo->target, c->lost, c->lost == 1 ? " is" : "s are", first->start);
+        run->status = CLI_FINDINGS;
+    }
+    archive_stream_range(c->stream, c->begin, c->end, sets, &c->range);
+    if (!archive_outages_find(&c->outages, c->stream, c->begin, c->end, err))
+        return false;
+    bool ok = archive_moments_of_chain(&c->moments, c->stream, c->begin, c->end, sets, err);
+    if (ok && run->json != NULL)
+        list_json_chain(&run->streams.json, c);
+    else if (ok && !run->cli->quiet)
+        list_text_chain(c);
+    archive_moments_done(&c->moments);
+    archive_outages_done(&c->outages);
+    return ok;
+}
+
 static bool list_stream(struct run *run, struct archive_repo *repo, const struct archive_sets *sets,
                         struct rd_err *err)
 {
@@ -46,11 +69,10 @@ static bool list_stream(struct run *run, struct archive_repo *repo, const struct
     for (struct list_chain c = {.repo = repo, .stream = &stream}; c.begin < stream.n;
          c.begin = c.end) {
         c.end = archive_stream_chain(&stream, c.begin);
-        archive_stream_range(&stream, c.begin, c.end, sets, &c.range);
-        if (run->json != NULL)
-            list_json_chain(&run->streams.json, &c);
-        else if (!run->cli->quiet)
-            list_text_chain(&c);
+        if (!list_chain(run, &c, sets, err)) {
+            archive_stream_done(&stream);
+            return false;
+        }
     }
     archive_stream_done(&stream);
     return true;
@@ -100,7 +122,7 @@ static bool list_repo(void *ctx, struct vault_open *open, size_t at, struct rd_e
     struct run *run = ctx;
     struct archive_repo *repo = &open->repos[at];
     struct archive_sets sets;
-    if (!archive_repo_list(repo, &sets, err))
+    if (!vault_list(run->cli, repo, &sets, err))
         return false;
     list_sets(run, repo, &sets);
     check_age(run, repo, &sets);

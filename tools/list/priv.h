@@ -8,7 +8,7 @@
 #ifndef TOOLS_LIST_PRIV_H
 #define TOOLS_LIST_PRIV_H
 
-#include "archive/stream.h"
+#include "archive/moments.h"
 #include "tools/vault/vault.h"
 
 /* Segments that follow each other: begin to end - 1. */
@@ -16,7 +16,10 @@ struct list_chain {
     const struct archive_repo *repo;
     const struct archive_stream *stream;
     size_t begin, end;
-    struct archive_range range; /* bases == 0: no moment of it can be restored */
+    struct archive_range range;     /* bases == 0: no moment of it can be restored */
+    struct archive_moments moments; /* of the range */
+    struct archive_outages outages; /* in the range */
+    uint64_t lost;                  /* segments that are missing before the chain */
 };
 
 /* "ok", "pinned" or "damaged". */

@@ -53,14 +53,46 @@ void list_text_set(const struct archive_set *set, bool details)
         print_details(set);
 }
 
+static void print_outages(const struct list_chain *chain)
+{
+    const struct archive_moments *m = &chain->moments;
+    int64_t from_ms = m->list[0].from_ms, to_ms = m->list[m->n - 1].to_ms;
+    for (size_t i = 0; i < chain->outages.n; i++) {
+        const struct archive_outage *o = &chain->outages.list[i];
+        if (o->until_ms > from_ms && o->since_ms < to_ms)
+            printf("    except between %s and %s: %s\n", cli_time(o->since_ms).s,
+                   cli_time(o->until_ms).s,
+                   o->clock ? "the clock was set back" : "the archive was interrupted");
+    }
+}
+
+/* Segments of older versions, in which interruptions are not known. */
+static bool is_recorded(const struct list_chain *chain)
+{
+    for (size_t i = chain->begin; i < chain->end; i++)
+        if (!chain->stream->segments[i].recorded)
+            return false;
+    return true;
+}
+
 void list_text_chain(const struct list_chain *chain)
 {
     const struct archive_segment *segments = chain->stream->segments;
     const struct archive_range *range = &chain->range;
-    if (range->bases > 0)
-        printf("  any moment from %s to %s, offsets %" PRIu64 " to %" PRIu64 "\n",
-               cli_time(range->from_ms).s, cli_time(range->to_ms).s, range->from, range->to);
-    else
+    const struct archive_moments *m = &chain->moments;
+    if (range->bases == 0) {
         printf("  a stream without a set: offsets %" PRIu64 " to %" PRIu64 "\n",
                segments[chain->begin].start, segments[chain->end - 1].end);
+        return;
+    }
+    if (m->n == 0) {
+        printf("  no time yet, offsets %" PRIu64 " to %" PRIu64 "\n", range->from, range->to);
+        return;
+    }
+    printf("  any moment from %s to %s, offsets %" PRIu64 " to %" PRIu64 "\n",
+           cli_time(m->list[0].from_ms).s, cli_time(m->list[m->n - 1].to_ms).s, range->from,
+           range->to);
+    print_outages(chain);
+    if (!is_recorded(chain))
+        printf("    except in interruptions that an older version did not record\n");
 }

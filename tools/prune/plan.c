@@ -102,17 +102,13 @@ bool prune_run(struct archive_repo *repo, const struct prune_plan *plan, size_t 
     return true;
 }
 
-bool prune_leftovers(struct archive_repo *repo, struct rd_err *err)
+bool prune_leftovers(struct archive_repo *repo, const struct archive_sets *sets, struct rd_err *err)
 {
-    struct archive_sets sets;
-    if (!archive_repo_list(repo, &sets, err))
-        return false;
     bool ok = true;
-    for (size_t i = 0; ok && i < sets.n; i++)
-        if (sets.sets[i].incomplete)
-            ok = archive_repo_remove(repo, &sets.sets[i], err);
+    for (size_t i = 0; ok && i < sets->n; i++)
+        if (sets->sets[i].incomplete)
+            ok = archive_repo_remove(repo, &sets->sets[i], err);
     archive_repo_clean(repo);
     archive_repo_tidy(repo);
-    archive_sets_done(&sets);
     return ok;
 }

@@ -84,6 +84,9 @@ static bool prune_repo(struct run *run, struct archive_repo *repo,
     size_t n_removed = 0;
     if (!prune_plan(repo, rules, cli_now_ms(), &plan, err))
         return false;
+    if (plan.sets.n_gone > 0)
+        cli_note(run->cli, "%s: %zu set%s removed while the sets were listed", repo->target,
+                 plan.sets.n_gone, plan.sets.n_gone == 1 ? " was" : "s were");
     show_plan(run, repo, &plan);
     bool ok = !run->confirm || prune_run(repo, &plan, &n_removed, err);
     if (ok)
@@ -102,7 +105,7 @@ static bool mark(struct run *run, struct archive_repo *repo, struct rd_err *err)
 {
     struct archive_sets sets;
     const char *id = run->pin != NULL ? run->pin : run->unpin;
-    if (!archive_repo_list(repo, &sets, err))
+    if (!vault_list(run->cli, repo, &sets, err))
         return false;
     const struct archive_set *set = archive_sets_find(&sets, id, cli_now_ms());
     bool ok = set != NULL

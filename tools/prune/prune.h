@@ -23,7 +23,8 @@ bool prune_plan(struct archive_repo *repo, const struct archive_retention *rules
 bool prune_run(struct archive_repo *repo, const struct prune_plan *plan, size_t *ret_n,
                struct rd_err *err);
 /* Removes only the remains of interrupted backups, under the lock. */
-bool prune_leftovers(struct archive_repo *repo, struct rd_err *err);
+bool prune_leftovers(struct archive_repo *repo, const struct archive_sets *sets,
+                     struct rd_err *err);
 void prune_done(struct prune_plan *plan);
 
 /* The rules of a target. */

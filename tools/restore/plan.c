@@ -1,3 +1,4 @@
+#include "archive/moments.h"
 #include "tools/restore/priv.h"
 
 #include <inttypes.h>
@@ -43,7 +44,9 @@ static bool clock_went_back(const struct restore *run, uint64_t from, uint64_t t
 struct cut {
     bool found;
     uint64_t offset;
-    int64_t last_us;
+    bool has_last;
+    int64_t last_us; /* of the last command that is taken */
+    int64_t next_us; /* of the one after it */
 };
 
 static bool cut_at_time(const struct restore *run, const struct repl_capture_event *ev,
@@ -55,7 +58,9 @@ static bool cut_at_time(const struct restore *run, const struct repl_capture_eve
     if (later && !cut->found) {
         cut->found = true;
         cut->offset = ev->offset;
+        cut->next_us = ev->time_us;
     } else if (!later) {
+        cut->has_last = true;
         cut->last_us = ev->time_us;
     }
     return true;
@@ -101,13 +106,56 @@ static bool take_event(const struct restore *run, const struct repl_capture_even
     }
 }
 
-/* A moment before the first command of a chain is that of its snapshot, if that was complete by
- * then. */
+static bool has_commands(const struct archive_segment *segment)
+{
+    return segment->start < segment->end;
+}
+
+/* The segment before the last one that has commands, or NULL. */
+static const struct archive_segment *before_last(const struct restore_plan *plan)
+{
+    for (size_t i = plan->last; i-- > plan->begin;)
+        if (has_commands(&plan->stream.segments[i]))
+            return &plan->stream.segments[i];
+    return NULL;
+}
+
+/* The moment is known if a command comes before it: in this segment, or in the one before, since
+ * the first one that ends after the moment was chosen. The beginning of a chapter counts as well.
+ */
 static bool is_too_early(const struct restore *run, const struct segment_in *in,
                          const struct cut *cut)
 {
-    return run->goal == RESTORE_TIME && cut->offset == in->header.start && in->header.begins &&
+    if (run->goal != RESTORE_TIME || cut->has_last || before_last(&run->plan) != NULL)
+        return false;
+    return run->plan.last > run->plan.begin || !in->header.begins ||
            run->target_ms < in->header.start_us / 1000;
+}
+
+/* Older versions did not record interruptions. A master sends a PING every ten seconds unless it
+ * is configured otherwise, so a longer silence is a sign of one; a shorter one bounds how old the
+ * data is. */
+static bool check_silence(struct restore *run, const struct segment_in *in, const struct cut *cut,
+                          struct rd_err *err)
+{
+    enum { PING_MS = 10000, TOLERANCE_MS = 1000 };
+    const struct restore_plan *plan = &run->plan;
+    if (run->goal != RESTORE_TIME || in->header.recorded || !repl_replid_is_set(&in->header.run))
+        return true;
+    const struct archive_segment *before = before_last(plan);
+    int64_t from_ms = cut->has_last    ? cut->last_us / 1000
+                      : before != NULL ? before->latest_ms
+                                       : in->header.start_us / 1000;
+    int64_t to_ms = cut->next_us / 1000;
+    run->plan.silence_ms = to_ms - from_ms;
+    if (run->plan.silence_ms <= PING_MS + TOLERANCE_MS)
+        return true;
+    cli_hint(run->cli, "--target-offset %" PRIu64 " restores the data before that time",
+             cut->offset);
+    return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                      "the data as of %s is not known: nothing was received from %s to %s, and "
+                      "whether there was a connection was not recorded",
+                      cli_time(run->target_ms).s, cli_time(from_ms).s, cli_time(to_ms).s);
 }
 
 static bool find_cut(struct restore *run, struct cut *ret, bool *ret_early, struct rd_err *err)
@@ -124,6 +172,8 @@ static bool find_cut(struct restore *run, struct cut *ret, bool *ret_early, stru
         ok = take_event(run, &ev, &cut, err);
     ok = ok && !in.failed;
     *ret_early = is_too_early(run, &in, &cut);
+    plan->of_log = !repl_replid_is_set(&in.header.run);
+    ok = ok && (*ret_early || check_silence(run, &in, &cut, err));
     segment_in_close(&in);
     *ret = cut;
     return ok;
@@ -134,7 +184,8 @@ static bool check_clock(const struct restore *run, const struct cut *cut, struct
 {
     const struct restore_plan *plan = &run->plan;
     for (size_t i = plan->last + 1; run->goal == RESTORE_TIME && i < plan->end; i++)
-        if (plan->stream.segments[i].first_ms <= run->target_ms)
+        if (has_commands(&plan->stream.segments[i]) &&
+            plan->stream.segments[i].first_ms <= run->target_ms)
             return clock_went_back(run, cut->offset, plan->stream.segments[i].start, err);
     return true;
 }
@@ -161,16 +212,45 @@ static bool find_base(struct restore *run, struct archive_sets *sets, uint64_t o
     return plan->base != NULL;
 }
 
+static bool in_outage(struct restore *run, bool *ret, struct rd_err *err)
+{
+    struct restore_plan *plan = &run->plan;
+    struct archive_outages outages;
+    *ret = false;
+    if (run->goal != RESTORE_TIME)
+        return true;
+    if (!archive_outages_find(&outages, &plan->stream, plan->begin, plan->end, err))
+        return false;
+    const struct archive_outage *outage = archive_outages_at(&outages, run->target_ms);
+    *ret = outage != NULL;
+    if (outage != NULL)
+        plan->why = outage->clock ? ": the clock of the archiving host was set back"
+                                  : ": the archive was interrupted";
+    archive_outages_done(&outages);
+    return true;
+}
+
+static bool is_wanted(const struct restore *run, const struct archive_segment *segment)
+{
+    return run->replid == NULL || strncmp(segment->replid, run->replid, strlen(run->replid)) == 0;
+}
+
 /* Whether the chain contains the moment; false with err if something is damaged. */
 static bool try_chain(struct restore *run, struct archive_sets *sets, bool *ret_has,
                       struct rd_err *err)
 {
     struct restore_plan *plan = &run->plan;
     struct cut cut;
-    bool early;
+    bool early, outage;
     *ret_has = false;
+    plan->silence_ms = 0;
     plan->last = find_last(run, &plan->stream, plan->begin, plan->end);
-    if (plan->last == SIZE_MAX || !find_base(run, sets, plan->stream.segments[plan->last].end))
+    if (plan->last == SIZE_MAX || !is_wanted(run, &plan->stream.segments[plan->last]) ||
+        !find_base(run, sets, plan->stream.segments[plan->last].end))
+        return true;
+    if (!in_outage(run, &outage, err))
+        return false;
+    if (outage)
         return true;
     if (!find_cut(run, &cut, &early, err) || !check_clock(run, &cut, err))
         return false;
@@ -186,67 +266,118 @@ static bool try_chain(struct restore *run, struct archive_sets *sets, bool *ret_
     return true;
 }
 
-/* A set may be the moment itself, without any stream. */
-static bool try_sets(struct restore *run, struct archive_sets *sets)
-{
-    for (size_t k = sets->n; run->goal == RESTORE_OFFSET && k-- > 0;) {
-        const struct archive_set *set = &sets->sets[k];
-        if (!archive_set_good(set) || !restore_of_snapshot(set) || set->m.replid[0] == '\0' ||
-            set->m.offset != run->target ||
-            (run->id != NULL && strncmp(set->id, run->id, strlen(run->id)) != 0))
-            continue;
-        run->plan.base = set;
-        run->plan.file = &set->m.files[0];
-        run->plan.base_offset = set->m.offset;
-        run->plan.offset = run->target;
-        run->plan.first = 1;
-        run->plan.last = 0;
-        return true;
-    }
-    return false;
-}
-
 /* ---- the moments that can be proved ---- */
 
-static bool refuse(struct restore *run, const struct archive_sets *sets, struct rd_err *err)
+static bool refuse_time(struct restore *run, const struct archive_sets *sets, struct rd_err *err)
 {
-    const struct archive_stream *stream = &run->plan.stream;
-    char ranges[RD_ERR_TEXT_MAX] = "";
-    size_t len = 0, n = 0;
-    for (size_t begin = 0, end; begin < stream->n; begin = end) {
-        struct archive_range range;
-        end = archive_stream_chain(stream, begin);
-        if (!archive_stream_range(stream, begin, end, sets, &range) || len >= sizeof ranges - 100)
-            continue;
-        const char *and = n++ > 0 ? "; " : "";
-        if (run->goal == RESTORE_TIME)
-            len += (size_t)snprintf(ranges + len, sizeof ranges - len, "%s%s to %s", and,
-                                    cli_time(range.from_ms).s, cli_time(range.to_ms).s);
-        else
-            len += (size_t)snprintf(ranges + len, sizeof ranges - len, "%s%" PRIu64 " to %" PRIu64,
-                                    and, range.from, range.to);
-    }
-    if (n == 0)
+    struct archive_moments moments;
+    struct archive_near near = {.has_before = false};
+    if (!archive_moments_find(&moments, &run->plan.stream, sets, err))
+        return false;
+    bool none = moments.n == 0, known = archive_moments_near(&moments, run->target_ms, &near);
+    archive_moments_done(&moments);
+    if (known)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "the data as of %s cannot be restored with the set or history that was "
+                          "selected",
+                          cli_time(run->target_ms).s);
+    if (none)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "%s has no set from which the stream reaches this moment",
                           run->repo->target);
-    if (run->goal == RESTORE_TIME)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "the data as of %s is not known; times that can be restored: %s",
-                          cli_time(run->target_ms).s, ranges);
+    cli_hint(run->cli, "`redoubt list` shows all times that can be restored");
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                      "the data at offset %" PRIu64 " is not archived; archived offsets: %s",
-                      run->target, ranges);
+                      "the data as of %s is not known%s; nearest known moment%s: %s%s%s",
+                      cli_time(run->target_ms).s, run->plan.why != NULL ? run->plan.why : "",
+                      near.has_before && near.has_after ? "s" : "",
+                      near.has_before ? cli_time(near.before_ms).s : "",
+                      near.has_before && near.has_after ? " and " : "",
+                      near.has_after ? cli_time(near.after_ms).s : "");
 }
 
-static bool ambiguous(const struct restore *run, const struct restore_plan *other,
-                      struct rd_err *err)
+static bool refuse_offset(struct restore *run, const struct archive_sets *sets, struct rd_err *err)
 {
-    if (run->goal == RESTORE_TIME || strcmp(other->base->m.replid, run->plan.base->m.replid) == 0)
+    const struct archive_stream *stream = &run->plan.stream;
+    char before[RD_NUM_I64_MAX + 1] = "", after[RD_NUM_I64_MAX + 1] = "";
+    uint64_t to = 0, from = UINT64_MAX;
+    for (size_t begin = 0, end; begin < stream->n; begin = end) {
+        struct archive_range range;
+        end = archive_stream_chain(stream, begin);
+        if (!archive_stream_range(stream, begin, end, sets, &range))
+            continue;
+        if (range.to <= run->target && range.to >= to) {
+            to = range.to;
+            snprintf(before, sizeof before, "%" PRIu64, to);
+        }
+        if (range.from > run->target && range.from < from) {
+            from = range.from;
+            snprintf(after, sizeof after, "%" PRIu64, from);
+        }
+    }
+    if (before[0] == '\0' && after[0] == '\0')
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "%s has no set from which the stream reaches this moment",
+                          run->repo->target);
+    return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                      "the data at offset %" PRIu64 " is not archived; nearest archived offset%s: "
+                      "%s%s%s",
+                      run->target, before[0] != '\0' && after[0] != '\0' ? "s" : "", before,
+                      before[0] != '\0' && after[0] != '\0' ? " and " : "", after);
+}
+
+/* ---- several histories ---- */
+
+/* A log that is rewritten continues in another chain, whose data is the same. */
+static bool is_same_log(const struct restore_plan *a, const struct restore_plan *b)
+{
+    const struct archive_segment *segments = a->stream.segments;
+    return a->of_log && b->of_log && strcmp(segments[a->last].run, segments[b->last].run) == 0;
+}
+
+static bool ambiguous(const struct restore *run, const char *a, const char *b, struct rd_err *err)
+{
+    if (strcmp(a, b) == 0)
         return true;
-    cli_hint(run->cli, "choose with --set %s or --set %s", other->base->id, run->plan.base->id);
+    cli_hint(run->cli, "choose with --replid %s or --replid %s", a, b);
+    if (run->goal == RESTORE_TIME)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is in more than one history",
+                          cli_time(run->target_ms).s);
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                       "offset %" PRIu64 " is in more than one history", run->target);
+}
+
+/* A set may be the moment itself, without any stream. */
+static bool is_moment(const struct restore *run, const struct archive_set *set)
+{
+    return archive_set_good(set) && restore_of_snapshot(set) && set->m.replid[0] != '\0' &&
+           set->m.offset == run->target &&
+           (run->replid == NULL || strncmp(set->m.replid, run->replid, strlen(run->replid)) == 0) &&
+           (run->id == NULL || strncmp(set->id, run->id, strlen(run->id)) == 0);
+}
+
+static bool try_sets(struct restore *run, struct archive_sets *sets, bool *ret, struct rd_err *err)
+{
+    struct restore_plan *plan = &run->plan;
+    const struct archive_set *found = NULL;
+    for (size_t k = sets->n; run->goal == RESTORE_OFFSET && k-- > 0;) {
+        const struct archive_set *set = &sets->sets[k];
+        if (!is_moment(run, set))
+            continue;
+        if (found != NULL && !ambiguous(run, found->m.replid, set->m.replid, err))
+            return false;
+        if (found == NULL)
+            found = set;
+    }
+    *ret = found != NULL;
+    if (found == NULL)
+        return true;
+    plan->base = found;
+    plan->file = &found->m.files[0];
+    plan->base_offset = found->m.offset;
+    plan->offset = run->target;
+    plan->first = 1;
+    plan->last = 0;
+    return true;
 }
 
 /* Of several captures of the same history the newest one is used. */
@@ -260,7 +391,10 @@ bool restore_plan_make(struct restore *run, struct archive_sets *sets, struct rd
     for (size_t begin = 0; begin < plan->stream.n; begin = plan->end) {
         plan->begin = begin;
         plan->end = archive_stream_chain(&plan->stream, begin);
-        if (!try_chain(run, sets, &has, err) || (has && found && !ambiguous(run, &best, err)))
+        if (!try_chain(run, sets, &has, err) ||
+            (has && found && !is_same_log(&best, plan) &&
+             !ambiguous(run, plan->stream.segments[best.last].replid,
+                        plan->stream.segments[plan->last].replid, err)))
             return false;
         if (has)
             best = *plan;
@@ -270,5 +404,7 @@ bool restore_plan_make(struct restore *run, struct archive_sets *sets, struct rd
         *plan = best;
         return true;
     }
-    return try_sets(run, sets) || refuse(run, sets, err);
+    if (!try_sets(run, sets, &found, err) || found)
+        return found;
+    return run->goal == RESTORE_TIME ? refuse_time(run, sets, err) : refuse_offset(run, sets, err);
 }

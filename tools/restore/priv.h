@@ -36,6 +36,9 @@ struct restore_plan {
     uint64_t base_offset;            /* its offset */
     uint64_t node;                   /* of a cluster's set, whose files are the segments; else 0 */
     int64_t last_us;                 /* the time of that command, if one was read; 0: unknown */
+    bool of_log;                     /* the chain is that of an append-only folder */
+    const char *why;                 /* a chain has the moment in an outage; or NULL */
+    int64_t silence_ms; /* around the moment, if interruptions were not recorded; 0: they were */
 };
 
 struct restore {
@@ -48,7 +51,7 @@ struct restore {
     bool force, dry_run;
     int layout; /* enum restore_layout */
     int64_t target_ms;
-    const char *offset_text, *before_text;
+    const char *offset_text, *before_text, *replid;
     uint64_t version; /* of the RDB; 0: as it is */
     int dialect;      /* -1: as it is */
     struct filter filter;

@@ -132,6 +132,11 @@ void restore_report(struct restore *run)
         get_object(run, i, name, &bytes);
         printf("  %s, %s\n", name, cli_bytes(bytes).s);
     }
+    if (run->goal == RESTORE_TIME && run->plan.silence_ms > 0)
+        cli_note(run->cli,
+                 "an older version archived this part and did not record interruptions: the data "
+                 "may be up to %s older than the time",
+                 cli_duration((uint64_t)run->plan.silence_ms).s);
     if (run->set->m.scan)
         cli_note(run->cli,
                  "the keys of this set were read at different times: see --scan of backup");

@@ -6,10 +6,11 @@
 #include "tools/restore/priv.h"
 #include "tools/tools.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { CLOCK_TOLERANCE_MS = 300000 };
+enum { CLOCK_TOLERANCE_MS = 300000, REMOVED_MAX = 3 };
 
 bool restore_of_snapshot(const struct archive_set *set)
 {
@@ -65,6 +66,7 @@ static bool restore_from(struct restore *run, struct archive_sets *sets, struct 
     bool server = client_target_is_url(run->to);
     run->result = (struct rebuild_counts){0}; /* another repository may have failed before */
     run->keys = 0;
+    run->set = NULL;
     if (!find_set(run, sets, err) || !fits_set(run, err))
         return false;
     if (!run->dry_run && !(server ? restore_send(run, err) : restore_lay_out(run, err)))
@@ -74,20 +76,34 @@ static bool restore_from(struct restore *run, struct archive_sets *sets, struct 
     return true;
 }
 
+/* Whether the set or a segment was removed by `prune` since it was listed. */
+static bool is_removed(struct restore *run, const struct rd_err *err)
+{
+    if (err->code != RD_ERR_IO || err->sys != ENOENT || run->set == NULL)
+        return false;
+    bool gone = archive_set_gone(run->repo, run->set);
+    if (gone)
+        cli_note(run->cli, "the set %s was removed meanwhile", run->set->id);
+    return gone;
+}
+
 /* Uses the first repository that has the requested data. */
 static bool restore_target(struct restore *run, struct rd_err *err)
 {
     bool ok = false;
+    unsigned n_removed = 0;
     if (!vault_open(&run->vault.targets[0], VAULT_READ, &run->open, err))
         return false;
     for (size_t i = 0; !ok && i < run->open.n; i++) {
         struct archive_sets sets;
         struct rd_err failed = {0};
         run->repo = &run->open.repos[i];
-        bool listed =
-            vault_is_open(&run->open, i, &failed) && archive_repo_list(run->repo, &sets, &failed);
+        bool listed = vault_is_open(&run->open, i, &failed) &&
+                      vault_list(run->cli, run->repo, &sets, &failed);
+        bool removed = false;
         if (listed) {
             ok = restore_from(run, &sets, &failed);
+            removed = !ok && is_removed(run, &failed);
             restore_plan_done(&run->plan);
             archive_sets_done(&sets);
         }
@@ -95,6 +111,10 @@ static bool restore_target(struct restore *run, struct rd_err *err)
             break;
         /* What was written to a server or standard output cannot be taken back. */
         bool final = strcmp(run->to, "-") == 0 || client_target_is_url(run->to);
+        if (removed && !final && n_removed++ < REMOVED_MAX) {
+            i--; /* with what is there now */
+            continue;
+        }
         bool last = i + 1 == run->open.n || (listed && final);
         if (!last)
             cli_report(run->cli, &failed);
@@ -305,6 +325,12 @@ int tool_restore(struct cli *cli, int argc, char **argv)
          .arg = "N",
          .string = &run.before_text,
          .help = "the data before the command at this offset"},
+        {.name = "replid",
+         .kind = CLI_STRING,
+         .arg = "ID",
+         .string = &run.replid,
+         .brief = true,
+         .help = "of this history, if the moment is in several"},
         {.name = "layout",
          .kind = CLI_ENUM,
          .words = "auto|rdb|aof",

@@ -65,3 +65,14 @@ void vault_each_done(struct vault_each *each)
     rd_free(each->errs);
     each->errs = NULL;
 }
+
+bool vault_list(struct cli *cli, struct archive_repo *repo, struct archive_sets *ret,
+                struct rd_err *err)
+{
+    if (!archive_repo_list(repo, ret, err))
+        return false;
+    if (ret->n_gone > 0)
+        cli_note(cli, "%s: %zu set%s removed while the sets were listed", repo->target, ret->n_gone,
+                 ret->n_gone == 1 ? " was" : "s were");
+    return true;
+}

@@ -275,6 +275,10 @@ void vault_each_done(struct vault_each *each);
 /* The i-th repository of a target as the configuration calls it; NULL: there are fewer. */
 const char *vault_repository(const struct vault_target *target, size_t i);
 
+/* archive_repo_list(), with a note about sets that were removed meanwhile. */
+bool vault_list(struct cli *cli, struct archive_repo *repo, struct archive_sets *ret,
+                struct rd_err *err);
+
 /* ---- places.c: a repository by what the configuration calls it ---- */
 
 bool vault_open_store(struct archive_store **ret, const struct vault_target *target,

@@ -3,6 +3,7 @@
 #include "base/digest.h"
 #include "tools/input/segment_in.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -18,7 +19,7 @@ static bool read_events(struct verify_stream *v, struct segment_in *in,
     }
     if (in->failed)
         return false;
-    archive_segment_end_times(&found);
+    archive_segment_end_times(&found, &in->header);
     return (found.first_ms == segment->first_ms && found.latest_ms == segment->latest_ms) ||
            rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
                       "the times of the commands differ from those in the name");
@@ -82,7 +83,7 @@ static bool is_unknown_key(struct verify_stream *v, const struct archive_segment
                            const struct rd_err *why)
 {
     char id[RD_SEAL_ID_HEX];
-    if (why->code != RD_ERR_USAGE || !segment->sealed || !read_key_id(v, segment, id))
+    if (why->reason.id != RD_SEAL_REASON_KEY || !segment->sealed || !read_key_id(v, segment, id))
         return false;
     bool known = v->sets->n == 0;
     for (size_t i = 0; i < v->sets->n; i++)
@@ -99,8 +100,17 @@ static bool check_all(struct verify_stream *v, const struct archive_stream *stre
         cli_progress_at(v->cli, i);
         if (read_segment(v, &stream->segments[i], &why))
             continue;
-        if (!verify_is_damage(&why) && why.code != RD_ERR_UNSUPPORTED &&
-            !is_unknown_key(v, &stream->segments[i], &why)) {
+        if (why.code == RD_ERR_IO && why.sys == ENOENT) {
+            v->n_gone++;
+            continue;
+        }
+        bool wrong = is_unknown_key(v, &stream->segments[i], &why);
+        if (why.reason.id == RD_SEAL_REASON_KEY && !wrong) {
+            if (v->n_unknown++ == 0)
+                rd_err_adopt(&v->unknown, &why);
+            continue;
+        }
+        if (!verify_is_damage(&why) && why.code != RD_ERR_UNSUPPORTED && !wrong) {
             rd_err_adopt(err, &why);
             rd_err_doing(err, "verifying the stream of %s", v->repo->target);
             return false;
@@ -123,8 +133,29 @@ static void check_others(struct verify_stream *v, const struct archive_stream *s
     report_damage(v, stream->other, &why);
 }
 
+/* Without those in which a chain begins: there the master sends what it kept for the snapshot. */
+static uint64_t count_interruptions(const struct archive_stream *stream)
+{
+    uint64_t n = 0;
+    for (size_t i = 1; i < stream->n; i++) {
+        const struct archive_segment *s = &stream->segments[i];
+        n += s->until_ms > 0 && archive_segment_follows(s - 1, s);
+    }
+    return n;
+}
+
+static void print_good(const struct verify_stream *v, const char *word, uint64_t n_interruptions)
+{
+    printf("%s stream%s%s: ok, %" PRIu64 " segment%s (%s)", v->repo->target,
+           v->several ? " in " : "", v->several ? v->repo->store->origin : "", v->n_segments,
+           cli_plural(v->n_segments), word);
+    if (n_interruptions > 0)
+        printf(", %" PRIu64 " interruption%s", n_interruptions, cli_plural(n_interruptions));
+    printf("\n");
+}
+
 /* known: all that there is was read. */
-static void report(struct verify_stream *v, bool known)
+static void report(struct verify_stream *v, const struct archive_stream *stream, bool known)
 {
     /* No server loads a stream: with --level load it is parsed. */
     static const char *const words[] = {"list", "digest", "parse", "parse"};
@@ -135,14 +166,42 @@ static void report(struct verify_stream *v, bool known)
         cli_json_put_str(json, "repository", v->repo->store->origin);
         cli_json_put_str(json, "level", words[v->level]);
         cli_json_put_uint(json, "segments", v->n_segments);
+        cli_json_put_uint(json, "interruptions", count_interruptions(stream));
         if (known || v->n_damaged > 0)
             cli_json_put_bool(json, "good", v->n_damaged == 0);
         cli_json_end(json);
     } else if (known && v->n_damaged == 0 && v->n_segments > 0 && !v->cli->quiet) {
-        printf("%s stream%s%s: ok, %" PRIu64 " segment%s (%s)\n", v->repo->target,
-               v->several ? " in " : "", v->several ? v->repo->store->origin : "", v->n_segments,
-               cli_plural(v->n_segments), words[v->level]);
+        print_good(v, words[v->level], count_interruptions(stream));
     }
+}
+
+/* Segments that are not in the repository, although those before and after them are. */
+static void check_holes(struct verify_stream *v, const struct archive_stream *stream)
+{
+    for (size_t i = 1; i < stream->n; i++) {
+        const struct archive_segment *a = &stream->segments[i - 1], *b = a + 1;
+        uint64_t n = archive_segment_lost(a, b);
+        struct rd_err why = {0};
+        char name[ARCHIVE_NAME_MAX];
+        if (n == 0)
+            continue;
+        rd_err_set(&why, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                   "%" PRIu64 " segment%s missing before it: offsets %" PRIu64 " to %" PRIu64, n,
+                   n == 1 ? " is" : "s are", a->end, b->start);
+        archive_segment_bound(name, b);
+        report_damage(v, name, &why);
+    }
+}
+
+/* What was removed while the stream was read: by `prune`, if a new listing has no hole there. */
+static bool list_again(struct verify_stream *v, struct archive_stream *stream, struct rd_err *err)
+{
+    if (v->n_gone == 0)
+        return true;
+    archive_stream_done(stream);
+    cli_note(v->cli, "%s: %" PRIu64 " segment%s removed meanwhile", v->repo->target, v->n_gone,
+             v->n_gone == 1 ? " was" : "s were");
+    return archive_stream_list(v->repo, stream, err);
 }
 
 bool verify_stream(struct verify_stream *v, struct rd_err *err)
@@ -159,9 +218,12 @@ bool verify_stream(struct verify_stream *v, struct rd_err *err)
     cli_progress_begin(v->cli, "segments of the stream", stream.n);
     bool ok = check_all(v, &stream, err);
     cli_progress_end(v->cli);
-    if (ok)
+    ok = ok && list_again(v, &stream, err);
+    if (ok) {
+        check_holes(v, &stream);
         check_others(v, &stream);
-    report(v, ok);
+    }
+    report(v, &stream, ok && v->n_unknown == 0);
     archive_stream_done(&stream);
     return ok;
 }

@@ -19,8 +19,8 @@ struct run {
     int level; /* enum verify_level */
     const char *id;
     const char *server; /* the program of --level load */
-    size_t n_good, n_bad;
-    uint64_t n_damaged_segments;
+    size_t n_good, n_bad, n_unknown;
+    uint64_t n_damaged_segments, n_unknown_segments;
     struct cli_json_later streams; /* with --json */
 };
 
@@ -308,6 +308,32 @@ static void remember(struct job *job, bool good)
         cli_debug(job->run->cli, "cannot mark %s: %s", job->set->id, err.text);
 }
 
+/* The key is not given: nothing is known about the set. */
+static void report_unknown(const struct job *job, const struct rd_err *err)
+{
+    struct cli_json *json = &job->run->cli->out;
+    char line[1024];
+    if (!job->run->cli->json) {
+        print_set(job);
+        printf("not verified: %s\n", rd_err_render(err, line, sizeof line));
+        return;
+    }
+    cli_json_obj(json);
+    cli_json_put_str(json, "target", job->repo->target);
+    cli_json_put_str(json, "repository", job->repo->store->origin);
+    cli_json_put_str(json, "id", job->set->id);
+    cli_json_put_bool(json, "unknown_key", true);
+    cli_json_key(json, "error");
+    cli_json_err(json, err);
+    cli_json_end(json);
+}
+
+/* By `prune`, since the sets were listed. */
+static bool is_removed(const struct job *job, const struct rd_err *err)
+{
+    return err->code == RD_ERR_IO && err->sys == ENOENT && archive_set_gone(job->repo, job->set);
+}
+
 /* False where it cannot be known. */
 static bool verify_set(struct job *job, struct rd_err *ret)
 {
@@ -319,6 +345,15 @@ static bool verify_set(struct job *job, struct rd_err *ret)
                 (run->level < VERIFY_PARSE || parse_all(job, &err)) &&
                 (run->level < VERIFY_LOAD || load_all(job, &err));
     cli_progress_end(run->cli);
+    if (!good && is_removed(job, &err)) {
+        cli_note(run->cli, "%s %s was removed meanwhile", job->repo->target, job->set->id);
+        return true;
+    }
+    if (!good && err.reason.id == RD_SEAL_REASON_KEY) {
+        report_unknown(job, &err);
+        run->n_unknown++;
+        return true;
+    }
     if (!good && !job->load.refused && !verify_is_damage(&err)) {
         rd_err_adopt(ret, &err);
         rd_err_doing(ret, "the set %s of %s", job->set->id, job->repo->target);
@@ -366,6 +401,13 @@ static bool verify_stream_of(struct run *run, struct vault_open *open, struct ar
                               .several = open->n > 1};
     bool ok = verify_stream(&v, err);
     run->n_damaged_segments += v.n_damaged;
+    run->n_unknown_segments += v.n_unknown;
+    if (v.n_unknown > 0 && !run->cli->json) {
+        char line[1024];
+        printf("%s stream%s%s: %" PRIu64 " segment%s not verified: %s\n", repo->target,
+               v.several ? " in " : "", v.several ? repo->store->origin : "", v.n_unknown,
+               cli_plural(v.n_unknown), rd_err_render(&v.unknown, line, sizeof line));
+    }
     return ok;
 }
 
@@ -374,7 +416,7 @@ static bool verify_repo(void *ctx, struct vault_open *open, size_t at, struct rd
     struct run *run = ctx;
     struct archive_repo *repo = &open->repos[at];
     struct archive_sets sets;
-    if (!archive_repo_list(repo, &sets, err))
+    if (!vault_list(run->cli, repo, &sets, err))
         return false;
     bool ok = verify_sets(run, open, repo, &sets, err) &&
               (run->id != NULL || verify_stream_of(run, open, repo, &sets, err));
@@ -389,10 +431,17 @@ static int conclude(struct run *run, const struct vault_each *each)
     if (cli->json) {
         cli_json_put_uint(&cli->out, "good", run->n_good);
         cli_json_put_uint(&cli->out, "damaged", run->n_bad);
+        cli_json_put_uint(&cli->out, "unknown_keys", run->n_unknown);
         vault_each_put_errors(each, &cli->out);
     }
     if (run->n_bad > 0 || run->n_damaged_segments > 0)
         return CLI_FINDINGS;
+    if (run->n_unknown > 0 || run->n_unknown_segments > 0) {
+        cli_warn(cli, "%zu set%s and %" PRIu64 " segment%s are sealed with keys that are not given",
+                 run->n_unknown, cli_plural(run->n_unknown), run->n_unknown_segments,
+                 cli_plural(run->n_unknown_segments));
+        return CLI_USAGE;
+    }
     if (each->status != CLI_OK || run->n_good > 0)
         return each->status;
     cli_warn(cli, "there is no set to verify");

@@ -16,7 +16,7 @@ const seconds = ms => {
 };
 
 const sets = data.sets.map(set => ({...set, at: Date.parse(set.time)}));
-const streams = data.streams.map(stream => ({...stream, begin: Date.parse(stream.begin_time), end: Date.parse(stream.end_time),
+const streams = data.streams.filter(stream => stream.begin_time).map(stream => ({...stream, begin: Date.parse(stream.begin_time), end: Date.parse(stream.end_time),
   from: Date.parse(stream.from_time), to: Date.parse(stream.to_time), first: stream.start, last: stream.end}));
 const placeOf = item => item.target + "\n" + item.repository;
 const places = [...new Set([...sets, ...streams].map(placeOf))].sort();
@@ -124,7 +124,10 @@ const drawLane = (place, from) => {
   const spans = make("div", {class: "spans"});
   for (const stream of streams.filter(s => placeOf(s) === place)) {
     drawSpan(spans, "baseless", stream.begin, stream.end, share, "archived, but no set is its base");
-    if (stream.bases) drawSpan(spans, "covered", stream.from, stream.to, share, `any moment from ${full(stream.from)} to ${full(stream.to)}`);
+    for (const {from_time, to_time} of stream.moments) {
+      const [from, to] = [Date.parse(from_time), Date.parse(to_time)];
+      drawSpan(spans, "covered", from, to, share, `any moment from ${full(from)} to ${full(to)}`);
+    }
   }
   for (const gap of gapsOf(place))
     drawSpan(spans, "gap", gap.begin, gap.end, share, `gap from ${full(gap.begin)} to ${full(gap.end)}`);
