@@ -117,7 +117,7 @@ struct aof_salvage_result {
     uint64_t doubts;        /* commands with an unknown name */
     uint64_t selects_added; /* written to replace lost ones */
     bool db_uncertain;      /* after some loss */
-    uint64_t swallowed; /* commands with whole commands at the end of their last argument */
+    uint64_t swallowed;     /* commands with whole commands at the end of their last argument */
 };
 #define AOF_SALVAGE_RESULT(...) RD_SIZED(aof_salvage_result, __VA_ARGS__)
 

@@ -94,7 +94,7 @@ static bool leads_to(struct aof_recover_in *in, uint64_t a, uint64_t b)
     return follow(in, a, UINT32_MAX, b).end == b;
 }
 
-/* Whether the commands from `at` explain the bytes up to where the damaged command failed: otherwise
+/* Whether the commands from `at` explain the bytes up to where the damaged command failed. If not,
  * they lie in an argument. */
 static bool passes(struct aof_recover_in *in, uint64_t at, uint64_t bad)
 {

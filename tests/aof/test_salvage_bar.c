@@ -1,9 +1,10 @@
 /* What happens to logs on disks that fill up, crash, and have two writers: made of random commands,
- * damaged at random, and salvaged. Where each command begins is known, so every whole command of the
+ * damaged at random, and salvaged. The place of each command is known. Every whole command of the
  * damaged file should be in the result, and nothing else.
  *
- * REDOUBT_DAMAGES: how many damages. REDOUBT_SEED repeats a run, and REDOUBT_ONE=N makes only the
- * N-th damage of it and writes the files to /tmp/redoubt-damaged.aof and /tmp/redoubt-saved.aof.
+ * REDOUBT_DAMAGES: how many damages. REDOUBT_SEED repeats a run, REDOUBT_VERBOSE names the damages
+ * that cost something. REDOUBT_ONE=N makes only the N-th damage, and writes damaged.aof and
+ * saved.aof.
  */
 #include "aof/salvage.h"
 
@@ -87,7 +88,7 @@ static void put_value(struct rd_buf *to, uint64_t *random)
     rd_buf_done(&value);
 }
 
-/* Names tell the commands of one log from another's. */
+/* The names differ between the logs. */
 static void put_key(struct rd_buf *to, char log, size_t n)
 {
     char key[40];
@@ -146,13 +147,13 @@ static const struct {
     unsigned lost, other;
     bool said; /* every other command is reported as a loss or a doubt */
 } kinds_of_damage[KINDS] = {
-    [SHORT_WRITES] = {"short writes", 10, 10, true},
-    [SHORT_AND_CUT] = {"short writes and a cut", 40, 60, true},
-    [CUT] = {"a cut", 0, 0, true},
-    [ZEROS] = {"zeros inserted", 0, 0, true},
+    [SHORT_WRITES] = {"short writes", 40, 15, true},
+    [SHORT_AND_CUT] = {"short writes and a cut", 60, 60, true},
+    [CUT] = {"a cut", 0, 5, true},
+    [ZEROS] = {"zeros inserted", 5, 5, true},
     [ZEROS_OVER] = {"zeros written over", 5, 100, false},
-    [TWICE] = {"a block twice", 5, 15, false},
-    [MISSING] = {"a block missing", 5, 15, false},
+    [TWICE] = {"a block twice", 20, 20, false},
+    [MISSING] = {"a block missing", 45, 20, false},
     [WRITERS] = {"two writers", 200, 40, true},
 };
 
@@ -306,7 +307,7 @@ static size_t piece_end(struct rd_slice file, size_t at)
     static const char multi[] = "*1\r\n$5\r\nMULTI\r\n", exec[] = "*1\r\n$4\r\nEXEC\r\n";
     bool whole = file.len - at < sizeof multi - 1 || memcmp(file.ptr + at, multi, sizeof multi - 1);
     size_t end = command_end(file, at);
-    while (!whole) {
+    while (!whole && end < file.len) {
         at = end;
         end = command_end(file, at);
         whole = end - at == sizeof exec - 1 && memcmp(file.ptr + at, exec, end - at) == 0;
@@ -314,7 +315,7 @@ static size_t piece_end(struct rd_slice file, size_t at)
     return end;
 }
 
-/* Takes the first piece that equals `bytes` and was not taken yet off d->whole. False: none does. */
+/* The pieces that equal `bytes` are no longer missing. False: there is none. */
 static bool find_piece(struct rd_slice bytes, const struct log logs[2], struct damaged *d,
                        struct tally *t)
 {
@@ -363,8 +364,8 @@ static void compare(const struct log logs[2], struct damaged *d, struct tally *t
     t->invented += invented;
     t->quiet += invented > 0 && res.losses + res.swallowed == 0;
     if (show) {
-        write_out("/tmp/redoubt-damaged.aof", rd_buf_slice(&d->bytes));
-        write_out("/tmp/redoubt-saved.aof", file);
+        write_out("damaged.aof", rd_buf_slice(&d->bytes));
+        write_out("saved.aof", file);
     }
     rd_buf_done(&out);
 }

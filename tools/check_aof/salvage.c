@@ -380,7 +380,7 @@ static bool write_manifest(struct salvage *s, struct rd_err *err)
     return false;
 }
 
-/* Files without their manifest are no log. */
+/* Without their manifest, the files cannot be loaded. */
 static void remove_files(const struct salvage *s)
 {
     char path[PATH_MAX];
