@@ -6,18 +6,21 @@
 
 #include <inttypes.h>
 #include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 
 enum {
-    VERSION = 1,
+    VERSION = 2,
+    VERSION_1 = 1,
     BY_KEY = 1,
     BY_PASSPHRASE = 2,
     NONCE = 12,
     TAG = 16,
     LENGTH = 4,
 
+    AT_VERSION = 6,
     AT_KIND = 8,
     AT_LOG_N = 9,
     AT_FRAME = 12,
@@ -26,19 +29,25 @@ enum {
     AT_NONCE = 48,
     AT_KEY = 60,
     AT_TAG = 92,
+    AT_BEFORE = 108,
+
+    BOUND_PARTS = 3,
 
     LOG_N = 15,
     LOG_N_MAX = 18,
     R = 8,
     R_MAX = 16,
-    P_MAX = 16
+    P_MAX = 16,
+    WORK_MAX = 1 << 22 /* N r p: 16 times that of a new key */
 };
 
 #define LAST 0x80000000u
 
 static const uint8_t magic[8] = {'R', 'D', 'S', 'E', 'A', 'L', VERSION, '\n'};
 
-_Static_assert(AT_TAG + TAG == RD_SEAL_HEADER, "the header's fields");
+_Static_assert(AT_TAG + TAG == RD_SEAL_HEADER_1 && AT_TAG + TAG == AT_BEFORE &&
+                   AT_BEFORE + RD_SEAL_BEFORE == RD_SEAL_HEADER,
+               "the header's fields");
 _Static_assert(RD_SEAL_FRAME_EXTRA == LENGTH + TAG, "a frame's fields");
 
 static bool openssl_failed(struct rd_err *err, const char *what)
@@ -155,7 +164,7 @@ static EVP_CIPHER_CTX *cipher_new(const uint8_t key[RD_SEAL_KEY], bool encrypt)
 
 struct message {
     const uint8_t *nonce;
-    struct rd_slice bound[2]; /* authenticated with it */
+    struct rd_slice bound[BOUND_PARTS]; /* authenticated with it */
     const uint8_t *in;
     size_t len;
 };
@@ -165,7 +174,7 @@ static bool feed(EVP_CIPHER_CTX *ctx, const struct message *m, uint8_t *out)
     int n = 0;
     if (EVP_CipherInit_ex(ctx, NULL, NULL, NULL, m->nonce, -1) != 1)
         return false;
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < BOUND_PARTS; i++)
         if (m->bound[i].len > 0 &&
             EVP_CipherUpdate(ctx, NULL, &n, m->bound[i].ptr, (int)m->bound[i].len) != 1)
             return false;
@@ -301,14 +310,16 @@ static void put_header(uint8_t h[RD_SEAL_HEADER], const struct rd_seal_opts *opt
     rd_put_le32(h + AT_FRAME, RD_SEAL_FRAME);
     memcpy(h + AT_ID, key->id, RD_SEAL_ID);
     memcpy(h + AT_NONCE, opts->random + RD_SEAL_KEY, NONCE);
+    if (opts->before != NULL)
+        memcpy(h + AT_BEFORE, opts->before, RD_SEAL_BEFORE);
 }
 
 /* Where the object's data key is in the header, and what is bound to it. */
-static struct message data_key(const uint8_t h[RD_SEAL_HEADER], struct rd_slice name,
-                               const uint8_t *in)
+static struct message data_key(const uint8_t *h, struct rd_slice name, const uint8_t *in)
 {
+    size_t before = h[AT_VERSION] == VERSION_1 ? 0 : RD_SEAL_BEFORE;
     return (struct message){.nonce = h + AT_NONCE,
-                            .bound = {rd_slice(h, AT_NONCE), name},
+                            .bound = {rd_slice(h, AT_NONCE), rd_slice(h + AT_BEFORE, before), name},
                             .in = in,
                             .len = RD_SEAL_KEY};
 }
@@ -344,12 +355,17 @@ bool rd_seal_open_sink(struct rd_sink **ret, struct rd_sink *inner, const struct
     return true;
 }
 
+bool rd_seal_hmac_same(const uint8_t a[RD_SEAL_HMAC], const uint8_t b[RD_SEAL_HMAC])
+{
+    return CRYPTO_memcmp(a, b, RD_SEAL_HMAC) == 0;
+}
+
 /* ---- the source ---- */
 
 struct opener {
     struct rd_src *inner;
     const struct rd_seal_ring *ring;
-    struct rd_slice name;
+    struct rd_seal_object object;
     EVP_CIPHER_CTX *ctx; /* NULL: the header was not read yet */
     uint64_t frame;
     uint64_t out_off;
@@ -372,67 +388,105 @@ static bool opener_fail(struct opener *o, enum rd_err_code code, const char *wha
 static bool scrypt_fits(const struct rd_seal_scrypt *how)
 {
     return how->log_n >= 1 && how->log_n <= LOG_N_MAX && how->r >= 1 && how->r <= R_MAX &&
-           how->p >= 1 && how->p <= P_MAX;
+           how->p >= 1 && how->p <= P_MAX && ((uint64_t)how->r * how->p << how->log_n) <= WORK_MAX;
 }
 
-static bool no_key(struct opener *o, const uint8_t *h)
+static bool no_key(const struct rd_seal_ring *ring, const uint8_t *h, struct rd_err *err)
 {
-    const struct rd_seal_ring *ring = o->ring;
     const struct rd_err_reason reason = {.id = RD_SEAL_REASON_KEY};
     char want[RD_SEAL_ID_HEX], have[RD_SEAL_ID_HEX];
     rd_digest_hex(want, rd_slice(h + AT_ID, RD_SEAL_ID));
     if (h[AT_KIND] == BY_PASSPHRASE)
         return rd_err_set_reason(
-            &o->err, RD_ERR_USAGE, RD_NO_OFFSET, reason, "sealed with a passphrase; %s",
+            err, RD_ERR_USAGE, RD_NO_OFFSET, reason, "sealed with a passphrase; %s",
             ring->passphrase.len > 0 ? "the given passphrase is wrong" : "none is given");
     if (ring->n_keys == 0)
-        return rd_err_set_reason(&o->err, RD_ERR_USAGE, RD_NO_OFFSET, reason,
+        return rd_err_set_reason(err, RD_ERR_USAGE, RD_NO_OFFSET, reason,
                                  "sealed with the key %s; no key is given", want);
-    return rd_err_set_reason(&o->err, RD_ERR_USAGE, RD_NO_OFFSET, reason,
+    return rd_err_set_reason(err, RD_ERR_USAGE, RD_NO_OFFSET, reason,
                              "wrong key: sealed with the key %s, the given key is %s%s", want,
                              rd_seal_key_id(&ring->keys[0], have),
                              ring->n_keys > 1 ? " (and others)" : "");
 }
 
+static bool not_sealed(struct rd_err *err, enum rd_err_code code, const char *what)
+{
+    return rd_err_set(err, code, 0, "sealed: %s at sealed byte 0", what);
+}
+
+static bool check_header(const uint8_t *h, struct rd_err *err)
+{
+    if (memcmp(h, magic, AT_VERSION) != 0 || h[AT_VERSION + 1] != magic[AT_VERSION + 1])
+        return not_sealed(err, RD_ERR_CORRUPT, "this is not a sealed object");
+    if (h[AT_VERSION] != VERSION && h[AT_VERSION] != VERSION_1)
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                          "sealed: version %u of the format is not known", h[AT_VERSION]);
+    if ((h[AT_KIND] != BY_KEY && h[AT_KIND] != BY_PASSPHRASE) ||
+        rd_get_le32(h + AT_FRAME) != RD_SEAL_FRAME)
+        return not_sealed(err, RD_ERR_CORRUPT, "the header is damaged");
+    return true;
+}
+
 /* The key of the ring that the header names. */
-static bool find_key(struct opener *o, const uint8_t *h, struct rd_seal_key *ret)
+static bool find_key(const struct rd_seal_ring *ring, const uint8_t *h, struct rd_seal_key *ret,
+                     struct rd_err *err)
 {
     struct rd_seal_scrypt how = {h[AT_LOG_N], h[AT_LOG_N + 1], h[AT_LOG_N + 2], {0}};
-    for (size_t i = 0; i < o->ring->n_keys; i++) {
-        if (memcmp(o->ring->keys[i].id, h + AT_ID, RD_SEAL_ID) == 0) {
-            *ret = o->ring->keys[i];
+    for (size_t i = 0; i < ring->n_keys; i++) {
+        if (memcmp(ring->keys[i].id, h + AT_ID, RD_SEAL_ID) == 0) {
+            *ret = ring->keys[i];
             return true;
         }
     }
-    if (h[AT_KIND] != BY_PASSPHRASE || o->ring->passphrase.len == 0)
-        return no_key(o, h);
+    if (h[AT_KIND] != BY_PASSPHRASE || ring->passphrase.len == 0)
+        return no_key(ring, h, err);
     if (!scrypt_fits(&how))
-        return opener_fail(o, RD_ERR_CORRUPT, "the header is damaged");
+        return not_sealed(err, RD_ERR_CORRUPT, "the header is damaged");
     memcpy(how.salt, h + AT_SALT, RD_SEAL_SALT);
-    if (!stretch(ret, o->ring->passphrase, &how, &o->err))
+    if (!stretch(ret, ring->passphrase, &how, err))
         return false;
-    return memcmp(ret->id, h + AT_ID, RD_SEAL_ID) == 0 || no_key(o, h);
+    return memcmp(ret->id, h + AT_ID, RD_SEAL_ID) == 0 || no_key(ring, h, err);
 }
 
-static bool check_header(struct opener *o, const uint8_t *h)
+bool rd_seal_find_key(struct rd_seal_key *ret, const struct rd_seal_ring *ring,
+                      struct rd_slice header, struct rd_err *err)
 {
-    if (memcmp(h, magic, 6) != 0 || h[7] != magic[7])
-        return opener_fail(o, RD_ERR_CORRUPT, "this is not a sealed object");
-    if (h[6] != VERSION)
-        return rd_err_set(&o->err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                          "sealed: version %u of the format is not known", h[6]);
-    if ((h[AT_KIND] != BY_KEY && h[AT_KIND] != BY_PASSPHRASE) ||
-        rd_get_le32(h + AT_FRAME) != RD_SEAL_FRAME)
-        return opener_fail(o, RD_ERR_CORRUPT, "the header is damaged");
-    return true;
+    struct rd_seal_key key = {0};
+    if (header.len < RD_SEAL_HEADER_1)
+        return not_sealed(err, RD_ERR_TRUNCATED, "the input ends inside the header");
+    bool ok = check_header(header.ptr, err) && find_key(ring, header.ptr, &key, err);
+    if (ok)
+        *ret = key;
+    rd_seal_key_done(&key);
+    return ok;
+}
+
+static void note_info(const struct opener *o, const uint8_t *h)
+{
+    static const uint8_t none[RD_SEAL_BEFORE];
+    struct rd_seal_info *info = o->object.info;
+    if (info == NULL)
+        return;
+    *info = (struct rd_seal_info){.version = h[AT_VERSION]};
+    if (info->version == VERSION_1)
+        return;
+    memcpy(info->before, h + AT_BEFORE, RD_SEAL_BEFORE);
+    info->has_before = memcmp(info->before, none, RD_SEAL_BEFORE) != 0;
+}
+
+/* The part of the name that this version binds. */
+static struct rd_slice bound_name(const struct rd_seal_object *object, const uint8_t *h)
+{
+    size_t skip = h[AT_VERSION] == VERSION_1 ? object->skip_1 : 0;
+    return rd_slice(object->name.ptr + skip, object->name.len - skip);
 }
 
 static bool open_header(struct opener *o, const uint8_t *h)
 {
     struct rd_seal_key key = {0};
     uint8_t bytes[RD_SEAL_KEY];
-    const struct message m = data_key(h, o->name, h + AT_KEY);
-    if (!check_header(o, h) || !find_key(o, h, &key)) {
+    const struct message m = data_key(h, bound_name(&o->object, h), h + AT_KEY);
+    if (!find_key(o->ring, h, &key, &o->err)) {
         rd_seal_key_done(&key);
         return false;
     }
@@ -443,6 +497,7 @@ static bool open_header(struct opener *o, const uint8_t *h)
     if (!opened)
         return opener_fail(o, RD_ERR_CHECKSUM,
                            "the header is damaged or belongs to another object");
+    note_info(o, h);
     o->ctx = cipher_new(bytes, false);
     explicit_bzero(bytes, sizeof bytes);
     return o->ctx != NULL || openssl_failed(&o->err, "AES-256-GCM");
@@ -470,7 +525,12 @@ static enum rd_src_status gather(struct opener *o, size_t n, const char *what)
 
 static enum rd_src_status read_header(struct opener *o)
 {
-    enum rd_src_status status = gather(o, RD_SEAL_HEADER, "the input ends inside the header");
+    static const char cut[] = "the input ends inside the header";
+    enum rd_src_status status = gather(o, RD_SEAL_HEADER_1, cut);
+    if (status == RD_SRC_OK && !check_header(o->in, &o->err))
+        return RD_SRC_FAIL;
+    if (status == RD_SRC_OK && o->in[AT_VERSION] != VERSION_1)
+        status = gather(o, RD_SEAL_HEADER, cut);
     if (status == RD_SRC_OK && !open_header(o, o->in))
         return RD_SRC_FAIL;
     if (status == RD_SRC_OK)
@@ -557,8 +617,8 @@ static void opener_close(void *impl)
     rd_free(o);
 }
 
-bool rd_seal_open_src(struct rd_src **ret, struct rd_src *inner, const struct rd_seal_ring *ring,
-                      struct rd_slice name, struct rd_err *err)
+bool rd_seal_open_object(struct rd_src **ret, struct rd_src *inner, const struct rd_seal_ring *ring,
+                         const struct rd_seal_object *object, struct rd_err *err)
 {
     static const struct rd_src_ops ops = {.read = opener_read, .close = opener_close};
     struct opener *o = rd_calloc(1, sizeof *o);
@@ -566,12 +626,25 @@ bool rd_seal_open_src(struct rd_src **ret, struct rd_src *inner, const struct rd
         return rd_err_nomem(err, sizeof *o);
     o->inner = inner;
     o->ring = ring;
-    o->name = name;
+    o->object = *object;
     const struct rd_src_opts opts = RD_SRC_OPTS(.origin = rd_src_origin(inner));
     if (!rd_src_new(ret, &ops, o, &opts, err))
         return false;
     o->own = true;
     return true;
+}
+
+bool rd_seal_open_src(struct rd_src **ret, struct rd_src *inner, const struct rd_seal_ring *ring,
+                      struct rd_slice name, struct rd_err *err)
+{
+    const struct rd_seal_object object = {.name = name};
+    return rd_seal_open_object(ret, inner, ring, &object, err);
+}
+
+bool rd_seal_required(const struct rd_seal_ring *ring)
+{
+    return ring != NULL && !ring->allow_unsealed &&
+           (ring->elsewhere || ring->n_keys > 0 || ring->passphrase.len > 0);
 }
 
 bool rd_seal_is(struct rd_slice bytes)

@@ -16,9 +16,11 @@
  * The format is AES-256-GCM in frames; docs/format/repository.md specifies it. Every object has its
  * own data key, which is stored in the object's header, sealed by the caller's key. The seal covers
  * the object's name, and the data key is bound to the header: an object that was put in the place
- * of another does not open. Each frame authenticates its number, its length and whether it is the
- * last, so a frame that was changed, cut, removed, repeated or moved does not open. A source
- * returns the bytes of a frame only after it has verified the whole frame.
+ * of another does not open. The header can also say which object comes before this one. Objects of
+ * version 1 are read, too; the version is part of what is authenticated, so no object can be
+ * passed off as one of another version. Each frame authenticates its number, its length and whether
+ * it is the last, so a frame that was changed, cut, removed, repeated or moved does not open. A
+ * source returns the bytes of a frame only after it has verified the whole frame.
  *
  * Errors carry the offset of the plain bytes, and the sealed one in the text: RD_ERR_TRUNCATED if
  * the input ends too early, RD_ERR_CORRUPT if it is not a sealed object or has bytes after its end,
@@ -45,7 +47,9 @@ enum {
     RD_SEAL_SALT = 16,
     RD_SEAL_HMAC = 32,
     RD_SEAL_RANDOM = RD_SEAL_KEY + 12,
-    RD_SEAL_HEADER = 108,
+    RD_SEAL_BEFORE = 32,
+    RD_SEAL_HEADER = 140,
+    RD_SEAL_HEADER_1 = 108,    /* of version 1 */
     RD_SEAL_FRAME = 64 * 1024, /* plain bytes of a frame, at most */
     RD_SEAL_FRAME_EXTRA = 20   /* bytes that a frame adds to them */
 };
@@ -79,21 +83,36 @@ char *rd_seal_key_id(const struct rd_seal_key *key, char dst[RD_SEAL_ID_HEX]);
  * forged. */
 bool rd_seal_hmac(const struct rd_seal_key *key, struct rd_slice bytes, uint8_t ret[RD_SEAL_HMAC],
                   struct rd_err *err);
+/* Compares with an expected HMAC; the time does not depend on where they differ. */
+bool rd_seal_hmac_same(const uint8_t a[RD_SEAL_HMAC], const uint8_t b[RD_SEAL_HMAC]);
 
-/* The keys of a reader: several while a key is being replaced, or a passphrase (len 0: none). All
- * borrowed. */
 /* Why opening failed: a key that is not in the ring. */
 enum { RD_SEAL_REASON_KEY = 201 };
 
+/* The keys of a reader: several while a key is being replaced, or a passphrase (len 0: none). All
+ * borrowed. */
 struct rd_seal_ring {
     const struct rd_seal_key *keys;
     size_t n_keys;
     struct rd_slice passphrase;
+    bool elsewhere;      /* there is a key, but it was not read */
+    bool allow_unsealed; /* accept what is not sealed although there is a key */
 };
+
+/* Whether only sealed objects can be trusted: there is a key, and allow_unsealed is not set. NULL:
+ * no keys. */
+bool rd_seal_required(const struct rd_seal_ring *ring);
+
+/* The key of the ring that sealed an object, by the first bytes of the object (at least
+ * RD_SEAL_HEADER_1). Errors are those of a source. Clear the key after use. */
+bool rd_seal_find_key(struct rd_seal_key *ret, const struct rd_seal_ring *ring,
+                      struct rd_slice header, struct rd_err *err);
 
 struct rd_seal_opts {
     const struct rd_seal_key *key; /* copied */
     struct rd_slice name;          /* name of the object; never copied into an error */
+    const uint8_t *before;         /* RD_SEAL_BEFORE bytes that identify the object before this one;
+                                      NULL: none, or not known */
     uint8_t random[RD_SEAL_RANDOM];
 };
 
@@ -101,15 +120,33 @@ struct rd_seal_opts {
 bool rd_seal_open_sink(struct rd_sink **ret, struct rd_sink *inner, const struct rd_seal_opts *opts,
                        struct rd_err *err);
 
+/* What the header of an object says. */
+struct rd_seal_info {
+    unsigned version; /* 0: it was not read yet */
+    bool has_before;
+    uint8_t before[RD_SEAL_BEFORE];
+};
+
+/* The object that a reader expects. */
+struct rd_seal_object {
+    struct rd_slice name;
+    size_t skip_1;             /* bytes at the beginning of the name that version 1 does not bind */
+    struct rd_seal_info *info; /* set when the header is read; NULL: not wanted */
+};
+
 /* On success the new source owns `inner`. On failure the caller keeps it. The header is read with
- * the first bytes; ring and name are borrowed until then. */
+ * the first bytes; ring, the name and the info are borrowed until then. */
+bool rd_seal_open_object(struct rd_src **ret, struct rd_src *inner, const struct rd_seal_ring *ring,
+                         const struct rd_seal_object *object, struct rd_err *err);
+
+/* The same with a name alone. */
 bool rd_seal_open_src(struct rd_src **ret, struct rd_src *inner, const struct rd_seal_ring *ring,
                       struct rd_slice name, struct rd_err *err);
 
 /* Whether the bytes are the start of a sealed object; eight bytes are enough. */
 bool rd_seal_is(struct rd_slice bytes);
 
-/* The plain size that belongs to the size of a sealed object, if no sync shortened a frame.
+/* The plain size of a sealed object of the newest version, if no sync shortened a frame.
  * RD_NO_OFFSET if no object can have this size. */
 uint64_t rd_seal_plain_size(uint64_t sealed);
 

@@ -3,6 +3,7 @@
 #include "base/digest.h"
 #include "base/endian.h"
 #include "tests/base/filter.h"
+#include "tests/support/seal_1.h"
 
 /* The same key again takes no memory, which a test may have none of. */
 static struct rd_seal_key key_of(uint8_t first)
@@ -251,11 +252,108 @@ Test(seal, unsealed_input_is_reported_as_such)
     cr_expect_not(rd_seal_is(rd_buf_slice(&text)));
     cr_expect_not(rd_seal_is(rd_slice(sealed.ptr, 7)));
     expect_code(rd_buf_slice(&text), ring(), "name", RD_ERR_CORRUPT, "not a sealed object");
-    sealed.ptr[6] = 2;
+    sealed.ptr[6] = 3;
     cr_expect(rd_seal_is(rd_buf_slice(&sealed)));
-    expect_code(rd_buf_slice(&sealed), ring(), "name", RD_ERR_UNSUPPORTED, "version 2");
+    expect_code(rd_buf_slice(&sealed), ring(), "name", RD_ERR_UNSUPPORTED, "version 3");
     rd_buf_done(&text);
     rd_buf_done(&sealed);
+}
+
+/* What a header says; the name is "T/sets/name", of which version 1 binds "name". */
+static struct rd_err read_info(struct rd_slice sealed, const char *name, struct rd_seal_info *info)
+{
+    struct rd_src *inner, *src;
+    struct rd_slice s;
+    struct rd_err err = {0};
+    const struct rd_seal_object object = {
+        .name = rd_slice_str(name), .skip_1 = strlen("T/sets/"), .info = info};
+    cr_assert(rd_src_open_memory(&inner, sealed, NULL, NULL));
+    cr_assert(rd_seal_open_object(&src, inner, ring(), &object, NULL));
+    if (rd_src_need(src, 1, &s) == RD_SRC_FAIL)
+        rd_err_adopt(&err, rd_src_err(src));
+    rd_src_close(src);
+    return err;
+}
+
+static struct rd_buf sealed_after(const char *name, const uint8_t *before)
+{
+    const struct rd_seal_key key = key_of(1);
+    const struct rd_seal_opts opts = {.key = &key, .name = rd_slice_str(name), .before = before};
+    struct rd_buf sealed = {0};
+    struct rd_sink *sink;
+    cr_assert(rd_sink_open_buf(&sink, &sealed, NULL, NULL));
+    cr_assert(rd_seal_open_sink(&sink, sink, &opts, NULL));
+    cr_assert(rd_sink_write(sink, "abc", 3) && rd_sink_close(sink, NULL));
+    return sealed;
+}
+
+Test(seal, the_header_names_the_object_before)
+{
+    static const uint8_t before[RD_SEAL_BEFORE] = {7, 8};
+    struct rd_seal_info info = {.version = 9};
+    struct rd_buf first = sealed_after("T/sets/name", NULL);
+    struct rd_buf second = sealed_after("T/sets/name", before);
+    struct rd_err err = read_info(rd_buf_slice(&first), "T/sets/name", &info);
+    cr_expect_eq(err.code, RD_ERR_OK, "%s", err.text);
+    cr_expect(info.version == 2 && !info.has_before);
+    err = read_info(rd_buf_slice(&second), "T/sets/name", &info);
+    cr_expect_eq(err.code, RD_ERR_OK, "%s", err.text);
+    cr_expect(info.version == 2 && info.has_before);
+    cr_expect_arr_eq(info.before, before, RD_SEAL_BEFORE);
+    second.ptr[RD_SEAL_HEADER_1] ^= 1;
+    cr_expect_eq(read_info(rd_buf_slice(&second), "T/sets/name", NULL).code, RD_ERR_CHECKSUM);
+    rd_buf_done(&first);
+    rd_buf_done(&second);
+}
+
+Test(seal, version_1_is_read_and_binds_the_end_of_the_name)
+{
+    const struct rd_seal_key key = key_of(1);
+    struct rd_seal_info info = {.version = 0};
+    struct rd_buf old = {0}, got;
+    seal_1(&key, "name", "abc", &old);
+    struct rd_err err = open_with(rd_buf_slice(&old), ring(), "name", &got);
+    cr_expect_eq(err.code, RD_ERR_OK, "%s", err.text);
+    cr_expect(rd_slice_is(rd_buf_slice(&got), "abc"));
+    err = read_info(rd_buf_slice(&old), "U/sets/name", &info);
+    cr_expect_eq(err.code, RD_ERR_OK, "%s", err.text);
+    cr_expect(info.version == 1 && !info.has_before);
+    cr_expect_eq(read_info(rd_buf_slice(&old), "T/sets/eman", &info).code, RD_ERR_CHECKSUM);
+    rd_buf_done(&got);
+    rd_buf_done(&old);
+}
+
+/* Else what is bound since version 2 could be taken off. */
+Test(seal, an_object_does_not_pass_as_one_of_another_version)
+{
+    const struct rd_seal_key key = key_of(1);
+    struct rd_buf sealed = sealed_after("name", NULL), cut = {0}, old = {0};
+    sealed.ptr[6] = 1;
+    expect_code(rd_buf_slice(&sealed), ring(), "name", RD_ERR_CHECKSUM, "the header is damaged");
+    cr_assert(rd_buf_add(&cut, sealed.ptr, RD_SEAL_HEADER_1) &&
+              rd_buf_add(&cut, sealed.ptr + RD_SEAL_HEADER, sealed.len - RD_SEAL_HEADER));
+    expect_code(rd_buf_slice(&cut), ring(), "name", RD_ERR_CHECKSUM, "the header is damaged");
+    seal_1(&key, "name", "some longer text, so that there are bytes for a header", &old);
+    old.ptr[6] = 2;
+    expect_code(rd_buf_slice(&old), ring(), "name", RD_ERR_CHECKSUM, "the header is damaged");
+    rd_buf_done(&sealed);
+    rd_buf_done(&cut);
+    rd_buf_done(&old);
+}
+
+Test(seal, a_key_requires_seals)
+{
+    struct rd_seal_ring r = {.n_keys = 0};
+    cr_expect_not(rd_seal_required(NULL));
+    cr_expect_not(rd_seal_required(&r));
+    r.elsewhere = true;
+    cr_expect(rd_seal_required(&r));
+    r.allow_unsealed = true;
+    cr_expect_not(rd_seal_required(&r));
+    r = *ring();
+    cr_expect(rd_seal_required(&r));
+    r = (struct rd_seal_ring){.passphrase = rd_slice_str("a")};
+    cr_expect(rd_seal_required(&r));
 }
 
 static struct rd_buf sealed_by_passphrase(const char *passphrase)
@@ -286,6 +384,9 @@ Test(seal, a_passphrase_opens_what_it_sealed)
     expect_code(rd_buf_slice(&sealed), &r, "", RD_ERR_USAGE, "none is given");
     r.passphrase = rd_slice_str("correct horse");
     sealed.ptr[9] = 63;
+    expect_code(rd_buf_slice(&sealed), &r, "", RD_ERR_CORRUPT, "the header is damaged");
+    sealed.ptr[9] = 18; /* each within its limit, but not the work */
+    sealed.ptr[11] = 3;
     expect_code(rd_buf_slice(&sealed), &r, "", RD_ERR_CORRUPT, "the header is damaged");
     rd_buf_done(&sealed);
     rd_buf_done(&got);
