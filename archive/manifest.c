@@ -26,6 +26,17 @@ static const char *const suffixes[] = {
 #undef X
 };
 
+static const char *const signatures[] = {
+#define X(name, word) word,
+    ARCHIVE_SIGNATURES(X)
+#undef X
+};
+
+const char *archive_signature_word(enum archive_signature signature)
+{
+    return signatures[signature];
+}
+
 const char *archive_role_word(enum archive_role role)
 {
     return roles[role];
@@ -240,17 +251,59 @@ static bool check_digests(struct archive_manifest *m, struct rd_slice text, stru
                       "the digest of the manifest does not match");
 }
 
-bool archive_manifest_authentic(const struct archive_manifest *m, struct rd_slice text,
-                                const struct rd_seal_key *key, struct rd_err *err)
+/* ---- the signature ---- */
+
+bool archive_manifest_verify(struct archive_manifest *m, struct rd_slice text,
+                             const struct rd_seal_key *key, struct rd_err *err)
 {
+    char id[RD_SEAL_ID_HEX];
     uint8_t sum[RD_SEAL_HMAC];
     if (!m->has_hmac)
         return rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET, "the manifest is not signed");
     if (!rd_seal_hmac(key, rd_slice(text.ptr, m->signed_len), sum, err))
         return false;
-    return memcmp(sum, m->hmac, sizeof sum) == 0 ||
-           rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET,
-                      "the manifest was not signed with this key");
+    if (strcmp(rd_seal_key_id(key, id), m->key_id) != 0 || !rd_seal_hmac_same(sum, m->hmac))
+        return rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET,
+                          "the manifest was not signed with this key");
+    m->signature = ARCHIVE_SIGNATURE_VALID;
+    return true;
+}
+
+static const struct rd_seal_key *key_of(const struct archive_manifest *m,
+                                        const struct rd_seal_ring *ring)
+{
+    char id[RD_SEAL_ID_HEX];
+    for (size_t i = 0; ring != NULL && i < ring->n_keys; i++)
+        if (strcmp(rd_seal_key_id(&ring->keys[i], id), m->key_id) == 0)
+            return &ring->keys[i];
+    return NULL;
+}
+
+/* A set that is sealed names a key and is signed with it. */
+static bool is_consistent(const struct archive_manifest *m, struct rd_err *err)
+{
+    bool sealed = m->key_id[0] != '\0';
+    if (sealed && !m->has_hmac)
+        return rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET,
+                          "the manifest names a key but is not signed");
+    if (!sealed && m->has_hmac)
+        return rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET,
+                          "the manifest is signed but names no key");
+    for (size_t i = 0; !sealed && i < m->n_files; i++)
+        if (m->files[i].sealed)
+            return rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET,
+                              "the manifest of a sealed set is not signed");
+    return true;
+}
+
+static bool judge_signature(struct archive_manifest *m, struct rd_slice text,
+                            const struct rd_seal_ring *ring, struct rd_err *err)
+{
+    if (!is_consistent(m, err))
+        return false;
+    m->signature = m->has_hmac ? ARCHIVE_SIGNATURE_UNKNOWN : ARCHIVE_SIGNATURE_NONE;
+    const struct rd_seal_key *key = m->has_hmac ? key_of(m, ring) : NULL;
+    return key == NULL || archive_manifest_verify(m, text, key, err);
 }
 
 /* ---- reading ---- */
@@ -476,6 +529,25 @@ static void get_format(struct archive_json *in)
     in->failed = true;
 }
 
+/* What restore writes into the configuration of a node. */
+static bool node_ok(const struct archive_node *node)
+{
+    return archive_name_ok(node->id) && node->slots[strspn(node->slots, "0123456789-,")] == '\0' &&
+           node->replid[strspn(node->replid, "0123456789abcdef")] == '\0';
+}
+
+/* In a cluster each file belongs to a node, elsewhere none does. */
+static bool check_nodes(struct archive_json *in, const struct archive_manifest *m)
+{
+    for (size_t i = 0; i < m->n_files; i++)
+        if (m->files[i].node > m->n_nodes || (m->n_nodes > 0 && m->files[i].node == 0))
+            return archive_json_fail(in, "a file belongs to an unknown node");
+    for (size_t i = 0; i < m->n_nodes; i++)
+        if (!node_ok(&m->nodes[i]))
+            return archive_json_fail(in, "a node has an invalid id, slots or history");
+    return true;
+}
+
 static bool parse(struct archive_manifest *m, struct rd_slice text, struct rd_err *err)
 {
     struct archive_json in = {
@@ -500,19 +572,18 @@ static bool parse(struct archive_manifest *m, struct rd_slice text, struct rd_er
     }
     if (!archive_json_end(&in))
         return false;
-    for (size_t i = 0; i < m->n_files; i++)
-        if (m->files[i].node > m->n_nodes)
-            return archive_json_fail(&in, "a file belongs to an unknown node");
-    return (archive_name_ok(m->id) && m->n_files > 0) ||
-           archive_json_fail(&in, "the manifest has no id or no files");
+    return check_nodes(&in, m) && ((archive_name_ok(m->id) && m->n_files > 0) ||
+                                   archive_json_fail(&in, "the manifest has no id or no files"));
 }
 
-bool archive_manifest_parse(struct archive_manifest *ret, struct rd_slice text, struct rd_err *err)
+bool archive_manifest_parse(struct archive_manifest *ret, struct rd_slice text,
+                            const struct rd_seal_ring *ring, struct rd_err *err)
 {
     struct archive_manifest m = {0};
     if (text.len > ARCHIVE_MANIFEST_MAX)
         return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the manifest is too large");
-    if (!check_digests(&m, text, err) || !parse(&m, text, err)) {
+    if (!check_digests(&m, text, err) || !parse(&m, text, err) ||
+        !judge_signature(&m, text, ring, err)) {
         archive_manifest_done(&m);
         return false;
     }

@@ -7,10 +7,14 @@
  *     …,"sha256":"<of all bytes before this comma>","hmac":"<of all bytes before this comma>"}
  *
  * The SHA-256 detects damage and needs no key. A sealed set also has the HMAC with the key of the
- * repository, so that someone who can write to the store cannot forge it.
+ * repository (its signature), so that someone who can write to the store cannot forge it. A
+ * manifest is only read together with the keys that there are, and carries the verdict from then
+ * on:
  *
  *     struct archive_manifest m = {0};
- *     if (!archive_manifest_parse(&m, rd_buf_slice(&text), &err))
+ *     if (!archive_manifest_parse(&m, rd_buf_slice(&text), &ring, &err))
+ *         ... damaged, or the signature is wrong ...
+ *     if (m.signature != ARCHIVE_SIGNATURE_VALID)
  *         ...
  *     archive_manifest_done(&m);
  */
@@ -59,6 +63,19 @@ enum archive_compression {
     ARCHIVE_COMPRESSIONS(X)
 #undef X
         ARCHIVE_COMPRESSION_COUNT
+};
+
+/* What is known about the author of a manifest. A wrong signature is an error. */
+#define ARCHIVE_SIGNATURES(X)                                                                      \
+    X(NONE, "none")       /* not sealed: anybody may have written it */                            \
+    X(VALID, "valid")     /* by someone who has a key of the ring */                               \
+    X(UNKNOWN, "unknown") /* its key is not among those that were given, or not known yet */
+
+enum archive_signature {
+#define X(name, word) ARCHIVE_SIGNATURE_##name,
+    ARCHIVE_SIGNATURES(X)
+#undef X
+        ARCHIVE_SIGNATURE_COUNT
 };
 
 /* Size and digests of the bytes at one end of the pipe. */
@@ -117,6 +134,7 @@ struct archive_manifest {
     int64_t moment_from_us, moment_to_us; /* of a cluster: the data of each master is from a time in
                                              this range, by the clock of the host of the backup */
 
+    enum archive_signature signature;
     bool has_hmac;
     uint8_t hmac[RD_SEAL_HMAC];
     size_t signed_len; /* bytes of the text that the HMAC covers */
@@ -135,16 +153,19 @@ struct archive_db *archive_manifest_db(struct archive_manifest *m, uint64_t db);
 bool archive_manifest_print(const struct archive_manifest *m, const struct rd_seal_key *key,
                             struct rd_buf *ret, struct rd_err *err);
 
-/* RD_ERR_CORRUPT and RD_ERR_CHECKSUM: the text is damaged; RD_ERR_UNSUPPORTED: a later format. On
- * failure *ret is unchanged. */
-bool archive_manifest_parse(struct archive_manifest *ret, struct rd_slice text, struct rd_err *err);
+/* Reads a manifest and verifies its signature with the keys of the ring (NULL: none).
+ * RD_ERR_CORRUPT and RD_ERR_CHECKSUM: the text is damaged, or the signature is missing or wrong;
+ * RD_ERR_UNSUPPORTED: a later format. On failure *ret is unchanged. */
+bool archive_manifest_parse(struct archive_manifest *ret, struct rd_slice text,
+                            const struct rd_seal_ring *ring, struct rd_err *err);
 
-/* Whether the text that m was read from was signed with this key; otherwise RD_ERR_CHECKSUM. */
-bool archive_manifest_authentic(const struct archive_manifest *m, struct rd_slice text,
-                                const struct rd_seal_key *key, struct rd_err *err);
+/* Verifies an unknown signature with one more key, that of m->key_id. RD_ERR_CHECKSUM. */
+bool archive_manifest_verify(struct archive_manifest *m, struct rd_slice text,
+                             const struct rd_seal_key *key, struct rd_err *err);
 
 void archive_manifest_done(struct archive_manifest *m);
 
+const char *archive_signature_word(enum archive_signature signature);
 const char *archive_role_word(enum archive_role role);
 const char *archive_compression_word(enum archive_compression compression);
 const char *archive_compression_suffix(enum archive_compression compression);

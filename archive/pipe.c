@@ -177,7 +177,7 @@ static bool add_compressor(struct rd_sink **sink, const struct archive_pipe *pip
 
 static bool add_seal(struct rd_sink **sink, const struct archive_pipe *pipe, struct rd_err *err)
 {
-    struct rd_seal_opts opts = {.key = pipe->key};
+    struct rd_seal_opts opts = {.key = pipe->key, .before = pipe->before};
     if (pipe->key == NULL)
         return true;
     opts.name = rd_slice_str(pipe->name);
@@ -216,13 +216,38 @@ static bool add_decompressor(struct rd_src **src, const struct archive_file *fil
     }
 }
 
+bool archive_refuse_unsealed(struct rd_err *err)
+{
+    return rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET,
+                      "it is not sealed, although there is a key: it may be forged; see "
+                      "--allow-unsealed");
+}
+
+/* What version 1 binds of a name: "ID/OBJECT" of "TARGET/sets/ID/OBJECT". */
+static size_t skip_1(const char *name)
+{
+    const char *slash = strchr(name, '/');
+    slash = slash != NULL ? strchr(slash + 1, '/') : NULL;
+    return slash != NULL ? (size_t)(slash + 1 - name) : 0;
+}
+
+static bool add_opener(struct rd_src **src, const struct archive_file *file,
+                       const struct rd_seal_ring *ring, const char *name, struct rd_seal_info *info,
+                       struct rd_err *err)
+{
+    const struct rd_seal_object object = {
+        .name = rd_slice_str(name), .skip_1 = skip_1(name), .info = info};
+    if (!file->sealed)
+        return !rd_seal_required(ring) || archive_refuse_unsealed(err);
+    return rd_seal_open_object(src, *src, ring, &object, err);
+}
+
 bool archive_pipe_open_bare(struct rd_src **ret, struct rd_src *inner,
                             const struct archive_file *file, const struct rd_seal_ring *ring,
-                            const char *name, struct rd_err *err)
+                            const char *name, struct rd_seal_info *info, struct rd_err *err)
 {
     struct rd_src *src = inner;
-    if ((file->sealed && !rd_seal_open_src(&src, src, ring, rd_slice_str(name), err)) ||
-        !add_decompressor(&src, file, err)) {
+    if (!add_opener(&src, file, ring, name, info, err) || !add_decompressor(&src, file, err)) {
         rd_src_close(src);
         return false;
     }
@@ -236,8 +261,7 @@ bool archive_pipe_open_src(struct rd_src **ret, struct rd_src *inner,
 {
     struct rd_src *src = inner;
     if (!archive_sums_open_src(&src, src, &file->stored, err) ||
-        (file->sealed && !rd_seal_open_src(&src, src, ring, rd_slice_str(name), err)) ||
-        !add_decompressor(&src, file, err) ||
+        !add_opener(&src, file, ring, name, NULL, err) || !add_decompressor(&src, file, err) ||
         !archive_sums_open_src(&src, src, &file->plain, err)) {
         rd_src_close(src);
         return false;

@@ -20,7 +20,8 @@
 struct archive_pipe {
     int level;                     /* of the compression; 0: its default */
     const struct rd_seal_key *key; /* NULL: not sealed */
-    const char *name;              /* bound into the seal */
+    const char *name;              /* of the object in the repository, bound into the seal */
+    const uint8_t *before;         /* RD_SEAL_BEFORE bytes: of the object before it; NULL: none */
     uint8_t random[RD_SEAL_RANDOM];
 };
 
@@ -29,17 +30,24 @@ bool archive_pipe_open_sink(struct rd_sink **ret, struct rd_sink *inner,
                             const struct archive_pipe *pipe, struct archive_file *file,
                             struct rd_err *err);
 
-/* The plain bytes of an object. If sizes or digests differ from those of `file`, it fails at its
+/* The name is that of the object in the repository: "TARGET/sets/ID/OBJECT". Version 1 of the seal
+ * binds only what is after the second slash.
+ *
+ * The plain bytes of an object. If sizes or digests differ from those of `file`, it fails at its
  * end: RD_ERR_CHECKSUM, or RD_ERR_TRUNCATED if bytes are missing. */
 bool archive_pipe_open_src(struct rd_src **ret, struct rd_src *inner,
                            const struct archive_file *file, const struct rd_seal_ring *ring,
                            const char *name, struct rd_err *err);
 
 /* The same for an object whose digests are not known: of file only compression and sealed are used.
- */
+ * info: see rd_seal_open_object(). */
 bool archive_pipe_open_bare(struct rd_src **ret, struct rd_src *inner,
                             const struct archive_file *file, const struct rd_seal_ring *ring,
-                            const char *name, struct rd_err *err);
+                            const char *name, struct rd_seal_info *info, struct rd_err *err);
+
+/* Both refuse an object that is not sealed if the ring requires it (rd_seal_required()):
+ * RD_ERR_CHECKSUM. */
+bool archive_refuse_unsealed(struct rd_err *err);
 
 /* A source that passes bytes on and fails at the end unless they match `sums`. */
 bool archive_sums_open_src(struct rd_src **ret, struct rd_src *inner,

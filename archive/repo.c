@@ -36,17 +36,18 @@ bool archive_id_time(const char *id, int64_t *ret_ms)
     return true;
 }
 
-void archive_object_name(char ret[ARCHIVE_NAME_MAX], const char *id, const char *object)
+bool archive_object_name(char ret[ARCHIVE_NAME_MAX], const char *target, const char *id,
+                         const char *object, struct rd_err *err)
 {
-    snprintf(ret, ARCHIVE_NAME_MAX, "%s/%s", id, object);
+    int len = snprintf(ret, ARCHIVE_NAME_MAX, "%s/sets/%s/%s", target, id, object);
+    return (len > 0 && len < ARCHIVE_NAME_MAX) ||
+           rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the name of an object is too long");
 }
 
 static bool full_name(char ret[ARCHIVE_NAME_MAX], const struct archive_repo *repo, const char *id,
                       const char *object, struct rd_err *err)
 {
-    int len = snprintf(ret, ARCHIVE_NAME_MAX, "%s/sets/%s/%s", repo->target, id, object);
-    return (len > 0 && len < ARCHIVE_NAME_MAX) ||
-           rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the name of an object is too long");
+    return archive_object_name(ret, repo->target, id, object, err);
 }
 
 static void mark_name(char ret[ARCHIVE_NAME_MAX], const struct archive_repo *repo, const char *id,
@@ -154,6 +155,19 @@ static void find_missing(struct archive_set *set)
     }
 }
 
+/* A manifest that was copied is valid, but not here. */
+static void check_place(const struct archive_repo *repo, struct archive_set *set, const char *name)
+{
+    if (strcmp(set->m.target, repo->target) != 0)
+        rd_err_set(&set->err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the manifest belongs to the target %s",
+                   set->m.target);
+    else if (strcmp(set->m.id, set->id) != 0)
+        rd_err_set(&set->err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the manifest belongs to %s",
+                   set->m.id);
+    if (set->err.code != RD_ERR_OK)
+        rd_err_origin(&set->err, name);
+}
+
 /* False if the repository cannot be read; an invalid manifest is recorded in set->err. */
 static bool read_manifest(struct archive_repo *repo, struct archive_set *set, struct rd_err *err)
 {
@@ -165,18 +179,20 @@ static bool read_manifest(struct archive_repo *repo, struct archive_set *set, st
         rd_err_adopt(wrong.code == RD_ERR_LIMIT ? &set->err : err, &wrong);
         return wrong.code == RD_ERR_LIMIT;
     }
-    if (!archive_manifest_parse(&set->m, rd_buf_slice(&set->text), &set->err)) {
+    if (!archive_manifest_parse(&set->m, rd_buf_slice(&set->text), repo->ring, &set->err)) {
         rd_err_origin(&set->err, name);
+        rd_buf_done(&set->text);
         if (set->err.code != RD_ERR_MEMORY)
             return true;
         rd_err_adopt(err, &set->err);
         return false;
     }
-    if (strcmp(set->m.id, set->id) != 0) {
-        rd_err_set(&set->err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the manifest belongs to %s",
-                   set->m.id);
-        rd_err_origin(&set->err, name);
-    }
+    check_place(repo, set, name);
+    set->refused = set->m.signature == ARCHIVE_SIGNATURE_NONE && rd_seal_required(repo->ring);
+    set->other_key = set->m.signature == ARCHIVE_SIGNATURE_UNKNOWN && repo->ring != NULL &&
+                     repo->ring->n_keys > 0 && repo->ring->passphrase.len == 0;
+    if (set->m.signature != ARCHIVE_SIGNATURE_UNKNOWN)
+        rd_buf_done(&set->text);
     find_missing(set);
     return true;
 }
@@ -279,8 +295,71 @@ bool archive_set_gone(struct archive_repo *repo, const struct archive_set *set)
 
 bool archive_set_good(const struct archive_set *set)
 {
-    return !set->incomplete && set->err.code == RD_ERR_OK && set->missing == 0 &&
+    return !set->incomplete && set->err.code == RD_ERR_OK && set->missing == 0 && !set->refused &&
            !set->marked[ARCHIVE_MARK_DAMAGED];
+}
+
+static const struct archive_file *sealed_file(const struct archive_set *set)
+{
+    for (size_t i = 0; i < set->m.n_files; i++)
+        if (set->m.files[i].sealed)
+            return &set->m.files[i];
+    return NULL;
+}
+
+static bool key_not_given(const struct archive_set *set, struct rd_err *err)
+{
+    const struct rd_err_reason reason = {.id = RD_SEAL_REASON_KEY};
+    return rd_err_set_reason(err, RD_ERR_USAGE, RD_NO_OFFSET, reason,
+                             "the manifest is signed with the key %s, which is not given",
+                             set->m.key_id);
+}
+
+/* The key of the first sealed object, whose header has the salt of a passphrase. */
+static bool find_key(struct archive_repo *repo, const struct archive_set *set,
+                     struct rd_seal_key *ret, struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    const struct archive_file *file = sealed_file(set);
+    struct rd_src *src;
+    struct rd_slice s = {0};
+    if (file == NULL || repo->ring == NULL)
+        return key_not_given(set, err);
+    if (!full_name(name, repo, set->id, file->object, err) ||
+        !repo->store->ops->get(repo->store, name, &src, err))
+        return false;
+    bool ok = rd_src_need(src, RD_SEAL_HEADER_1, &s) != RD_SRC_FAIL;
+    if (!ok)
+        rd_err_adopt(err, rd_src_err(src));
+    ok = ok && rd_seal_find_key(ret, repo->ring, s, err);
+    rd_src_close(src);
+    return ok;
+}
+
+bool archive_set_prove(struct archive_repo *repo, struct archive_set *set, struct rd_err *err)
+{
+    struct rd_seal_key key = {0};
+    struct rd_err wrong = {0};
+    if (set->err.code != RD_ERR_OK) {
+        rd_err_adopt(err, &set->err);
+        return false;
+    }
+    if (set->refused)
+        return archive_refuse_unsealed(err);
+    if (set->m.signature != ARCHIVE_SIGNATURE_UNKNOWN)
+        return true;
+    if (!find_key(repo, set, &key, err))
+        return false;
+    bool ok = archive_manifest_verify(&set->m, rd_buf_slice(&set->text), &key, &wrong);
+    rd_seal_key_done(&key);
+    if (ok) {
+        rd_buf_done(&set->text);
+        return true;
+    }
+    if (wrong.code == RD_ERR_CHECKSUM)
+        set->err = wrong;
+    rd_err_adopt(err, &wrong);
+    return false;
 }
 
 struct archive_set *archive_sets_find(struct archive_sets *sets, const char *id, int64_t now_ms)
@@ -303,6 +382,20 @@ struct archive_set *archive_sets_find(struct archive_sets *sets, const char *id,
     return found;
 }
 
+struct archive_set *archive_sets_newest(struct archive_sets *sets, int64_t now_ms)
+{
+    struct archive_set *found = NULL;
+    for (size_t i = sets->n; i-- > 0;) {
+        struct archive_set *set = &sets->sets[i];
+        if (!archive_set_good(set) || set->other_key)
+            continue;
+        found = found != NULL ? found : set;
+        if (set->time_ms <= now_ms)
+            return set;
+    }
+    return found;
+}
+
 /* ---- reading ---- */
 
 static bool open_object(struct archive_repo *repo, const struct archive_set *set,
@@ -313,6 +406,24 @@ static bool open_object(struct archive_repo *repo, const struct archive_set *set
            repo->store->ops->get(repo->store, name, ret, err);
 }
 
+/* No data comes out of a set whose manifest was not verified. */
+static bool check_proved(const struct archive_set *set, const struct rd_seal_ring *ring,
+                         struct rd_err *err)
+{
+    if (set->err.code != RD_ERR_OK) {
+        rd_err_adopt(err, &set->err);
+        return false;
+    }
+    switch (set->m.signature) {
+    case ARCHIVE_SIGNATURE_VALID:
+        return true;
+    case ARCHIVE_SIGNATURE_NONE:
+        return !rd_seal_required(ring) || archive_refuse_unsealed(err);
+    default:
+        return key_not_given(set, err);
+    }
+}
+
 bool archive_set_open(struct archive_repo *repo, const struct archive_set *set,
                       const struct archive_file *file, const struct rd_seal_ring *ring,
                       struct rd_src **ret, struct rd_err *err)
@@ -320,8 +431,8 @@ bool archive_set_open(struct archive_repo *repo, const struct archive_set *set,
     struct rd_src *src;
     struct rd_slice s;
     char name[ARCHIVE_NAME_MAX];
-    archive_object_name(name, set->id, file->object);
-    if (!open_object(repo, set, file, &src, err) ||
+    if (!check_proved(set, ring, err) || !full_name(name, repo, set->id, file->object, err) ||
+        !open_object(repo, set, file, &src, err) ||
         !archive_pipe_open_src(&src, src, file, ring, name, err))
         return false;
     /* The name is borrowed until the header is read. */

@@ -23,9 +23,10 @@
 #include "archive/store.h"
 
 struct archive_repo {
-    struct archive_store *store; /* borrowed */
-    const char *target;          /* archive_name_ok() */
-    struct archive_lock *lock;   /* borrowed; NULL: not locked, nothing can be changed */
+    struct archive_store *store;     /* borrowed */
+    const char *target;              /* archive_name_ok() */
+    struct archive_lock *lock;       /* borrowed; NULL: not locked, nothing can be changed */
+    const struct rd_seal_ring *ring; /* borrowed; NULL: no keys, no signature can be verified */
 };
 
 #define ARCHIVE_MANIFEST_NAME "manifest.json"
@@ -37,7 +38,9 @@ struct archive_set {
     int64_t time_ms; /* of the id */
     bool marked[ARCHIVE_MARK_COUNT];
     bool incomplete;           /* no manifest: an unfinished or partly removed set */
-    struct rd_err err;         /* set: the manifest could not be read */
+    bool other_key;            /* keys are given, but not that of the manifest */
+    bool refused;              /* it is not sealed, although the repository has a key */
+    struct rd_err err;         /* set: the manifest is damaged, forged, or of another target */
     struct archive_manifest m; /* else */
     struct rd_buf text;        /* of the manifest */
     uint64_t missing;          /* files of the manifest that are missing or have other sizes */
@@ -53,7 +56,8 @@ struct archive_sets {
     size_t n_gone; /* sets that were removed between the listing and the reading */
 };
 
-/* Reads all manifests. A damaged manifest is not an error of this function. */
+/* Reads all manifests and verifies their signatures with repo->ring. A damaged or forged manifest
+ * is not an error of this function. */
 bool archive_repo_list(struct archive_repo *repo, struct archive_sets *ret, struct rd_err *err);
 void archive_sets_done(struct archive_sets *sets);
 
@@ -61,16 +65,29 @@ void archive_sets_done(struct archive_sets *sets);
  * cannot be known. */
 bool archive_set_gone(struct archive_repo *repo, const struct archive_set *set);
 
-/* Whether the set is complete and not marked as damaged. */
+/* Whether the set is complete, not marked as damaged and not refused. Its signature is valid, or
+ * its key is not known. */
 bool archive_set_good(const struct archive_set *set);
+
+/* Whether the author of a set is known: it has a valid signature, or needs none. If the key is not
+ * known, this reads the header of an object, from which the key can be derived from a passphrase.
+ * False: the set is refused (RD_ERR_CHECKSUM), its key is not given (RD_ERR_USAGE,
+ * RD_SEAL_REASON_KEY), or this could not be found out. A wrong signature is also stored in
+ * set->err, so that the set is not good any more. */
+bool archive_set_prove(struct archive_repo *repo, struct archive_set *set, struct rd_err *err);
 
 /* The set with this id. For "latest" and NULL: the newest good set that is not in the future (a
  * clock may have been wrong), or else the newest good one. NULL: none. A prefix of an id is enough
  * if it is unique. */
 struct archive_set *archive_sets_find(struct archive_sets *sets, const char *id, int64_t now_ms);
 
+/* The newest good set, as above, whose age says that backups are made: one with a key other than
+ * those that are given may be forged, and does not count. */
+struct archive_set *archive_sets_newest(struct archive_sets *sets, int64_t now_ms);
+
 /* Opens a file of a set for reading, plain (archive_pipe_open_src()) or as it is stored; in both
- * cases the digest is checked. ring and set are borrowed. */
+ * cases the digest is checked. ring and set are borrowed. The plain bytes require that the set is
+ * proved: a signature that is missing or not verified is RD_ERR_CHECKSUM or RD_ERR_USAGE. */
 bool archive_set_open(struct archive_repo *repo, const struct archive_set *set,
                       const struct archive_file *file, const struct rd_seal_ring *ring,
                       struct rd_src **ret, struct rd_err *err);
@@ -109,7 +126,9 @@ void archive_repo_tidy(struct archive_repo *repo);
 bool archive_repo_mark(struct archive_repo *repo, const char *id, enum archive_mark mark, bool on,
                        struct rd_err *err);
 
-/* The name that is bound into the seal of an object: "ID/OBJECT". */
-void archive_object_name(char ret[ARCHIVE_NAME_MAX], const char *id, const char *object);
+/* The name of an object in the repository, which is bound into its seal:
+ * "TARGET/sets/ID/OBJECT". RD_ERR_LIMIT. */
+bool archive_object_name(char ret[ARCHIVE_NAME_MAX], const char *target, const char *id,
+                         const char *object, struct rd_err *err);
 
 #endif

@@ -214,6 +214,8 @@ void archive_retain(const struct archive_retention *rules, struct archive_retain
         sets[i].why = 0;
         if (sets[i].pinned)
             mark(&sets[i], ARCHIVE_RULE_PIN);
+        if (sets[i].unproved)
+            mark(&sets[i], ARCHIVE_RULE_UNPROVED);
         if (sets[i].time_ms <= now_ms)
             n_past = i + 1;
         else if (!sets[i].damaged)

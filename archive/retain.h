@@ -21,6 +21,8 @@
  * These are also kept: pinned sets, the newest good set, and all sets if none is good or no rule is
  * given. Sets in the future (a clock was wrong) are kept until that time, and do not count. A set
  * that is known to be damaged is kept only if it is pinned.
+ * A set whose author is not known (it may be forged, or have an old key) is kept and does not
+ * count.
  */
 #ifndef ARCHIVE_RETAIN_H
 #define ARCHIVE_RETAIN_H
@@ -40,7 +42,8 @@
     X(PIN, "pinned")                                                                               \
     X(LAST_GOOD, "last good")                                                                      \
     X(NO_RULE, "no rule")                                                                          \
-    X(FUTURE, "in the future")
+    X(FUTURE, "in the future")                                                                     \
+    X(UNPROVED, "not proved")
 
 enum archive_rule {
 #define X(name, word) ARCHIVE_RULE_##name,
@@ -59,6 +62,7 @@ struct archive_retained {
     int64_t time_ms; /* unix time */
     bool pinned;
     bool damaged;
+    bool unproved;
     unsigned why; /* out: bits of enum archive_rule; 0: it may be removed */
 };
 

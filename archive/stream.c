@@ -130,6 +130,7 @@ static bool parse_name(const char *name, struct archive_segment *ret)
 struct listing {
     struct archive_stream *stream;
     size_t prefix; /* bytes of a name before the run */
+    bool only_sealed;
     bool no_memory;
 };
 
@@ -158,6 +159,11 @@ static void on_object(void *arg, const char *name, uint64_t size)
         note_other(stream, name + l->prefix);
         return;
     }
+    if (l->only_sealed && !segment.sealed) {
+        if (stream->n_refused++ == 0)
+            snprintf(stream->refused, sizeof stream->refused, "%s", name + l->prefix);
+        return;
+    }
     segment.bytes = size;
     if ((stream->n & (stream->n - 1)) == 0) {
         size_t room = stream->n == 0 ? 1 : 2 * stream->n;
@@ -174,14 +180,31 @@ static int compare_segments(const void *a, const void *b)
 {
     const struct archive_segment *x = a, *y = b;
     int runs = strcmp(x->run, y->run);
-    return runs != 0 ? runs : (x->number > y->number) - (x->number < y->number);
+    if (runs != 0 || x->number != y->number)
+        return runs != 0 ? runs : (x->number > y->number) - (x->number < y->number);
+    return (int)y->sealed - (int)x->sealed;
+}
+
+/* A segment that was stored both sealed and not, because the key came later, counts once. */
+static void drop_twins(struct archive_stream *stream)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < stream->n; i++) {
+        const struct archive_segment *s = &stream->segments[i];
+        const struct archive_segment *last = n > 0 ? &stream->segments[n - 1] : NULL;
+        if (last != NULL && last->sealed && !s->sealed && strcmp(last->run, s->run) == 0 &&
+            last->number == s->number && last->start == s->start && last->end == s->end)
+            continue;
+        stream->segments[n++] = *s;
+    }
+    stream->n = n;
 }
 
 bool archive_stream_list(struct archive_repo *repo, struct archive_stream *ret, struct rd_err *err)
 {
     char folder[ARCHIVE_NAME_MAX];
     struct archive_stream stream = {0};
-    struct listing l = {.stream = &stream};
+    struct listing l = {.stream = &stream, .only_sealed = rd_seal_required(repo->ring)};
     l.prefix = (size_t)snprintf(folder, sizeof folder, "%s/stream", repo->target) + 1;
     bool ok = repo->store->ops->list(repo->store, folder, on_object, &l, err);
     if (ok && l.no_memory)
@@ -192,6 +215,7 @@ bool archive_stream_list(struct archive_repo *repo, struct archive_stream *ret, 
     }
     if (stream.n > 0)
         qsort(stream.segments, stream.n, sizeof *stream.segments, compare_segments);
+    drop_twins(&stream);
     *ret = stream;
     return true;
 }
@@ -344,17 +368,19 @@ static bool open_object(struct archive_repo *repo, const struct archive_segment 
     return false;
 }
 
-bool archive_segment_open(struct archive_repo *repo, const struct archive_segment *segment,
-                          const struct rd_seal_ring *ring, struct rd_src **ret, struct rd_err *err)
+static bool open_segment(struct archive_repo *repo, const struct archive_segment *segment,
+                         const struct rd_seal_ring *ring, struct rd_seal_info *info,
+                         struct rd_src **ret, struct rd_err *err)
 {
-    char bound[ARCHIVE_NAME_MAX];
+    char bound[ARCHIVE_NAME_MAX], name[ARCHIVE_NAME_MAX];
     const struct archive_file file = {.compression = segment->compression,
                                       .sealed = segment->sealed};
     struct rd_src *src;
     struct rd_slice s;
     archive_segment_bound(bound, segment);
-    if (!open_object(repo, segment, bound, &src, err) ||
-        !archive_pipe_open_bare(&src, src, &file, ring, bound, err))
+    if (!archive_segment_name(name, repo, segment, err) ||
+        !open_object(repo, segment, bound, &src, err) ||
+        !archive_pipe_open_bare(&src, src, &file, ring, name, info, err))
         return false;
     /* The name is borrowed until the header is read. */
     if (rd_src_need(src, 1, &s) == RD_SRC_FAIL) {
@@ -365,6 +391,45 @@ bool archive_segment_open(struct archive_repo *repo, const struct archive_segmen
     *ret = src;
     return true;
 }
+
+bool archive_segment_open(struct archive_repo *repo, const struct archive_segment *segment,
+                          const struct rd_seal_ring *ring, struct rd_src **ret, struct rd_err *err)
+{
+    return open_segment(repo, segment, ring, NULL, ret, err);
+}
+
+bool archive_segment_open_next(struct archive_repo *repo, const struct archive_segment *segment,
+                               const struct rd_seal_ring *ring, struct archive_order *order,
+                               struct rd_src **ret, struct rd_err *err)
+{
+    order->info = (struct rd_seal_info){.version = 0};
+    return open_segment(repo, segment, ring, &order->info, ret, err);
+}
+
+bool archive_order_check(struct archive_order *order, const struct archive_segment *segment,
+                         const struct repl_capture_segment *header, struct rd_err *err)
+{
+    const struct rd_seal_info *info = &order->info;
+    bool same_run = order->any && strcmp(order->run, segment->run) == 0;
+    if (same_run && info->version != 0 && info->version < order->version)
+        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                          "its seal has version %u, but those before it have version %u: it may be "
+                          "forged",
+                          info->version, order->version);
+    if (same_run && info->has_before && segment->number == order->number + 1 &&
+        memcmp(info->before, order->sha256, REPL_CAPTURE_SHA) != 0)
+        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                          "it was written after another segment than the one before it");
+    order->any = true;
+    snprintf(order->run, sizeof order->run, "%s", segment->run);
+    order->number = segment->number;
+    order->version = same_run && info->version == 0 ? order->version : info->version;
+    memcpy(order->sha256, header->sha256, REPL_CAPTURE_SHA);
+    return true;
+}
+
+_Static_assert((int)REPL_CAPTURE_SHA == (int)RD_SEAL_BEFORE,
+               "a seal names a segment by its SHA-256");
 
 /* The milliseconds of an interruption end it later and begin it earlier than its microseconds. */
 static int64_t since_ms(const struct repl_capture_segment *header)

@@ -51,9 +51,12 @@ struct archive_stream {
     size_t n;
     size_t n_others;              /* objects whose names are not those of segments */
     char other[ARCHIVE_NAME_MAX]; /* the first of them, from RUN on */
+    size_t n_refused;             /* segments that are not sealed, although there is a key */
+    char refused[ARCHIVE_NAME_MAX];
 };
 
-/* The lock and the remains of an interrupted upload are ignored. */
+/* The lock and the remains of an interrupted upload are ignored. Segments that are not sealed are
+ * left out if repo->ring requires seals: anybody may have written them. */
 bool archive_stream_list(struct archive_repo *repo, struct archive_stream *ret, struct rd_err *err);
 void archive_stream_done(struct archive_stream *stream);
 
@@ -104,6 +107,27 @@ void archive_segment_bound(char ret[ARCHIVE_NAME_MAX], const struct archive_segm
 /* The plain bytes of a segment. ring is borrowed. */
 bool archive_segment_open(struct archive_repo *repo, const struct archive_segment *segment,
                           const struct rd_seal_ring *ring, struct rd_src **ret, struct rd_err *err);
+
+/* What the seals say about the order of segments, while they are read one after another: begin with
+ * zeros. */
+struct archive_order {
+    struct rd_seal_info info; /* of the segment that was opened last */
+    bool any;
+    char run[ARCHIVE_ID_MAX];
+    uint64_t number;
+    uint8_t sha256[REPL_CAPTURE_SHA];
+    unsigned version; /* the newest version of the seals of the run */
+};
+
+/* archive_segment_open(), which also notes what the seal says. */
+bool archive_segment_open_next(struct archive_repo *repo, const struct archive_segment *segment,
+                               const struct rd_seal_ring *ring, struct archive_order *order,
+                               struct rd_src **ret, struct rd_err *err);
+
+/* Whether the segment with this header (verified, and matching its name) was written after the one
+ * that was read before it: RD_ERR_CORRUPT if its seal names another one, or is older. */
+bool archive_order_check(struct archive_order *order, const struct archive_segment *segment,
+                         const struct repl_capture_segment *header, struct rd_err *err);
 
 /* Whether the header and the end of a segment match its name: RD_ERR_CORRUPT if not. */
 bool archive_segment_matches(const struct archive_segment *segment,

@@ -34,6 +34,7 @@ static bool fill(struct archive_manifest *m)
                                    .keys = 3,
                                    .expires = 1};
     struct archive_db *db = archive_manifest_db(m, 9);
+    file.node = 1;
     if (db == NULL || !archive_manifest_add_file(m, &file, NULL))
         return false;
     db->keys = 3;
@@ -57,12 +58,22 @@ static bool fill(struct archive_manifest *m)
     return archive_manifest_add_file(m, &file, NULL);
 }
 
+/* Sealed with the key, or not at all. */
+static void seal_with(struct archive_manifest *m, const struct rd_seal_key *key)
+{
+    for (size_t i = 0; i < m->n_files; i++)
+        m->files[i].sealed = key != NULL;
+    if (key != NULL)
+        rd_seal_key_id(key, m->key_id);
+}
+
 static struct rd_buf text_of(const struct rd_seal_key *key)
 {
     struct archive_manifest m;
     struct rd_buf text = {0};
     struct rd_err err = {0};
     cr_assert(fill(&m));
+    seal_with(&m, key);
     cr_assert(archive_manifest_print(&m, key, &text, &err), "%s", err.text);
     archive_manifest_done(&m);
     return text;
@@ -74,7 +85,8 @@ Test(manifest, what_is_written_reads_back)
     struct rd_buf text = text_of(NULL);
     struct rd_err err = {0};
     cr_assert(fill(&want));
-    cr_assert(archive_manifest_parse(&got, rd_buf_slice(&text), &err), "%s", err.text);
+    seal_with(&want, NULL);
+    cr_assert(archive_manifest_parse(&got, rd_buf_slice(&text), NULL, &err), "%s", err.text);
     cr_expect_str_eq(got.id, want.id);
     cr_expect_str_eq(got.target, want.target);
     cr_expect_str_eq(got.source, want.source);
@@ -121,23 +133,20 @@ Test(manifest, what_is_written_reads_back)
 Test(manifest, every_flipped_bit_and_every_cut_is_found)
 {
     const struct rd_seal_key key = key_of(1);
+    const struct rd_seal_ring ring = {.keys = &key, .n_keys = 1};
     for (int sealed = 0; sealed < 2; sealed++) {
         struct rd_buf text = text_of(sealed ? &key : NULL);
         for (size_t bit = 0; bit < 8 * text.len; bit++) {
             struct archive_manifest m;
             text.ptr[bit / 8] ^= (uint8_t)(1u << (bit % 8));
-            bool ok = archive_manifest_parse(&m, rd_buf_slice(&text), NULL);
-            if (ok) {
-                cr_assert(sealed &&
-                              !archive_manifest_authentic(&m, rd_buf_slice(&text), &key, NULL),
-                          "bit %zu", bit);
-                archive_manifest_done(&m);
-            }
+            cr_assert_not(archive_manifest_parse(&m, rd_buf_slice(&text), &ring, NULL), "bit %zu",
+                          bit);
             text.ptr[bit / 8] ^= (uint8_t)(1u << (bit % 8));
         }
         for (size_t len = 0; len < text.len; len++) {
             struct archive_manifest m;
-            cr_assert_not(archive_manifest_parse(&m, rd_slice(text.ptr, len), NULL), "%zu", len);
+            cr_assert_not(archive_manifest_parse(&m, rd_slice(text.ptr, len), NULL, NULL), "%zu",
+                          len);
         }
         rd_buf_done(&text);
     }
@@ -145,20 +154,31 @@ Test(manifest, every_flipped_bit_and_every_cut_is_found)
 
 Test(manifest, a_signature_is_that_of_one_key)
 {
-    const struct rd_seal_key key = key_of(1), other = key_of(2);
+    const struct rd_seal_key keys[] = {key_of(2), key_of(1)};
+    struct rd_seal_ring ring = {.keys = keys, .n_keys = 2};
     struct archive_manifest m;
     struct rd_err err = {0};
-    struct rd_buf text = text_of(&key);
-    cr_assert(archive_manifest_parse(&m, rd_buf_slice(&text), &err), "%s", err.text);
-    cr_expect(m.has_hmac);
-    cr_expect(archive_manifest_authentic(&m, rd_buf_slice(&text), &key, &err), "%s", err.text);
-    cr_expect_not(archive_manifest_authentic(&m, rd_buf_slice(&text), &other, &err));
-    cr_expect_eq(err.code, RD_ERR_CHECKSUM);
+    struct rd_buf text = text_of(&keys[1]);
+    cr_assert(archive_manifest_parse(&m, rd_buf_slice(&text), &ring, &err), "%s", err.text);
+    cr_expect_eq(m.signature, ARCHIVE_SIGNATURE_VALID);
     archive_manifest_done(&m);
+    ring.n_keys = 1;
+    for (int i = 0; i < 2; i++) {
+        cr_assert(archive_manifest_parse(&m, rd_buf_slice(&text), i == 0 ? &ring : NULL, &err));
+        cr_expect_eq(m.signature, ARCHIVE_SIGNATURE_UNKNOWN);
+        cr_expect_not(archive_manifest_verify(&m, rd_buf_slice(&text), &keys[0], &err));
+        cr_expect_eq(err.code, RD_ERR_CHECKSUM);
+        cr_expect_eq(m.signature, ARCHIVE_SIGNATURE_UNKNOWN);
+        rd_err_reset(&err);
+        cr_expect(archive_manifest_verify(&m, rd_buf_slice(&text), &keys[1], &err), "%s", err.text);
+        cr_expect_eq(m.signature, ARCHIVE_SIGNATURE_VALID);
+        archive_manifest_done(&m);
+    }
     rd_buf_done(&text);
     text = text_of(NULL);
-    cr_assert(archive_manifest_parse(&m, rd_buf_slice(&text), NULL));
-    cr_expect_not(archive_manifest_authentic(&m, rd_buf_slice(&text), &key, NULL));
+    cr_assert(archive_manifest_parse(&m, rd_buf_slice(&text), &ring, NULL));
+    cr_expect_eq(m.signature, ARCHIVE_SIGNATURE_NONE);
+    cr_expect_not(archive_manifest_verify(&m, rd_buf_slice(&text), &keys[0], NULL));
     archive_manifest_done(&m);
     rd_buf_done(&text);
 }
@@ -174,7 +194,7 @@ static void expect_refused(const char *body, enum rd_err_code code)
     cr_assert(rd_digest_of(RD_DIGEST_SHA256, rd_slice_str(body), sum, NULL));
     cr_assert(rd_buf_printf(&text, "%s,\n \"sha256\": \"%s\"}\n", body,
                             rd_digest_hex(hex, rd_slice(sum, 32))));
-    cr_expect_not(archive_manifest_parse(&m, rd_buf_slice(&text), &err), "%s", body);
+    cr_expect_not(archive_manifest_parse(&m, rd_buf_slice(&text), NULL, &err), "%s", body);
     cr_expect_eq(err.code, code, "%s: %s", body, err.text);
     rd_buf_done(&text);
 }
@@ -195,6 +215,15 @@ Test(manifest, what_makes_no_sense_is_refused)
         "{\"id\": \"a\", \"files\": [{\"plain\": {\"crc64\": \"xx\"}}]",
         "{\"id\": \"a\", \"files\": [{\"sealed\": 1}]",
         "{\"id\": \"a\", \"files\": {}",
+        "{\"id\": \"a\", \"files\": [{\"name\": \"a\", \"object\": \"a\", \"node\": 1}]",
+        "{\"id\": \"a\", \"nodes\": [{\"id\": \"a\"}], \"files\": [{\"name\": \"a\", "
+        "\"object\": \"a\"}]",
+        "{\"id\": \"a\", \"nodes\": [{\"id\": \"a\"}], \"files\": [{\"name\": \"a\", "
+        "\"object\": \"a\", \"node\": 2}]",
+        "{\"id\": \"a\", \"nodes\": [{\"id\": \"a\\n\"}], \"files\": [{\"name\": \"a\", "
+        "\"object\": \"a\", \"node\": 1}]",
+        "{\"id\": \"a\", \"nodes\": [{\"id\": \"a\", \"slots\": \"0\\n\"}], \"files\": "
+        "[{\"name\": \"a\", \"object\": \"a\", \"node\": 1}]",
         "{\"id\": \"a\", \"dbs\": [{\"db\": \"1\"}]",
         "{\"id\": 1",
         "{\"id\": \"\x01\"",
@@ -231,7 +260,7 @@ Test(manifest, members_that_are_not_known_are_passed_over)
     cr_assert(rd_digest_of(RD_DIGEST_SHA256, rd_slice_str(body), sum, NULL));
     cr_assert(rd_buf_printf(&text, "%s,\n \"sha256\": \"%s\"}\n", body,
                             rd_digest_hex(hex, rd_slice(sum, 32))));
-    cr_assert(archive_manifest_parse(&m, rd_buf_slice(&text), &err), "%s", err.text);
+    cr_assert(archive_manifest_parse(&m, rd_buf_slice(&text), NULL, &err), "%s", err.text);
     cr_expect_str_eq(m.id, "a");
     cr_assert_eq(m.n_dbs, 1);
     cr_expect_eq(m.dbs[0].keys, 4);
@@ -260,8 +289,11 @@ static bool round_trip(void)
     struct archive_manifest m = {0}, got;
     struct rd_buf text = {0};
     const struct rd_seal_key key = {.bytes = {1}};
-    bool ok = fill(&m) && archive_manifest_print(&m, &key, &text, NULL) &&
-              archive_manifest_parse(&got, rd_buf_slice(&text), NULL);
+    bool ok = fill(&m);
+    if (ok)
+        seal_with(&m, &key);
+    ok = ok && archive_manifest_print(&m, &key, &text, NULL) &&
+         archive_manifest_parse(&got, rd_buf_slice(&text), NULL, NULL);
     if (ok)
         archive_manifest_done(&got);
     rd_buf_done(&text);

@@ -32,7 +32,7 @@ static bool unpack(const struct archive_file *file, struct rd_slice stored, cons
                    struct rd_buf *ret, struct rd_err *err)
 {
     struct rd_src *src;
-    const struct rd_seal_ring ring = {.keys = &key, .n_keys = 1};
+    const struct rd_seal_ring ring = {.keys = &key, .n_keys = 1, .allow_unsealed = !file->sealed};
     if (!rd_src_open_memory(&src, stored, NULL, err) ||
         !archive_pipe_open_src(&src, src, file, &ring, name, err))
         return false;

@@ -20,9 +20,10 @@ static void begin(void)
 {
     static const uint8_t bytes[RD_SEAL_KEY] = {1};
     store = folder_open(path);
-    repo = (struct archive_repo){.store = store, .target = "t", .lock = folder_lock(store)};
     cr_assert(rd_seal_key_set(&key, bytes, NULL));
     ring = (struct rd_seal_ring){.keys = &key, .n_keys = 1};
+    repo = (struct archive_repo){
+        .store = store, .target = "t", .ring = &ring, .lock = folder_lock(store)};
 }
 
 static void end(void)
@@ -40,7 +41,7 @@ static void put_file(const char *id, const char *text, struct archive_file *file
     struct rd_sink *sink;
     char name[ARCHIVE_NAME_MAX];
     struct rd_err err = {0};
-    archive_object_name(name, id, "dump.rdb");
+    cr_assert(archive_object_name(name, "t", id, "dump.rdb", NULL));
     const struct archive_pipe pipe = {.key = &key, .name = name};
     *file = (struct archive_file){.name = "dump.rdb", .object = "dump.rdb"};
     cr_assert(archive_repo_put(&repo, id, "dump.rdb", &sink, &err), "%s", err.text);
@@ -57,6 +58,7 @@ static void put_set(const char *id, const char *text)
     struct rd_err err = {0};
     put_file(id, text, &file);
     strcpy(m.id, id);
+    rd_seal_key_id(&key, m.key_id);
     cr_assert(archive_manifest_add_file(&m, &file, NULL));
     cr_assert(archive_manifest_print(&m, &key, &json, NULL));
     cr_assert(archive_repo_commit(&repo, &m, rd_buf_slice(&json), &err), "%s", err.text);

@@ -41,7 +41,7 @@ class Page(BackupCase):
         cls.addClassCleanup(cls.browser.close)
 
     def segment(self, run, number, start, end, first_ms, latest_ms):
-        name = f"{number:08}-{start}-{end}-{first_ms}-{latest_ms}.seg"
+        name = f"{number:08}-{start}-{end}-{first_ms}-{latest_ms}.seg.sealed"
         folder = os.path.join(self.repository, "nightly", "stream", run, f"00000001-{REPLID}")
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, name), "wb"):

@@ -42,7 +42,8 @@ static bool find_base(struct archive_repo *repo, const char *run, int64_t *ret_m
         *ret_ms = 0; /* only the last chain counts */
         for (size_t k = 0; k < sets.n; k++)
             if (archive_set_good(&sets.sets[k]) &&
-                archive_stream_base(&stream, begin, end, &sets.sets[k].m) != SIZE_MAX)
+                archive_stream_base(&stream, begin, end, &sets.sets[k].m) != SIZE_MAX &&
+                archive_set_prove(repo, &sets.sets[k], NULL))
                 *ret_ms = sets.sets[k].m.begin_ms;
     }
     if (ok)

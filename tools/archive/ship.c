@@ -35,7 +35,8 @@ struct ship {
     size_t n;
     struct vault_keys keys;
     const struct rd_seal_key *key;
-    struct set_writer settings; /* compression */
+    struct set_writer settings;       /* compression */
+    struct repl_capture_segment last; /* the one that was looked at before; number 0: none */
     struct rd_fs fs;
     bool has_fs;
 };
@@ -78,8 +79,10 @@ static bool open_place(struct ship *ship, struct place *place, struct rd_err *er
         place->store = NULL;
         return false;
     }
-    place->repo = (struct archive_repo){
-        .store = place->store, .target = ship->a->target->name, .lock = &place->hold.lock};
+    place->repo = (struct archive_repo){.store = place->store,
+                                        .target = ship->a->target->name,
+                                        .ring = &ship->keys.ring,
+                                        .lock = &place->hold.lock};
     if (vault_hold_try(&place->hold, place->store, err) && read_listing(ship, place, err)) {
         archive_stream_clean(&place->repo);
         return true;
@@ -125,6 +128,7 @@ struct item {
     struct archive_segment segment;
     char path[ARCHIVE_PATH_MAX];
     uint64_t size;
+    const uint8_t *before; /* SHA-256 of the segment before it; NULL: not known */
 };
 
 /* Reads the whole segment, because damaged segments must not be shipped. */
@@ -155,12 +159,13 @@ static bool measure(struct ship *ship, const struct repl_capture_segment *header
 static bool put(struct ship *ship, struct place *place, const struct item *item, struct rd_src *src,
                 struct rd_err *err)
 {
-    char bound[ARCHIVE_NAME_MAX];
+    char name[ARCHIVE_NAME_MAX];
     struct archive_file file = {.compression = item->segment.compression};
-    struct archive_pipe pipe = {.level = ship->settings.level, .key = ship->key, .name = bound};
+    struct archive_pipe pipe = {
+        .level = ship->settings.level, .key = ship->key, .name = name, .before = item->before};
     struct rd_sink *sink;
-    archive_segment_bound(bound, &item->segment);
-    bool ok = vault_random(pipe.random, sizeof pipe.random, err) &&
+    bool ok = archive_segment_name(name, &place->repo, &item->segment, err) &&
+              vault_random(pipe.random, sizeof pipe.random, err) &&
               archive_segment_put(&place->repo, &item->segment, &sink, err) &&
               archive_pipe_open_sink(&sink, sink, &pipe, &file, err);
     explicit_bzero(pipe.random, sizeof pipe.random);
@@ -302,11 +307,19 @@ static void spool_failed(struct ship *ship, const struct item *item, const struc
                     rd_err_render(err, line, sizeof line));
 }
 
+/* Bound into the seal, so that segments of two archives that were taken for one are noticed. */
+static const uint8_t *digest_before(const struct ship *ship,
+                                    const struct repl_capture_segment *header)
+{
+    const struct repl_capture_segment *last = &ship->last;
+    return last->number != 0 && last->number + 1 == header->number ? last->sha256 : NULL;
+}
+
 /* Whether it is proved that all repositories have the segment now. */
 static bool ship_segment(struct ship *ship, const struct repl_capture_segment *header,
                          const bool *tried)
 {
-    struct item item = {.size = 0};
+    struct item item = {.before = digest_before(ship, header)};
     bool measured = false, all = true, any_new = false;
     for (size_t i = 0; i < ship->n; i++) {
         struct place *place = &ship->places[i];
@@ -394,6 +407,7 @@ static void ship_all(struct ship *ship)
     for (size_t i = 0; i < list.n && list.segments[i].closed; i++) {
         if (!ship_segment(ship, &list.segments[i], tried))
             break;
+        ship->last = list.segments[i];
         n_shipped = i + 1;
         if (i + 1 < list.n && !has_snapshot_file(ship, &list.segments[i]))
             ship->fs.unlink(ship->fs.ctx, list.segments[i].name);

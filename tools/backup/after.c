@@ -81,7 +81,7 @@ static void add_sets(struct summary *sum, struct archive_sets *sets)
         if (sum->oldest == NULL)
             sum->oldest = set;
     }
-    sum->newest = archive_sets_find(sets, NULL, cli_now_ms());
+    sum->newest = archive_sets_newest(sets, cli_now_ms());
 }
 
 static bool put_figures(struct rd_sink *out, const char *target, const struct figure *figures,

@@ -66,8 +66,8 @@ bool set_file_begin(struct set_writer *set, const char *name, enum archive_role 
         return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
                           "the file name %s is not allowed in a repository",
                           cli_quote(rd_slice_str(name)).s);
-    archive_object_name(bound, set->m.id, set->file.object);
-    bool ok = vault_random(pipe.random, sizeof pipe.random, err) && open_tee(set, &tee, err) &&
+    bool ok = archive_object_name(bound, set->m.target, set->m.id, set->file.object, err) &&
+              vault_random(pipe.random, sizeof pipe.random, err) && open_tee(set, &tee, err) &&
               archive_pipe_open_sink(&set->sink, tee, &pipe, &set->file, err);
     explicit_bzero(pipe.random, sizeof pipe.random);
     return ok;

@@ -220,7 +220,8 @@ int tool_doctor(struct cli *cli, int argc, char **argv)
     vault_init(&run.doctor.vault, cli);
     peer_opts_init(&run.peer);
     memcpy(opts, own, sizeof own);
-    vault_options(&run.doctor.vault, opts + sizeof own / sizeof own[0], VAULT_FOR_REPOSITORY);
+    vault_options(&run.doctor.vault, opts + sizeof own / sizeof own[0],
+                  VAULT_FOR_REPOSITORY | VAULT_FOR_READING);
     if (cli_parse(cli, &usage, argc, argv, &status))
         status = examine(&run);
     doctor_done(&run.doctor);

@@ -12,7 +12,7 @@ static bool newest_age(struct archive_repo *repo, int64_t now_ms, int64_t *ret, 
     struct archive_sets sets;
     if (!archive_repo_list(repo, &sets, err))
         return false;
-    const struct archive_set *newest = archive_sets_find(&sets, NULL, now_ms);
+    const struct archive_set *newest = archive_sets_newest(&sets, now_ms);
     *ret = newest != NULL ? now_ms - newest->time_ms : INT64_MAX;
     archive_sets_done(&sets);
     return true;
@@ -181,9 +181,16 @@ static bool judge_seal(struct archive_repo *repo, struct doctor_verdict *v, stru
     struct archive_sets sets;
     if (!archive_repo_list(repo, &sets, err))
         return false;
-    const struct archive_set *newest = archive_sets_find(&sets, NULL, cli_now_ms());
+    const struct archive_set *newest = archive_sets_newest(&sets, cli_now_ms());
     bool sealed = newest != NULL && newest->m.key_id[0] != '\0';
-    if (newest != NULL && !sealed)
+    size_t n_refused = 0; /* newer ones */
+    for (size_t i = newest != NULL ? (size_t)(newest - sets.sets) : 0; i < sets.n; i++)
+        n_refused += sets.sets[i].refused;
+    if (n_refused > 0)
+        doctor_found(v, "%zu newer set%s of %s in %s: not sealed, although there is a key",
+                     n_refused, cli_plural(n_refused), repo->target,
+                     cli_plain(rd_slice_str(repo->store->origin)).s);
+    else if (newest != NULL && !sealed)
         doctor_found(v, "the newest good set of %s in %s is not sealed", repo->target,
                      cli_plain(rd_slice_str(repo->store->origin)).s);
     else if (newest != NULL && v->state != DOCTOR_FOUND)

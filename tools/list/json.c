@@ -84,6 +84,7 @@ static void put_manifest(struct cli_json *json, const struct archive_manifest *m
     cli_json_put_bool(json, "one_moment", !m->scan);
     put_nodes(json, m);
     cli_json_put_str(json, "key_id", m->key_id[0] != '\0' ? m->key_id : NULL);
+    cli_json_put_str(json, "signature", archive_signature_word(m->signature));
     put_files(json, m);
 }
 

@@ -60,6 +60,39 @@ static bool list_chain(struct run *run, struct list_chain *c, const struct archi
     return ok;
 }
 
+/* Sets and segments that may be forged. */
+static void check_sets(struct run *run, const struct archive_repo *repo,
+                       const struct archive_sets *sets)
+{
+    char line[600];
+    for (size_t i = 0; i < sets->n; i++) {
+        const struct archive_set *set = &sets->sets[i];
+        if (set->err.code != RD_ERR_OK)
+            cli_warn(run->cli, "%s", rd_err_render(&set->err, line, sizeof line));
+        else if (set->refused)
+            cli_warn(run->cli,
+                     "%s %s is not sealed, although there is a key: it may be forged; see "
+                     "--allow-unsealed",
+                     repo->target, set->id);
+        else
+            continue;
+        run->status = CLI_FINDINGS;
+    }
+}
+
+static void check_stream(struct run *run, const struct archive_repo *repo,
+                         const struct archive_stream *stream)
+{
+    if (stream->n_refused == 0)
+        return;
+    cli_warn(run->cli,
+             "%s: %zu segment%s of the stream %s not sealed, although there is a key, and may be "
+             "forged; see --allow-unsealed",
+             repo->target, stream->n_refused, cli_plural(stream->n_refused),
+             stream->n_refused == 1 ? "is" : "are");
+    run->status = CLI_FINDINGS;
+}
+
 static bool list_stream(struct run *run, struct archive_repo *repo, const struct archive_sets *sets,
                         struct rd_err *err)
 {
@@ -74,6 +107,7 @@ static bool list_stream(struct run *run, struct archive_repo *repo, const struct
             return false;
         }
     }
+    check_stream(run, repo, &stream);
     archive_stream_done(&stream);
     return true;
 }
@@ -91,7 +125,7 @@ static bool has_set(const struct archive_sets *sets)
 /* Reports a finding if there is no set, or if the newest good one is too old. */
 static void check_age(struct run *run, const struct archive_repo *repo, struct archive_sets *sets)
 {
-    const struct archive_set *newest = archive_sets_find(sets, NULL, cli_now_ms());
+    const struct archive_set *newest = archive_sets_newest(sets, cli_now_ms());
     if (run->max_age_ms == 0) {
         if (has_set(sets))
             return;
@@ -125,6 +159,7 @@ static bool list_repo(void *ctx, struct vault_open *open, size_t at, struct rd_e
     if (!vault_list(run->cli, repo, &sets, err))
         return false;
     list_sets(run, repo, &sets);
+    check_sets(run, repo, &sets);
     check_age(run, repo, &sets);
     bool ok = list_stream(run, repo, &sets, err);
     archive_sets_done(&sets);
@@ -212,7 +247,8 @@ int tool_list(struct cli *cli, int argc, char **argv)
     struct run run = {.cli = cli};
     struct cli_opt opts[VAULT_OPTS] = {0};
     vault_init(&run.vault, cli);
-    size_t n = vault_options(&run.vault, opts, VAULT_FOR_REPOSITORY);
+    size_t n =
+        vault_options(&run.vault, opts, VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS | VAULT_FOR_READING);
     opts[n++] = (struct cli_opt){.name = "max-age",
                                  .kind = CLI_STRING,
                                  .arg = "TIME",

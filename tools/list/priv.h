@@ -22,7 +22,7 @@ struct list_chain {
     uint64_t lost;                  /* segments that are missing before the chain */
 };
 
-/* "ok", "pinned" or "damaged". */
+/* "ok", "pinned", "unsealed" or "damaged". */
 const char *list_state(const struct archive_set *set);
 /* Whether the files of a set are snapshots. */
 bool list_of_snapshot(const struct archive_manifest *m);

@@ -7,6 +7,8 @@ const char *list_state(const struct archive_set *set)
 {
     if (set->err.code != RD_ERR_OK || set->missing > 0 || set->marked[ARCHIVE_MARK_DAMAGED])
         return "damaged";
+    if (set->refused)
+        return "unsealed";
     return set->marked[ARCHIVE_MARK_PINNED] ? "pinned" : "ok";
 }
 
@@ -18,7 +20,7 @@ bool list_of_snapshot(const struct archive_manifest *m)
 static void print_set(const struct archive_set *set)
 {
     const struct archive_manifest *m = &set->m;
-    printf("  %s  %-7s  %12s", set->id, list_state(set), cli_bytes(set->bytes).s);
+    printf("  %s  %-8s  %11s", set->id, list_state(set), cli_bytes(set->bytes).s);
     if (set->err.code == RD_ERR_OK) {
         if (m->n_nodes > 0)
             printf("  %zu master%s,", m->n_nodes, cli_plural(m->n_nodes));

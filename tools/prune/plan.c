@@ -20,6 +20,25 @@ void prune_done(struct prune_plan *plan)
     *plan = (struct prune_plan){0};
 }
 
+/* With a key, only sets of someone who has it decide which others go. Without one nothing can be
+ * proved, and all count. */
+static bool is_unproved(struct archive_repo *repo, struct archive_set *set)
+{
+    const struct rd_seal_ring *ring = repo->ring;
+    bool has_keys = ring != NULL && (ring->n_keys > 0 || ring->passphrase.len > 0);
+    if (set->err.code != RD_ERR_OK)
+        return false;
+    return set->refused ||
+           (has_keys && !archive_set_prove(repo, set, NULL) && set->err.code == RD_ERR_OK);
+}
+
+static void find_unproved(struct archive_repo *repo, struct archive_sets *sets)
+{
+    for (size_t i = 0; i < sets->n; i++)
+        if (!sets->sets[i].incomplete)
+            sets->sets[i].refused = is_unproved(repo, &sets->sets[i]);
+}
+
 /* The remains of an interrupted backup are removed. */
 static bool judge(struct prune_plan *plan, const struct archive_retention *rules, int64_t now_ms,
                   struct rd_err *err)
@@ -37,6 +56,7 @@ static bool judge(struct prune_plan *plan, const struct archive_retention *rules
             continue;
         sets[n++] = (struct archive_retained){.time_ms = set->time_ms,
                                               .pinned = set->marked[ARCHIVE_MARK_PINNED],
+                                              .unproved = set->refused,
                                               .damaged = !archive_set_good(set)};
     }
     archive_retain(rules, sets, n, now_ms);
@@ -73,8 +93,11 @@ bool prune_plan(struct archive_repo *repo, const struct archive_retention *rules
 {
     *ret = (struct prune_plan){0};
     /* The stream first: a set that is listed has all of its stream listed, too. */
-    if (archive_stream_list(repo, &ret->stream, err) && archive_repo_list(repo, &ret->sets, err) &&
-        judge(ret, rules, now_ms, err) && judge_stream(ret, err))
+    bool ok =
+        archive_stream_list(repo, &ret->stream, err) && archive_repo_list(repo, &ret->sets, err);
+    if (ok)
+        find_unproved(repo, &ret->sets);
+    if (ok && judge(ret, rules, now_ms, err) && judge_stream(ret, err))
         return true;
     prune_done(ret);
     return false;

@@ -77,6 +77,23 @@ static void conclude(struct run *run, const struct prune_plan *plan, size_t n_re
                plan->n_kept);
 }
 
+static void warn_unproved(struct run *run, const struct archive_repo *repo,
+                          const struct prune_plan *plan)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < plan->sets.n; i++)
+        n += plan->sets.sets[i].refused;
+    if (n > 0)
+        cli_warn(run->cli,
+                 "%s: %zu set%s not sealed with a key that is given: kept, and not counted by any "
+                 "rule",
+                 repo->target, n, n == 1 ? " is" : "s are");
+    n = plan->stream.n_refused;
+    if (n > 0)
+        cli_warn(run->cli, "%s: %zu segment%s of the stream %s not sealed, and kept", repo->target,
+                 n, cli_plural(n), n == 1 ? "is" : "are");
+}
+
 static bool prune_repo(struct run *run, struct archive_repo *repo,
                        const struct archive_retention *rules, struct rd_err *err)
 {
@@ -88,6 +105,7 @@ static bool prune_repo(struct run *run, struct archive_repo *repo,
         cli_note(run->cli, "%s: %zu set%s removed while the sets were listed", repo->target,
                  plan.sets.n_gone, plan.sets.n_gone == 1 ? " was" : "s were");
     show_plan(run, repo, &plan);
+    warn_unproved(run, repo, &plan);
     bool ok = !run->confirm || prune_run(repo, &plan, &n_removed, err);
     if (ok)
         conclude(run, &plan, n_removed);
@@ -120,8 +138,12 @@ static bool work_on(void *ctx, struct vault_open *open, size_t at, struct rd_err
 {
     struct run *run = ctx;
     struct archive_retention rules;
+    char line[600];
     if (!prune_rules(open->target, &rules, err))
         return false;
+    if (at == 0 && open->keys_err.code != RD_ERR_OK)
+        cli_warn(run->cli, "%s: signatures are not verified: %s", open->target->name,
+                 rd_err_render(&open->keys_err, line, sizeof line));
     if ((run->confirm || is_mark(run)) && !vault_lock(run->cli, open, at, NULL, err))
         return false;
     return is_mark(run) ? mark(run, &open->repos[at], err)
@@ -148,7 +170,7 @@ static int prune_all(struct run *run)
     struct vault_each each = {0};
     struct rd_err err = {0};
     if (!vault_load(&run->vault, cli->args, cli->n_args, &err) || !check_rules(run, &err) ||
-        !vault_each_init(&each, cli, &run->vault, VAULT_LIST, &err))
+        !vault_each_init(&each, cli, &run->vault, VAULT_JUDGE, &err))
         return cli_fail(cli, &err);
     if (cli->json) {
         cli_json_put_bool(&cli->out, "confirm", run->confirm);
@@ -170,7 +192,9 @@ int tool_prune(struct cli *cli, int argc, char **argv)
     struct run run = {.cli = cli};
     struct cli_opt opts[VAULT_OPTS] = {0};
     vault_init(&run.vault, cli);
-    size_t n = vault_options(&run.vault, opts, VAULT_FOR_REPOSITORY | VAULT_FOR_KEEP);
+    size_t n =
+        vault_options(&run.vault, opts,
+                      VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS | VAULT_FOR_KEEP | VAULT_FOR_READING);
     opts[n++] = (struct cli_opt){
         .name = "confirm", .kind = CLI_FLAG, .flag = &run.confirm, .help = "remove the sets"};
     opts[n++] = (struct cli_opt){.name = "pin",

@@ -165,7 +165,7 @@ static bool find_cut(struct restore *run, struct cut *ret, bool *ret_early, stru
     struct segment_in in;
     struct repl_capture_event ev;
     struct cut cut = {.offset = s->start};
-    if (!restore_open_segment(run, plan->last, &in, err))
+    if (!restore_open_segment(run, plan->last, NULL, &in, err))
         return false;
     bool ok = true;
     while (ok && segment_in_next(&in, &ev, err))
@@ -388,6 +388,11 @@ bool restore_plan_make(struct restore *run, struct archive_sets *sets, struct rd
     *plan = (struct restore_plan){0};
     if (!archive_stream_list(run->repo, &plan->stream, err))
         return false;
+    if (plan->stream.n_refused > 0)
+        cli_warn(run->cli,
+                 "%zu segment%s of the stream of %s left out: not sealed, although there is a key; "
+                 "see --allow-unsealed",
+                 plan->stream.n_refused, cli_plural(plan->stream.n_refused), run->repo->target);
     for (size_t begin = 0; begin < plan->stream.n; begin = plan->end) {
         plan->begin = begin;
         plan->end = archive_stream_chain(&plan->stream, begin);

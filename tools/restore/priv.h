@@ -88,9 +88,10 @@ void restore_plan_done(struct restore_plan *plan);
 
 /* ---- stream.c ---- */
 
-/* Opens segment i of the plan and compares it with its name and with the one before it. */
-bool restore_open_segment(struct restore *run, size_t i, struct segment_in *ret,
-                          struct rd_err *err);
+/* Opens segment i of the plan and compares it with its name and, with an order, with the one before
+ * it. */
+bool restore_open_segment(struct restore *run, size_t i, struct archive_order *order,
+                          struct segment_in *ret, struct rd_err *err);
 /* Makes the plan for a master in the set of a cluster; `file` is its snapshot. */
 void restore_plan_node(struct restore *run, const struct archive_file *file);
 /* Writes the snapshot of the moment. */

@@ -34,9 +34,47 @@ bool restore_converts(const struct restore *run)
 
 /* ---- one repository ---- */
 
-static bool find_set(struct restore *run, struct archive_sets *sets, struct rd_err *err)
+/* Without a word, an older set would be taken for the newest one. */
+static void warn_left_out(struct restore *run, const struct archive_sets *sets)
+{
+    char line[600];
+    const struct archive_set *first = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < sets->n; i++) {
+        const struct archive_set *set = &sets->sets[i];
+        if (set->incomplete || archive_set_good(set) || set->time_ms < run->set->time_ms)
+            continue;
+        first = set;
+        n++;
+    }
+    if (n == 0)
+        return;
+    const char *why = first->err.code != RD_ERR_OK ? rd_err_render(&first->err, line, sizeof line)
+                      : first->refused             ? "it is not sealed, although there is a key"
+                      : first->missing > 0         ? "files are missing or have another size"
+                                                   : "verify found damage";
+    cli_warn(run->cli, "%zu newer set%s of %s left out; %s: %s", n, cli_plural(n),
+             run->repo->target, first->id, why);
+}
+
+static bool no_set(const struct restore *run, const struct archive_sets *sets, struct rd_err *err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < sets->n; i++)
+        n += sets->sets[i].refused;
+    if (run->id == NULL && n > 0)
+        return rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET,
+                          "%s has no good set that is sealed; %zu %s not, although there is a key, "
+                          "and may be forged: see --allow-unsealed",
+                          run->repo->target, n, n == 1 ? "is" : "are");
+    return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s has no good set %s", run->repo->target,
+                      run->id != NULL ? cli_quote(rd_slice_str(run->id)).s : "");
+}
+
+static bool choose_set(struct restore *run, struct archive_sets *sets, struct rd_err *err)
 {
     if (run->goal != RESTORE_SET) {
+        restore_plan_done(&run->plan);
         if (!restore_plan_make(run, sets, err))
             return false;
         run->set = run->plan.base;
@@ -44,14 +82,34 @@ static bool find_set(struct restore *run, struct archive_sets *sets, struct rd_e
     }
     run->set = archive_sets_find(sets, run->id, cli_now_ms());
     if (run->set == NULL)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s has no good set %s",
-                          run->repo->target,
-                          run->id != NULL ? cli_quote(rd_slice_str(run->id)).s : "");
+        return no_set(run, sets, err);
+    if (run->id == NULL)
+        warn_left_out(run, sets);
     if (run->set->time_ms > cli_now_ms() + CLOCK_TOLERANCE_MS)
         cli_warn(run->cli, "the set %s is in the future: it may not be the newest one, see --set",
                  run->set->id);
     rd_err_adopt(err, &run->set->err);
     return run->set->err.code == RD_ERR_OK;
+}
+
+/* A set whose signature turns out to be wrong is not good any more, and another one is chosen. */
+static bool find_set(struct restore *run, struct archive_sets *sets, struct rd_err *err)
+{
+    char line[600];
+    while (choose_set(run, sets, err)) {
+        struct archive_set *set = &sets->sets[run->set - sets->sets];
+        struct rd_err why = {0};
+        bool was_good = archive_set_good(set);
+        if (archive_set_prove(run->repo, set, &why))
+            return true;
+        rd_err_doing(&why, "the set %s of %s", set->id, run->repo->target);
+        if (run->id != NULL || !was_good || archive_set_good(set)) {
+            rd_err_adopt(err, &why);
+            return false;
+        }
+        cli_warn(run->cli, "left out: %s", rd_err_render(&why, line, sizeof line));
+    }
+    return false;
 }
 
 static bool fits_set(const struct restore *run, struct rd_err *err)
@@ -295,7 +353,8 @@ int tool_restore(struct cli *cli, int argc, char **argv)
     struct restore run = {.cli = cli, .dialect = -1, .target_ms = INT64_MIN};
     struct cli_opt opts[VAULT_OPTS] = {0};
     vault_init(&run.vault, cli);
-    size_t n = vault_options(&run.vault, opts, VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS);
+    size_t n =
+        vault_options(&run.vault, opts, VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS | VAULT_FOR_READING);
     const struct cli_opt own[] = {
         {.name = "to",
          .kind = CLI_EACH,

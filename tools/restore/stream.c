@@ -6,14 +6,18 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-bool restore_open_segment(struct restore *run, size_t i, struct segment_in *ret, struct rd_err *err)
+bool restore_open_segment(struct restore *run, size_t i, struct archive_order *order,
+                          struct segment_in *ret, struct rd_err *err)
 {
+    struct archive_order alone = {.any = false};
     const struct archive_segment *segment = &run->plan.stream.segments[i];
     struct rd_src *src;
-    if (!archive_segment_open(run->repo, segment, &run->open.keys.ring, &src, err) ||
+    order = order != NULL ? order : &alone;
+    if (!archive_segment_open_next(run->repo, segment, &run->open.keys.ring, order, &src, err) ||
         !segment_in_open(ret, src, segment->number, segment->start, err))
         return false;
-    if (segment_in_verify(ret, err) && archive_segment_matches(segment, &ret->header, err))
+    if (segment_in_verify(ret, err) && archive_segment_matches(segment, &ret->header, err) &&
+        archive_order_check(order, segment, &ret->header, err))
         return true;
     rd_err_origin(err, ret->name);
     segment_in_close(ret);
@@ -102,6 +106,7 @@ struct replay {
     uint64_t at; /* the offset that is reached */
     struct repl_capture_segment before;
     bool has_before;
+    struct archive_order order;
     bool over;
 };
 
@@ -140,7 +145,7 @@ static bool replay_segment(struct replay *p, size_t i, struct rd_err *err)
     struct segment_in in;
     struct repl_capture_event ev;
     bool opened = p->run->plan.node != 0 ? open_file(p->run, i, &in, err)
-                                         : restore_open_segment(p->run, i, &in, err);
+                                         : restore_open_segment(p->run, i, &p->order, &in, err);
     if (!opened)
         return false;
     bool ok = !p->has_before || repl_capture_follows(&p->before, p->before.end, &in.header, err);

@@ -180,6 +180,12 @@ size_t vault_options(struct vault *vault, struct cli_opt opts[VAULT_OPTS], unsig
                                      .each = on_option,
                                      .ctx = &vault->options[i]};
     }
+    if ((mask & VAULT_FOR_READING) != 0)
+        opts[n++] = (struct cli_opt){.name = "allow-unsealed",
+                                     .kind = CLI_FLAG,
+                                     .flag = &vault->allow_unsealed,
+                                     .brief = true,
+                                     .help = "although there is a key, also what is not sealed"};
     return n;
 }
 
@@ -346,6 +352,7 @@ static bool read_targets(struct vault *vault, char **names, size_t n_names, stru
 static bool override(struct vault *vault, struct vault_target *target, struct rd_err *err)
 {
     struct vault_conf file = target->conf;
+    target->allow_unsealed = vault->allow_unsealed;
     target->conf = (struct vault_conf){0};
     bool ok =
         conf_inherit(&target->conf, &vault->flags, err) && conf_inherit(&target->conf, &file, err);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { KEY_TEXT_MAX = 64 * 1024, PASSPHRASE_MAX = 4096, BASE64_KEY = 44 };
 
@@ -132,6 +133,24 @@ static bool open_passphrase(struct vault_keys *keys, const struct vault_target *
     return ok;
 }
 
+/* Whether the target names a key or a passphrase. */
+static bool names_keys(const struct vault_target *target)
+{
+    return vault_get(target, VAULT_KEY_KEY_FILE) != NULL ||
+           vault_get(target, VAULT_KEY_KEY_COMMAND) != NULL ||
+           vault_get(target, VAULT_KEY_PASSPHRASE_FILE) != NULL ||
+           vault_get(target, VAULT_KEY_PASSPHRASE_COMMAND) != NULL;
+}
+
+static void make_ring(struct vault_keys *keys, const struct vault_target *target)
+{
+    keys->ring = (struct rd_seal_ring){.keys = keys->keys,
+                                       .n_keys = keys->n_keys,
+                                       .passphrase = rd_buf_slice(&keys->passphrase),
+                                       .elsewhere = names_keys(target),
+                                       .allow_unsealed = target->allow_unsealed};
+}
+
 bool vault_keys_open(struct vault_keys *ret, const struct vault_target *target, struct rd_err *err)
 {
     *ret = (struct vault_keys){0};
@@ -139,8 +158,17 @@ bool vault_keys_open(struct vault_keys *ret, const struct vault_target *target, 
         vault_keys_done(ret);
         return false;
     }
-    ret->ring = (struct rd_seal_ring){ret->keys, ret->n_keys, rd_buf_slice(&ret->passphrase)};
+    make_ring(ret, target);
     return true;
+}
+
+void vault_keys_look(struct vault_keys *ret, const struct vault_target *target)
+{
+    const char *path = vault_get(target, VAULT_KEY_KEY_FILE);
+    *ret = (struct vault_keys){0};
+    if (path != NULL && access(path, R_OK) == 0 && !open_keys(ret, target, NULL))
+        vault_keys_done(ret);
+    make_ring(ret, target);
 }
 
 bool vault_keys_given(const struct vault_keys *keys)

@@ -28,11 +28,15 @@ bool vault_open(const struct vault_target *target, enum vault_mode mode, struct 
     const char *where;
     size_t n_open = 0;
     *ret = (struct vault_open){.target = target};
-    if (mode != VAULT_LIST && !vault_keys_open(&ret->keys, target, err))
+    if (mode == VAULT_LIST ||
+        (mode == VAULT_JUDGE && !vault_keys_open(&ret->keys, target, &ret->keys_err)))
+        vault_keys_look(&ret->keys, target);
+    else if (mode != VAULT_JUDGE && !vault_keys_open(&ret->keys, target, err))
         return false;
     for (; ret->n < VAULT_STORES && (where = vault_repository(target, ret->n)) != NULL; ret->n++) {
         size_t i = ret->n;
         ret->repos[i].target = target->name;
+        ret->repos[i].ring = &ret->keys.ring;
         if (vault_open_store(&ret->stores[i], target, where, mode, &ret->errs[i]))
             n_open++;
         ret->repos[i].store = ret->stores[i];

@@ -39,7 +39,8 @@ enum {
     VAULT_FOR_WRITING = 8,    /* that write sets */
     VAULT_FOR_KEEP = 16,      /* that change the sets of a target, and remove some */
     VAULT_FOR_STREAM = 32,    /* that archive a stream */
-    VAULT_FOR_BACKUP = 64     /* that take one set at a time */
+    VAULT_FOR_BACKUP = 64,    /* that take one set at a time */
+    VAULT_FOR_READING = 128   /* that judge what is in a repository: --allow-unsealed */
 };
 
 /* id, key and option, argument, what it is for, help */
@@ -120,6 +121,7 @@ struct vault_conf {
 struct vault_target {
     char name[ARCHIVE_TEXT_MAX];
     struct vault_conf conf;
+    bool allow_unsealed;
 };
 
 struct vault_option {
@@ -130,6 +132,7 @@ struct vault_option {
 struct vault {
     struct cli *cli;
     const char *config;      /* --config */
+    bool allow_unsealed;     /* --allow-unsealed */
     struct vault_conf flags; /* of the command line */
     struct vault_option options[VAULT_KEY_COUNT];
     struct vault_target *targets; /* those that are meant, with everything that holds for them */
@@ -175,8 +178,11 @@ struct vault_keys {
     struct rd_seal_ring ring; /* of the above */
 };
 
-/* What the target says about keys; none at all is fine. */
+/* What the target says about keys; none at all is fine. The ring requires that everything is sealed
+ * if there is a key, unless --allow-unsealed is given. */
 bool vault_keys_open(struct vault_keys *ret, const struct vault_target *target, struct rd_err *err);
+/* For tools that need no key: only a key file, if it can be read. It runs no command. */
+void vault_keys_look(struct vault_keys *ret, const struct vault_target *target);
 void vault_keys_done(struct vault_keys *keys);
 /* Whether the target has a key or a passphrase. */
 bool vault_keys_given(const struct vault_keys *keys);
@@ -213,7 +219,8 @@ void vault_hold_drop(struct vault_hold *hold, struct archive_store *store);
 void vault_hold_done(struct vault_hold *hold);
 
 enum vault_mode {
-    VAULT_LIST, /* without keys: who watches backups need not be able to read them */
+    VAULT_LIST,  /* keys are not needed: who watches backups need not be able to read them */
+    VAULT_JUDGE, /* with keys if there are any and they can be read */
     VAULT_READ,
     VAULT_WRITE
 };
@@ -226,10 +233,13 @@ struct vault_open {
     struct vault_hold holds[VAULT_STORES];
     size_t n;
     struct vault_keys keys;
+    struct rd_err keys_err; /* of VAULT_JUDGE: why keys were not read */
 };
 
-/* Opens keys (but with VAULT_LIST) and all repositories. One that cannot be opened has its error in
- * errs and no store; with VAULT_WRITE that is a failure unless another can be opened. */
+/* Opens keys (with VAULT_LIST only a key file that can be read) and all repositories, which use
+ * these keys to verify signatures: *ret must not be moved. A repository that cannot be opened has
+ * its error in errs and no store; with VAULT_WRITE that is a failure unless another can be opened.
+ */
 bool vault_open(const struct vault_target *target, enum vault_mode mode, struct vault_open *ret,
                 struct rd_err *err);
 void vault_close(struct vault_open *open);

@@ -26,14 +26,15 @@ static bool read_events(struct verify_stream *v, struct segment_in *in,
 }
 
 static bool read_segment(struct verify_stream *v, const struct archive_segment *segment,
-                         struct rd_err *err)
+                         struct archive_order *order, struct rd_err *err)
 {
     struct segment_in in;
     struct rd_src *src;
-    if (!archive_segment_open(v->repo, segment, v->ring, &src, err) ||
+    if (!archive_segment_open_next(v->repo, segment, v->ring, order, &src, err) ||
         !segment_in_open(&in, src, segment->number, segment->start, err))
         return false;
-    bool ok = segment_in_verify(&in, err) && archive_segment_matches(segment, &in.header, err);
+    bool ok = segment_in_verify(&in, err) && archive_segment_matches(segment, &in.header, err) &&
+              archive_order_check(order, segment, &in.header, err);
     if (ok && (v->level >= VERIFY_PARSE || !archive_segment_proves_name(segment)))
         ok = read_events(v, &in, segment, err);
     segment_in_close(&in);
@@ -94,11 +95,12 @@ static bool is_unknown_key(struct verify_stream *v, const struct archive_segment
 static bool check_all(struct verify_stream *v, const struct archive_stream *stream,
                       struct rd_err *err)
 {
+    struct archive_order order = {.any = false};
     for (size_t i = 0; i < stream->n && v->level > VERIFY_LIST; i++) {
         struct rd_err why = {0};
         char name[ARCHIVE_NAME_MAX];
         cli_progress_at(v->cli, i);
-        if (read_segment(v, &stream->segments[i], &why))
+        if (read_segment(v, &stream->segments[i], &order, &why))
             continue;
         if (why.code == RD_ERR_IO && why.sys == ENOENT) {
             v->n_gone++;
@@ -124,7 +126,14 @@ static bool check_all(struct verify_stream *v, const struct archive_stream *stre
 /* A segment with a damaged name is not one: the stream would only seem to have a gap. */
 static void check_others(struct verify_stream *v, const struct archive_stream *stream)
 {
-    struct rd_err why = {0};
+    struct rd_err why = {0}, unsealed = {0};
+    if (stream->n_refused > 0) {
+        rd_err_set(&unsealed, RD_ERR_CHECKSUM, RD_NO_OFFSET,
+                   "it is not sealed, although there is a key: it may be forged; see "
+                   "--allow-unsealed (%zu segment%s of this kind)",
+                   stream->n_refused, cli_plural(stream->n_refused));
+        report_damage(v, stream->refused, &unsealed);
+    }
     if (stream->n_others == 0 || v->level == VERIFY_LIST)
         return;
     rd_err_set(&why, RD_ERR_CORRUPT, RD_NO_OFFSET,

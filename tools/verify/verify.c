@@ -29,38 +29,31 @@ struct job {
     struct run *run;
     struct vault_open *open;
     struct archive_repo *repo;
-    const struct archive_set *set;
+    struct archive_set *set;
     bool loaded;
     struct load load;
     bool authentic; /* the manifest's signature was checked */
+    bool refused;   /* the set is not sealed, although there is a key */
     uint64_t keys;  /* in all snapshots */
     char finding[RD_ERR_TEXT_MAX + 300];
 };
 
 /* ---- manifest and digests ---- */
 
-static const struct rd_seal_key *find_key(const struct vault_keys *keys, const char *id)
-{
-    char text[RD_SEAL_ID_HEX];
-    for (size_t i = 0; i < keys->n_keys; i++)
-        if (strcmp(rd_seal_key_id(&keys->keys[i], text), id) == 0)
-            return &keys->keys[i];
-    return NULL;
-}
-
+/* Without a key, digests can be verified, but not the signature. Contents need the key. */
 static bool check_manifest(struct job *job, struct rd_err *err)
 {
-    const struct archive_set *set = job->set;
-    if (set->err.code != RD_ERR_OK) {
-        rd_err_adopt(err, &set->err);
+    struct archive_set *set = job->set;
+    struct rd_err why = {0};
+    job->refused = set->refused;
+    bool proved = archive_set_prove(job->repo, set, &why);
+    bool unknown = !set->refused && set->err.code == RD_ERR_OK &&
+                   set->m.signature == ARCHIVE_SIGNATURE_UNKNOWN;
+    if (!proved && !(unknown && job->run->level < VERIFY_PARSE)) {
+        rd_err_adopt(err, &why);
         return false;
     }
-    const struct rd_seal_key *key = find_key(&job->open->keys, set->m.key_id);
-    if (set->m.key_id[0] != '\0' && key != NULL) {
-        if (!archive_manifest_authentic(&set->m, rd_buf_slice(&set->text), key, err))
-            return false;
-        job->authentic = true;
-    }
+    job->authentic = set->m.signature == ARCHIVE_SIGNATURE_VALID;
     return set->missing == 0 || rd_err_set(err, RD_ERR_TRUNCATED, RD_NO_OFFSET,
                                            "files of the set are missing or have another size");
 }
@@ -279,6 +272,7 @@ static void report(struct job *job, const struct rd_err *err)
         cli_json_put_str(json, "level", words[run->level]);
         cli_json_put_bool(json, "good", good);
         cli_json_put_bool(json, "authentic", job->authentic);
+        cli_json_put_bool(json, "refused", job->refused);
         if (run->level == VERIFY_LOAD)
             put_load(json, job);
         if (!good) {
@@ -288,7 +282,10 @@ static void report(struct job *job, const struct rd_err *err)
         cli_json_end(json);
     } else if (!good) {
         print_set(job);
-        printf("%s: %s\n", job->load.refused ? "NOT LOADED" : "DAMAGED",
+        printf("%s: %s\n",
+               job->load.refused ? "NOT LOADED"
+               : job->refused    ? "REFUSED"
+                                 : "DAMAGED",
                rd_err_render(err, line, sizeof line));
     } else if (!run->cli->quiet) {
         print_good(job, words[run->level]);
@@ -296,12 +293,12 @@ static void report(struct job *job, const struct rd_err *err)
 }
 
 /* Remembers the verdict in the repository, so that `prune` and `restore` know. A set that one
- * server does not load is not damaged. Where that cannot be
+ * server does not load, and one that is not sealed, is not damaged. Where that cannot be
  * written, nothing else is wrong. */
 static void remember(struct job *job, bool good)
 {
     struct rd_err err = {0};
-    if (job->load.refused || job->set->marked[ARCHIVE_MARK_DAMAGED] == !good ||
+    if (job->load.refused || job->refused || job->set->marked[ARCHIVE_MARK_DAMAGED] == !good ||
         (good && job->run->level == VERIFY_LIST))
         return;
     if (!archive_repo_mark(job->repo, job->set->id, ARCHIVE_MARK_DAMAGED, !good, &err))
@@ -360,10 +357,6 @@ static bool verify_set(struct job *job, struct rd_err *ret)
         return false;
     }
     report(job, &err);
-    if (good && job->set->m.key_id[0] == '\0' && vault_keys_given(&job->open->keys))
-        cli_warn(run->cli,
-                 "%s %s is not sealed, although the target has a key: it may have been replaced",
-                 job->repo->target, job->set->id);
     remember(job, good);
     run->n_good += good;
     run->n_bad += !good;
@@ -476,7 +469,8 @@ int tool_verify(struct cli *cli, int argc, char **argv)
     struct run run = {.cli = cli, .level = VERIFY_DIGEST};
     struct cli_opt opts[VAULT_OPTS] = {0};
     vault_init(&run.vault, cli);
-    size_t n = vault_options(&run.vault, opts, VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS);
+    size_t n =
+        vault_options(&run.vault, opts, VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS | VAULT_FOR_READING);
     opts[n++] = (struct cli_opt){.name = "level",
                                  .kind = CLI_ENUM,
                                  .words = "list|digest|parse|load",
