@@ -271,7 +271,7 @@ Test(forgery, a_set_sealed_with_a_passphrase)
     put_set("t", ID, &key);
     struct archive_sets sets = list();
     cr_expect_eq(sets.sets[0].m.signature, ARCHIVE_SIGNATURE_UNKNOWN);
-    /* Its objects would open, but nobody has verified the manifest yet. */
+    /* Its objects would open, but the manifest was not verified yet. */
     cr_expect_not(archive_set_open(&repo, &sets.sets[0], sets.sets[0].m.files, &ring, &src, &err));
     cr_expect_eq(err.reason.id, RD_SEAL_REASON_KEY, "%s", err.text);
     rd_err_reset(&err);

@@ -84,7 +84,8 @@ class InS3(BackupCase):
 
     def test_json_is_complete_if_a_segment_cannot_be_read(self):
         self.good("backup")
-        name = f"20261101T000000Z-00000001/00000001-{40 * 'a'}/00000001-100-200-1000-2000.seg.sealed"
+        name = (f"20261101T000000Z-00000001/00000001-{40 * 'a'}/"
+                "00000001-100-200-1000-2000.seg.sealed")
         self.s3.objects[f"some/where/nightly/stream/{name}"] = b"x"
         self.s3.faults = lambda method, path, n: 403 if method == "GET" and ".seg" in path else None
         report, status = self.json("verify")

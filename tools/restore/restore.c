@@ -34,6 +34,14 @@ bool restore_converts(const struct restore *run)
 
 /* ---- one repository ---- */
 
+/* Ids have seconds only. The time in a manifest that cannot be read is not known. */
+static bool is_newer(const struct archive_set *set, const struct archive_set *than)
+{
+    if (set->time_ms != than->time_ms)
+        return set->time_ms > than->time_ms;
+    return set->err.code != RD_ERR_OK || set->m.begin_ms > than->m.begin_ms;
+}
+
 /* Without a word, an older set would be taken for the newest one. */
 static void warn_left_out(struct restore *run, const struct archive_sets *sets)
 {
@@ -42,7 +50,7 @@ static void warn_left_out(struct restore *run, const struct archive_sets *sets)
     size_t n = 0;
     for (size_t i = 0; i < sets->n; i++) {
         const struct archive_set *set = &sets->sets[i];
-        if (set->incomplete || archive_set_good(set) || set->time_ms < run->set->time_ms)
+        if (set->incomplete || archive_set_good(set) || !is_newer(set, run->set))
             continue;
         first = set;
         n++;

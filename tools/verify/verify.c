@@ -299,7 +299,8 @@ static void remember(struct job *job, bool good)
 {
     struct rd_err err = {0};
     if (job->load.refused || job->refused || job->set->marked[ARCHIVE_MARK_DAMAGED] == !good ||
-        (good && job->run->level == VERIFY_LIST))
+        (good &&
+         (job->run->level == VERIFY_LIST || job->set->m.signature == ARCHIVE_SIGNATURE_UNKNOWN)))
         return;
     if (!archive_repo_mark(job->repo, job->set->id, ARCHIVE_MARK_DAMAGED, !good, &err))
         cli_debug(job->run->cli, "cannot mark %s: %s", job->set->id, err.text);
