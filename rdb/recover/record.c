@@ -50,7 +50,9 @@ bool rdb_recover_scan_init(struct scan *s, struct rd_src *file, const struct rdb
                        .keys_db = RDB_UNKNOWN,
                        .db_at = RDB_MAGIC_LEN};
     s->limit = (struct limited){.inner = file, .stop = UINT64_MAX};
-    if (!rd_src_can_seek(file) || rd_src_size(file) == 0 || rd_src_size(file) == RD_NO_OFFSET)
+    if (rd_src_size(file) == 0)
+        return rd_err_set(err, RD_ERR_TRUNCATED, 0, "the input is empty");
+    if (!rd_src_can_seek(file) || rd_src_size(file) == RD_NO_OFFSET)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "only seekable input can be salvaged");
     if (!rd_src_seek(file, 0, err))
         return false;

@@ -387,7 +387,8 @@ static bool view_fill(struct work *work, struct view *view, struct rd_err *err)
     }
     if (!cli_open_in(work->run->cli, work->file->path, &src, err))
         return false;
-    view->spooled = work->file->once || !rd_src_can_seek(src) || rd_src_size(src) == RD_NO_OFFSET;
+    uint64_t size = rd_src_size(src);
+    view->spooled = work->file->once || !rd_src_can_seek(src) || size == RD_NO_OFFSET || size == 0;
     bool ok = !view->spooled || spool_copy_torn(&view->spool, src, on_piece, work, err);
     work->file->torn = spool_torn_at(&view->spool);
     cli_close_in(work->run->cli, src);
