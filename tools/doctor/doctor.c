@@ -208,7 +208,7 @@ int tool_doctor(struct cli *cli, int argc, char **argv)
     };
     struct cli_opt opts[VAULT_OPTS + sizeof own / sizeof own[0]] = {0};
     const struct cli_usage usage = {
-        .synopsis = "[OPTION…] URL|DIR\n--target NAME",
+        .synopsis = "[OPTION…] URL|DIR|--target NAME",
         .about =
             "Checks a running server, or the folder of one, for settings and states that cost\n"
             "data. Exit status 1: something is wrong; 8: something was not examined.",

@@ -339,8 +339,7 @@ static int parse_and_restore(struct restore *run, const struct cli_opt *opts, in
 {
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [TARGET] --to DIR|FILE|URL",
-        .about = "Restores a backup, or the data as of a moment, into a file, into the folder of\n"
-                 "a server, or into a running server.",
+        .about = "Restores a backup, or the data of a moment, to a file, a server or its folder.",
         .opts = opts,
         .max_args = 1,
         .example = "redoubt restore nightly --target-time 2026-11-20T14:03:06Z --to out.rdb",

@@ -126,12 +126,11 @@ static int run_tool(struct cli *cli, int argc, char **argv, bool seal)
                                  .arg = "FILE",
                                  .string = &run.out,
                                  .help = "the output; default: standard output"};
-    opts[n++] =
-        (struct cli_opt){.name = "name",
-                         .kind = CLI_STRING,
-                         .arg = "NAME",
-                         .string = &run.name,
-                         .help = "a name bound into the seal; in sets TARGET/sets/ID/OBJECT"};
+    opts[n++] = (struct cli_opt){.name = "name",
+                                 .kind = CLI_STRING,
+                                 .arg = "NAME",
+                                 .string = &run.name,
+                                 .help = "bound into the seal; of a set: TARGET/sets/ID/OBJECT"};
     opts[n++] = (struct cli_opt){
         .name = "force", .kind = CLI_FLAG, .flag = &run.force, .help = "replace an existing file"};
     opts[n] = (struct cli_opt){0};
