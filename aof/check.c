@@ -299,10 +299,10 @@ static bool snapshot(struct check *c, struct rd_src *src)
         c->base_time = f->saved;
         c->base_clock = "its ctime";
     }
+    /* An unknown type after other errors is a part of the damage. */
+    bool newer = res->damaged && res->err.code == RD_ERR_UNSUPPORTED && res->errors == 1;
     if (res->errors > 0)
-        worse(&f->verdict, res->damaged && res->err.code == RD_ERR_UNSUPPORTED
-                               ? AOF_VERDICT_UNSUPPORTED
-                               : AOF_VERDICT_DAMAGED);
+        worse(&f->verdict, newer ? AOF_VERDICT_UNSUPPORTED : AOF_VERDICT_DAMAGED);
     if (res->damaged) {
         f->damaged = true;
         f->code = res->err.code;

@@ -275,6 +275,13 @@ class Folders(CheckAofTest):
         self.assertEqual((status, verdict), (1, "damaged"))
         self.assertIn("corrupt", ids)
 
+    def test_an_unknown_type_after_other_damage_is_a_part_of_it(self):
+        head = b"REDIS0010\xfe\x00"
+        for damage, want in ((b"", (4, "unsupported", ["unsupported"])),
+                             (bytes(63), (1, "damaged", ["zeroed-range", "unsupported"]))):
+            with self.subTest(want):
+                self.assertEqual(self.verdict(self.log(SET, base=head + damage + b"rest")), want)
+
     def test_the_input_is_opened_for_reading_only(self):
         self.log(SET + b"torn")
         before = {n: os.stat(self.path(n)).st_mtime_ns for n in os.listdir(self.folder)}
