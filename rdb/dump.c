@@ -2,7 +2,6 @@
 
 #include "base/crc64.h"
 #include "base/endian.h"
-#include "rdb/rest.h"
 #include "rdb/version.h"
 
 enum { FOOT = 10, SUM = 8 };
@@ -43,24 +42,6 @@ bool rdb_dump_open(struct rdb_dump *ret, struct rd_slice payload, bool allow_zer
         return rd_err_set(err, RD_ERR_UNSUPPORTED, 0, "type %u in %s", payload.ptr[0],
                           rdb_version_text(d.dialect, d.version).s);
     *ret = d;
-    return true;
-}
-
-bool rdb_dump_is(struct rd_src *src, bool *ret, struct rd_err *err)
-{
-    struct rd_slice first;
-    struct rdb_rest rest;
-    *ret = false;
-    if (!rd_src_seek(src, 0, err))
-        return false;
-    if (rd_src_need(src, 1 + FOOT, &first) != RD_SRC_OK)
-        return true;
-    uint8_t type = first.ptr[0];
-    if (!rdb_rest_read(src, 0, &rest, err))
-        return false;
-    int version = rd_get_le16(rest.last);
-    *ret = rdb_rest_matches(&rest) && rdb_version_known(dialect_of(version), version) &&
-           rdb_type_find(dialect_of(version), version, type) != NULL;
     return true;
 }
 

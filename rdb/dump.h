@@ -50,10 +50,6 @@ RD_API bool rdb_dump_open(struct rdb_dump *ret, struct rd_slice payload, bool al
  */
 RD_API bool rdb_dump_verify(struct rd_slice payload, struct rd_err *err);
 
-/* Whether the source, from its first byte to its end, is a payload with a checksum that matches. It
- * must be able to seek. The value is not verified. Linear in the bytes. False: I/O. */
-RD_API bool rdb_dump_is(struct rd_src *src, bool *ret, struct rd_err *err);
-
 /* Appends a payload to *ret: the type byte, the value verbatim, the version, the checksum. */
 RD_API bool rdb_dump_make(struct rd_buf *ret, const struct rdb_type *type, struct rd_slice value,
                           int version, struct rd_err *err);

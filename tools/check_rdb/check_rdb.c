@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "engine/script.h"
 #include "rdb/damage.h"
-#include "rdb/dump.h"
 #include "tools/cli/filter.h"
 #include "tools/check_rdb/priv.h"
 #include "tools/input/server_in.h"
@@ -313,7 +312,7 @@ static int status_of_salvage(const struct check_file *file)
 
 static int status_of(const struct check_file *file)
 {
-    if (file->salvaged && (file->kind == NULL || file->out != NULL))
+    if (file->salvaged)
         return status_of_salvage(file);
     switch (file->verdict) {
     case CHECK_OK:
@@ -523,22 +522,12 @@ static bool salvage(struct work *work, const struct view *view, struct rd_err *e
     return end_output(work, out, err) && ok;
 }
 
-/* What kind of file the bytes are. The source is at its beginning, before and after. */
-static bool look_at_kind(struct check_file *file, struct rd_src *src, struct rd_err *err)
+/* What the first bytes look like. */
+static void look_at_head(struct check_file *file, struct rd_src *src)
 {
     struct rd_slice head = {0};
-    bool dump = false;
-    if (rd_src_need(src, FILE_KIND_LOOK, &head) != RD_SRC_FAIL)
+    if (rd_src_need(src, FILE_KIND_HEAD, &head) != RD_SRC_FAIL)
         file->kind = file_kind_of(head);
-    bool magic =
-        head.len >= 5 && (memcmp(head.ptr, "REDIS", 5) == 0 || memcmp(head.ptr, "VALKE", 5) == 0);
-    if (file->kind != NULL || magic || !rd_src_can_seek(src))
-        return true;
-    if (!rdb_dump_is(src, &dump, err) || !rd_src_seek(src, 0, err))
-        return false;
-    if (dump)
-        file->kind = &file_kind_dump;
-    return true;
 }
 
 /* The first pass. The caller has filled `view` if the input can be read only once. */
@@ -555,11 +544,9 @@ static bool check(struct work *work, struct view *view, struct rd_err *err)
         return false;
     if (rd_src_can_seek(src) && file->torn == RD_NO_OFFSET)
         file->size = rd_src_size(src);
-    bool ok = look_at_kind(file, src, err);
+    look_at_head(file, src);
     bool other = file->kind != NULL && work->run->out == NULL; /* with OUT it is searched */
-    ok = ok && (other || check_source(work, src, err));
-    if (ok && file->res.damaged && file->res.err.reason.id == RDB_REASON_DRAGONFLY)
-        file->kind = &file_kind_dragonfly;
+    bool ok = other || check_source(work, src, err);
     if (ok && !other && !file->res.damaged)
         file->size = file->res.end + file->res.trailing;
     cli_close_in(cli, src);

@@ -106,14 +106,6 @@ static inline bool check_is_verified(const struct check_file *file)
     return file->well_formed && file->salvage.proved;
 }
 
-/* Whether the input has no bytes. */
-static inline bool check_is_empty(const struct check_file *file)
-{
-    const struct rdb_check_result *res = &file->res;
-    return file->kind == NULL && file->torn == RD_NO_OFFSET && res->damaged && !res->has_header &&
-           res->err.code == RD_ERR_TRUNCATED && res->err.offset == 0;
-}
-
 /* The error for a file of another kind. */
 struct rd_err check_other_kind(const struct check_file *file);
 

@@ -160,28 +160,8 @@ static bool is_log(struct rd_slice s)
     return s.len >= 2 && s.ptr[0] == '*' && s.ptr[1] >= '1' && s.ptr[1] <= '9';
 }
 
-const struct file_kind file_kind_dump = {
-    "dump", "a payload of the command DUMP, the value of one key",
-    "send it to a server with RESTORE; it has no name of a key", NULL};
-const struct file_kind file_kind_dragonfly = {
-    "dragonfly", "a snapshot of Dragonfly in its own format",
-    "Dragonfly writes snapshots that other programs read with SAVE RDB", NULL};
-
-/* Whether a snapshot begins after text, such as messages of the program that received it. */
-static bool holds_snapshot(struct rd_slice s)
-{
-    for (size_t i = 0; i + 9 < s.len; i++) {
-        struct rd_slice rest = rd_slice(s.ptr + i, s.len - i);
-        if ((begins(rest, "REDIS00") || begins(rest, "VALKEY0")) && isdigit(rest.ptr[7]) &&
-            isdigit(rest.ptr[8]) && rest.ptr[9] >= 0x80)
-            return true;
-    }
-    return false;
-}
-
 const struct file_kind *file_kind_of(struct rd_slice head)
 {
-    const struct rd_slice all = head;
     switch (rdb_foreign_of(head)) {
     case RDB_FOREIGN_DRAGONFLY:
         return &dragonfly_kind;
@@ -207,5 +187,5 @@ const struct file_kind *file_kind_of(struct rd_slice head)
         return &html_kind;
     if (is_base64(head))
         return &base64_kind;
-    return is_text(head) && !holds_snapshot(all) ? &text_kind : NULL;
+    return is_text(head) ? &text_kind : NULL;
 }

@@ -9,9 +9,8 @@
 
 #include "base/buf.h"
 
-/* The number of bytes that file_kind_of() reads. With fewer it recognises fewer kinds. With more it
- * also recognises a snapshot after text. */
-enum { FILE_KIND_HEAD = 512, FILE_KIND_LOOK = 64 << 10 };
+/* The number of bytes that file_kind_of() reads. With fewer it recognises fewer kinds. */
+enum { FILE_KIND_HEAD = 512 };
 
 struct file_kind {
     const char *word;    /* a stable word, for JSON */
@@ -19,9 +18,6 @@ struct file_kind {
     const char *hint;    /* how to handle it; or NULL */
     const char *readers; /* tools that read it, each between spaces; or NULL */
 };
-
-/* Kinds that the first bytes do not show: rdb_dump_is(), RDB_REASON_DRAGONFLY. */
-extern const struct file_kind file_kind_dump, file_kind_dragonfly;
 
 /* Returns the kind of a file that begins with these bytes, after decompression; NULL for a
  * snapshot, damaged or not, and for unrecognised files. A reply to DUMP is recognised only if the
