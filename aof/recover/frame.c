@@ -38,8 +38,40 @@ static size_t look_outside(struct aof_recover_in *in, uint64_t at, size_t want, 
     return in->win.len;
 }
 
+void aof_recover_in_without(struct aof_recover_in *in, struct aof_recover_in *of, uint64_t from,
+                            uint64_t to)
+{
+    *in = (struct aof_recover_in){.of = of,
+                                  .size = of->size - (to - from),
+                                  .err = of->err,
+                                  .hole = from,
+                                  .hole_len = to - from};
+}
+
+/* At most 64 bytes of the view are asked for, and they may lie on both sides of the hole. */
+static size_t look_around(struct aof_recover_in *in, uint64_t at, size_t want, const uint8_t **ret)
+{
+    if (at >= in->hole)
+        return aof_recover_look(in->of, at + in->hole_len, want, ret);
+    size_t len = aof_recover_look(in->of, at, want, ret);
+    if (at + len <= in->hole)
+        return len;
+    size_t before = (size_t)(in->hole - at);
+    if (before >= want)
+        return before;
+    memcpy(in->seam, *ret, before);
+    len = aof_recover_look(in->of, in->hole + in->hole_len, want - before, ret);
+    if (len > sizeof in->seam - before)
+        len = sizeof in->seam - before;
+    memcpy(in->seam + before, *ret, len);
+    *ret = in->seam;
+    return before + len;
+}
+
 size_t aof_recover_look(struct aof_recover_in *in, uint64_t at, size_t want, const uint8_t **ret)
 {
+    if (in->of != NULL)
+        return look_around(in, at, want, ret);
     if (RD_LIKELY(at >= in->off && at - in->off < in->win.len)) {
         size_t skip = (size_t)(at - in->off);
         if (in->win.len - skip >= want || in->off + in->win.len >= in->size) {
@@ -92,12 +124,26 @@ static enum frame_status bad_number(struct frame *f, enum rd_resp_scan n, uint64
     return broken(f, FRAME_BROKEN, at, why);
 }
 
+/* Digits are alike: keys differ in their numbers. */
+static uint64_t shape(uint64_t hash, const uint8_t *p, size_t len)
+{
+    bool in_number = false;
+    for (size_t i = 0; i < len; i++) {
+        bool digit = p[i] >= '0' && p[i] <= '9';
+        if (!(digit && in_number))
+            hash = (hash ^ (digit ? '0' : p[i])) * 0x100000001b3u;
+        in_number = digit;
+    }
+    return (hash ^ 0xff) * 0x100000001b3u;
+}
+
 /* The first two arguments identify the command. */
 static void note_argument(struct aof_recover_in *in, struct frame *f, uint64_t at, uint64_t len)
 {
     const uint8_t *p;
     if (f->done > 1 || len > FRAME_NAME || aof_recover_look(in, at, (size_t)len, &p) < len)
         return;
+    f->shape = shape(f->done == 0 ? 0xcbf29ce484222325u : f->shape, p, (size_t)len);
     if (f->done == 0) {
         memcpy(f->name, p, (size_t)len);
         f->name_len = (size_t)len;
@@ -228,6 +274,40 @@ bool aof_recover_is(const struct frame *f, const char *name)
 bool aof_recover_is_near(const struct frame *f, const char *name)
 {
     return f->kind == FRAME_COMMAND && f->argc == 1 && distance(f, name) == 1;
+}
+
+static bool has_bit(const uint64_t bits[64], uint64_t hash)
+{
+    return (bits[hash >> 58] >> (hash >> 52 & 63) & 1) != 0;
+}
+
+static void set_bit(uint64_t bits[64], uint64_t hash)
+{
+    bits[hash >> 58] |= (uint64_t)1 << (hash >> 52 & 63);
+}
+
+static uint64_t with_argc(const struct frame *f, uint64_t argc)
+{
+    return (f->shape ^ (argc + 1)) * 0x9e3779b97f4a7c15u;
+}
+
+bool aof_recover_forms_has(const struct aof_recover_forms *forms, const struct frame *f)
+{
+    return has_bit(forms->bits, f->shape);
+}
+
+bool aof_recover_forms_has_argc(const struct aof_recover_forms *forms, const struct frame *f,
+                                uint64_t argc)
+{
+    return has_bit(forms->argc_bits, with_argc(f, argc));
+}
+
+void aof_recover_forms_add(struct aof_recover_forms *forms, const struct frame *f)
+{
+    forms->n++;
+    forms->n_new += !aof_recover_forms_has(forms, f);
+    set_bit(forms->bits, f->shape);
+    set_bit(forms->argc_bits, with_argc(f, f->argc));
 }
 
 bool aof_recover_is_name(const struct frame *f)

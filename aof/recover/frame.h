@@ -17,9 +17,17 @@ struct aof_recover_in {
     struct rd_slice win;
     struct rd_err *err;
     bool failed; /* see err */
+    /* A view of another one without [hole, hole + hole_len): NULL: of src. */
+    struct aof_recover_in *of;
+    uint64_t hole, hole_len;
+    uint8_t seam[64];
 };
 
 void aof_recover_in_init(struct aof_recover_in *in, struct rd_src *src, struct rd_err *err);
+
+/* A view of `of` in which the bytes [from, to) are left out. */
+void aof_recover_in_without(struct aof_recover_in *in, struct aof_recover_in *of, uint64_t from,
+                            uint64_t to);
 
 /* Returns the bytes in the window from `at` on, at least `want` bytes (64 at most) unless the file
  * ends. *ret is valid until the next call. 0: the end, or a failure. */
@@ -52,7 +60,8 @@ struct frame {
                                   with the one that broke */
     uint8_t name[FRAME_NAME];  /* the first argument, if it fits */
     size_t name_len;           /* 0: longer, or not read */
-    bool has_db;               /* the second argument is a number below 2^31 */
+    uint64_t shape; /* of a command: its name and the form of its first argument, as a hash */
+    bool has_db;    /* the second argument is a number below 2^31 */
     uint64_t db;
     int64_t time_s; /* of a time annotation, or AOF_NO_TIME */
 };
@@ -67,6 +76,20 @@ bool aof_recover_is(const struct frame *f, const char *name);
 
 /* Whether it is a command without arguments whose name differs from `name` in one letter. */
 bool aof_recover_is_near(const struct frame *f, const char *name);
+
+/* The forms of the commands that were read, to tell commands of the log from text that looks like
+ * commands. */
+struct aof_recover_forms {
+    uint64_t bits[64], argc_bits[64];
+    uint64_t n, n_new; /* commands, and those whose form was not known before */
+    bool ahead;        /* the commands after the first damage were looked at */
+};
+
+void aof_recover_forms_add(struct aof_recover_forms *forms, const struct frame *f);
+bool aof_recover_forms_has(const struct aof_recover_forms *forms, const struct frame *f);
+/* With that number of arguments. */
+bool aof_recover_forms_has_argc(const struct aof_recover_forms *forms, const struct frame *f,
+                                uint64_t argc);
 
 /* Whether it looks like the name of a command. */
 bool aof_recover_is_name(const struct frame *f);

@@ -4,22 +4,22 @@
  * before it: with the right byte, that command would end where the next one begins. Each digit of
  * the lengths is replaced in turn, so that an argument is skipped as a whole and its bytes are
  * never taken for commands. If that fails, the bytes are searched one by one.
- *
- * A command of which only the first bytes were written (the disk was full, then it was not) is
- * followed by whole commands. Its lengths then reach into them. Commands inside an argument that
- * lead exactly to the position after it show this: those in a value would be followed by the line
- * end of the value.
  */
 #include "aof/recover/resync.h"
 
+#include "aof/commands.h"
 #include "rdb/rdb.h"
 
 enum {
     OPAQUE_MAX = 1 << 20, /* of an argument in which the file ends, and which is accepted */
     CHAIN = 8,            /* consecutive commands that are accepted as real */
+    CHAIN_TEXT = 16,      /* that are rather not the text of a value */
     CHAIN_SEARCH = 3,     /* consecutive commands that are accepted in a byte-by-byte search */
     HEADER_MAX = 16,      /* "$536870912 CRLF" and some more */
     DIGITS_MAX = 10,
+    FORMS_LEAST = 8,     /* commands after which the forms of a log are known */
+    AHEAD_MAX = 1 << 20, /* bytes after the first damage from which forms are learned */
+    CHAIN_LONG = 4096,   /* commands after which the rest is not followed any more */
 };
 
 /* -- chains -- */
@@ -30,7 +30,7 @@ struct chain {
     uint64_t last; /* start of the last one */
     bool to_end;   /* of the file */
     bool cut;      /* the file ends inside the next command */
-    bool broken;   /* the next command is broken, but begins as one */
+    bool familiar; /* see trust() */
 };
 
 /* Reads commands from `at` on, at most `max`, or up to `upto`. */
@@ -43,7 +43,6 @@ static struct chain follow(struct aof_recover_in *in, uint64_t at, unsigned max,
         if (status != FRAME_OK || (f.kind == FRAME_COMMAND && !aof_recover_is_name(&f))) {
             c.to_end = status == FRAME_END;
             c.cut = status == FRAME_CUT && (f.argc > 0 || f.kind == FRAME_ANNOTATION);
-            c.broken = status == FRAME_BROKEN && f.argc > 0;
             break;
         }
         c.last = c.end;
@@ -63,15 +62,23 @@ static unsigned strength(struct aof_recover_in *in, uint64_t at)
     return c.to_end && c.n > 0 ? CHAIN : c.n;
 }
 
+/* An annotation of the time, which is not taken for other text. */
+static bool is_time(struct aof_recover_in *probe, uint64_t at)
+{
+    struct frame f;
+    return aof_recover_frame(probe, at, &f) == FRAME_OK && f.time_s != AOF_NO_TIME;
+}
+
 /* A run of whole arguments from `at`; *ret is its end. False: none, or neither a command nor the
  * end of the file follows. */
-static bool run_of_args(struct aof_recover_in *in, uint64_t at, uint64_t *ret)
+static bool run_of_args(struct aof_recover_in *in, uint64_t at, uint64_t *ret, uint64_t *ret_n)
 {
-    bool any = false;
+    uint64_t n = 0;
     while (aof_recover_byte(in, at) == '$' && aof_recover_arg(in, &at))
-        any = true;
+        n++;
     int next = aof_recover_byte(in, at);
-    if (!any || (next != '*' && next != '#' && at != in->size))
+    *ret_n = n;
+    if (n == 0 || (next != '*' && next != '#' && at != in->size))
         return false;
     *ret = at;
     return true;
@@ -81,9 +88,9 @@ static bool run_of_args(struct aof_recover_in *in, uint64_t at, uint64_t *ret)
 
 struct guess {
     struct aof_recover_in *in; /* a view at any offset */
+    const struct aof_recover_forms *forms;
     struct aof_recover_way *way;
     unsigned best; /* rating of `way` */
-    uint64_t bad;  /* where the command failed */
     uint64_t from;
     bool before;
 };
@@ -94,22 +101,12 @@ static bool leads_to(struct aof_recover_in *in, uint64_t a, uint64_t b)
     return follow(in, a, UINT32_MAX, b).end == b;
 }
 
-/* Whether the commands from `at` explain the bytes up to where the damaged command failed. If not,
- * they lie in an argument. */
-static bool passes(struct aof_recover_in *in, uint64_t at, uint64_t bad)
-{
-    struct chain c = follow(in, at, UINT32_MAX, bad + 1);
-    return c.end > bad || c.n >= CHAIN;
-}
-
 /* A candidate for the end of the damaged command. Keeps the best: the longest chain; of two long
  * ones the earlier, if it leads to the other (otherwise it is inside an argument). */
 static void guess(struct guess *g, uint64_t to, const char *how)
 {
     int next = aof_recover_byte(g->in, to);
-    if (next != '*' && next != '#' && to != g->in->size)
-        return;
-    if (to <= g->bad && !passes(g->in, to, g->bad))
+    if (next != '*' && (next != '#' || !is_time(g->in, to)) && to != g->in->size)
         return;
     unsigned n = strength(g->in, to);
     struct aof_recover_way *w = g->way;
@@ -222,14 +219,14 @@ static void guess_arguments(struct guess *g, const struct frame *f)
 static void guess_first_line(struct guess *g, uint64_t start)
 {
     const uint8_t *p;
-    uint64_t end;
+    uint64_t end, n;
     size_t len = aof_recover_look(g->in, start, HEADER_MAX, &p);
     if (len > HEADER_MAX)
         len = HEADER_MAX;
     size_t i = 1;
     while (i < len && p[i] != '$')
         i++;
-    if (i < len && run_of_args(g->in, start + i, &end))
+    if (i < len && run_of_args(g->in, start + i, &end, &n))
         guess(g, end, "the end of the broken command");
 }
 
@@ -252,7 +249,7 @@ static void guess_command(struct guess *g, const struct frame *f)
         return;
     }
     int byte = aof_recover_byte(g->in, f->bad);
-    if (f->done > 0 && f->args[f->done % FRAME_ARGS] == f->bad && (byte == '*' || byte == '#'))
+    if (f->args[f->done % FRAME_ARGS] == f->bad && (byte == '*' || byte == '#'))
         guess(g, f->bad, "the next command");
     if (g->best < CHAIN)
         guess_arguments(g, f);
@@ -266,7 +263,7 @@ static void guess_swallowed(struct guess *g, const struct frame *f, const struct
         return;
     struct aof_recover_way way = {.to = f->start};
     struct guess other = {
-        .in = g->in, .way = &way, .bad = g->bad, .from = prev->start, .before = true};
+        .in = g->in, .forms = g->forms, .way = &way, .from = prev->start, .before = true};
     guess_arguments(&other, prev);
     if (other.best == 0 || way.to >= f->start ||
         (g->best > 0 && !leads_to(g->in, way.to, g->way->to)))
@@ -275,15 +272,27 @@ static void guess_swallowed(struct guess *g, const struct frame *f, const struct
     *g->way = way;
 }
 
+/* Commands of its form usually have as many arguments as it has, and not `more`: what follows is the
+ * rest of another command. */
+static bool has_its_count(const struct aof_recover_forms *forms, const struct frame *f,
+                          uint64_t more)
+{
+    return aof_recover_forms_has_argc(forms, f, f->argc) &&
+           !aof_recover_forms_has_argc(forms, f, f->argc + more);
+}
+
 /* The file continues with an argument in place of a command: the previous command has more
  * arguments than its count, or swallowed the header of the next one. */
 static void guess_before(struct guess *g, const struct frame *f, const struct frame *prev)
 {
-    uint64_t end;
+    uint64_t end, n;
+    if (run_of_args(g->in, f->start, &end, &n) && !has_its_count(g->forms, prev, n)) {
+        g->from = prev->start;
+        g->before = true;
+        guess(g, end, "the next command");
+    }
     g->from = prev->start;
     g->before = true;
-    if (run_of_args(g->in, f->start, &end))
-        guess(g, end, "the next command");
     guess_swallowed(g, f, prev);
 }
 
@@ -320,11 +329,12 @@ static void guess_other(struct guess *g, const struct frame *f, const struct fra
     guess_swallowed(g, f, prev);
 }
 
-/* Returns the rating of *ret; 0: no single byte explains the damage. */
-static unsigned one_byte(struct aof_recover_in *probe, const struct frame *f,
-                         const struct frame *prev, struct aof_recover_way *ret)
+/* Returns the strength of what it found; 0: nothing. */
+static unsigned one_byte(struct aof_recover_in *probe, const struct aof_recover_forms *forms,
+                         const struct frame *f, const struct frame *prev,
+                         struct aof_recover_way *ret)
 {
-    struct guess g = {.in = probe, .way = ret, .bad = f->bad, .from = f->start};
+    struct guess g = {.in = probe, .forms = forms, .way = ret, .from = f->start};
     int first = aof_recover_byte(probe, f->start);
     if (first == '*') {
         guess_command(&g, f);
@@ -357,7 +367,7 @@ struct search {
     uint64_t failing; /* an argument whose run is known to lead nowhere */
 };
 
-/* Advances s->at to the next byte that may begin a command (or an argument). */
+/* Advances s->at to the next byte that may begin a command or an annotation (or an argument). */
 static bool next_place(struct search *s)
 {
     const uint8_t *p;
@@ -366,7 +376,8 @@ static bool next_place(struct search *s)
         if (len == 0)
             return false;
         for (size_t i = 0; i < len && s->at < s->end; i++, s->at++)
-            if (p[i] == '*' || (s->args && p[i] == '$'))
+            if (p[i] == '*' || (s->args && p[i] == '$') ||
+                (p[i] == '#' && is_time(s->probe, s->at)))
                 return true;
     }
     return false;
@@ -374,7 +385,7 @@ static bool next_place(struct search *s)
 
 static bool believed(const struct chain *c)
 {
-    return c->n >= CHAIN_SEARCH || (c->n > 0 && (c->to_end || c->cut || c->broken));
+    return c->n >= CHAIN_SEARCH || c->to_end || (c->n > 0 && c->cut);
 }
 
 /* Advances after the last position from which a failed chain could have continued differently. */
@@ -383,145 +394,312 @@ static uint64_t after(const struct chain *c, uint64_t at)
     return c->n > 1 && c->last > at ? c->last : at + 1;
 }
 
-/* Whether the header of an argument ends at `at`. */
-static bool is_data_of_arg(struct aof_recover_in *in, uint64_t at)
+/* -- torn commands -- */
+
+/* A command that was not written to its end takes in the commands after it, as far as its lengths
+ * reach. They are found inside it: commands that lead beyond the place where the framing broke.
+ * What does not lead there may be the text of a value. */
+struct torn {
+    struct aof_recover_in *in, *probe;
+    const struct aof_recover_forms *forms;
+    const struct frame *f;
+    const struct aof_recover_way *one; /* if one wrong byte is the cause; `to` 0: it is not */
+    unsigned one_n;                    /* its strength */
+    uint64_t rest, rest_end;           /* see struct aof_recover_way */
+};
+
+/* Commands in an argument end where the argument ends, or the next one begins. After many commands,
+ * an argument is rather that of a torn command. */
+static bool ends_in_argument(struct aof_recover_in *probe, const struct chain *c)
 {
-    if (at < 3 || aof_recover_byte(in, at - 1) != '\n' || aof_recover_byte(in, at - 2) != '\r')
+    int byte = aof_recover_byte(probe, c->end);
+    return !c->to_end && c->n < CHAIN_LONG &&
+           ((byte == '$' && c->n < CHAIN_TEXT) ||
+            (byte == '\r' && aof_recover_byte(probe, c->end + 1) == '\n'));
+}
+
+/* Whether new commands usually have the form of earlier ones: then the others are strange. */
+static bool has_forms(const struct aof_recover_forms *forms)
+{
+    return forms->n >= FORMS_LEAST && forms->n_new * 4 <= forms->n * 3;
+}
+
+/* Whether at least half of the commands from `at` to `end` are like those of the log. */
+static bool is_familiar(const struct torn *t, uint64_t at, uint64_t end)
+{
+    unsigned n = 0, strange = 0;
+    struct frame f;
+    while (at < end && aof_recover_frame(t->probe, at, &f) == FRAME_OK) {
+        bool command = f.kind == FRAME_COMMAND;
+        n += command;
+        strange += command && f.argc > 1 && !aof_recover_forms_has(t->forms, &f);
+        at = f.end;
+    }
+    return n > 0 && strange * 2 <= n;
+}
+
+static bool is_known_command(struct aof_recover_in *probe, uint64_t at)
+{
+    struct frame f;
+    unsigned min_args = 0;
+    return aof_recover_frame(probe, at, &f) == FRAME_OK &&
+           (f.kind == FRAME_ANNOTATION ||
+            (aof_command_look_up(rd_slice(f.name, f.name_len), &min_args) && f.argc >= min_args));
+}
+
+/* Adds the forms of the commands from `at`, without the first ones: they may be the text of a value.
+ * Returns where the commands end. */
+static uint64_t add_forms(struct aof_recover_in *probe, uint64_t at,
+                          struct aof_recover_forms *forms)
+{
+    struct frame f;
+    for (unsigned n = 0; n < CHAIN_LONG && aof_recover_frame(probe, at, &f) == FRAME_OK; n++) {
+        if (n >= CHAIN && f.kind == FRAME_COMMAND)
+            aof_recover_forms_add(forms, &f);
+        at = f.end;
+    }
+    return at;
+}
+
+/* Learns from long runs of commands behind the damage, once for a file. */
+static void look_ahead(struct aof_recover_in *in, struct aof_recover_in *probe, uint64_t from,
+                       struct aof_recover_forms *forms)
+{
+    struct search s = {.in = in,
+                       .probe = probe,
+                       .at = from,
+                       .end = in->size - from > AHEAD_MAX ? from + AHEAD_MAX : in->size};
+    while (!forms->ahead && next_place(&s)) {
+        struct chain c = follow(probe, s.at, CHAIN_LONG, UINT64_MAX);
+        if (c.n > CHAIN && !ends_in_argument(probe, &c))
+            s.at = add_forms(probe, s.at, forms);
+        else
+            s.at = c.n > CHAIN ? c.end : after(&c, s.at);
+    }
+    forms->ahead = true;
+}
+
+/* What the commands from a place on are. */
+enum trust {
+    TRUST_NONE,
+    TRUST_TEXT,   /* of a value: they end where an argument ends, or are unlike those of the log */
+    TRUST_LITTLE, /* too few to say */
+    TRUST_ALL
+};
+
+/* *ret: the commands. */
+static enum trust trust(const struct torn *t, uint64_t at, struct chain *ret)
+{
+    struct chain c = follow(t->probe, at, CHAIN_LONG, UINT64_MAX);
+    c.familiar = has_forms(t->forms) && is_familiar(t, at, c.end) && is_known_command(t->probe, at);
+    *ret = c;
+    if (c.end == at)
+        return TRUST_NONE;
+    if (c.to_end || c.n == CHAIN_LONG || c.familiar)
+        return TRUST_ALL;
+    if (ends_in_argument(t->probe, &c) || (has_forms(t->forms) && c.n < CHAIN_TEXT))
+        return TRUST_TEXT;
+    return c.n >= CHAIN_SEARCH || (c.n > 0 && c.cut) ? TRUST_ALL : TRUST_LITTLE;
+}
+
+/* Whether the broken command is whole without [from, to), which another writer wrote into it: what
+ * follows is its rest, and not commands that its length happens to reach over. */
+static bool is_written_into(struct torn *t, uint64_t from, uint64_t to)
+{
+    struct aof_recover_in without;
+    struct frame f;
+    aof_recover_in_without(&without, t->probe, from, to);
+    if (aof_recover_frame(&without, t->f->start, &f) != FRAME_OK || f.end <= from ||
+        strength(t->probe, f.end + to - from) == 0 ||
+        aof_recover_inside(t->in, t->probe, to, f.end + to - from) < f.end + to - from)
         return false;
-    int byte;
-    for (at -= 3; (byte = aof_recover_byte(in, at)) >= '0' && byte <= '9' && at > 0; at--)
-        ;
-    return byte == '$';
+    t->rest = to;
+    t->rest_end = f.end + to - from;
+    return true;
+}
+
+/* The commands from `at` go on beyond the break. */
+static bool is_beyond(const struct torn *t, uint64_t at, const struct chain *c, enum trust trusted)
+{
+    int next = aof_recover_byte(t->probe, c->end);
+    if (t->one->to > at && leads_to(t->probe, at, t->one->to))
+        return true;
+    if (at > t->f->bad)
+        return c->familiar && c->n >= CHAIN_SEARCH;
+    if (trusted == TRUST_TEXT)
+        return false;
+    if (t->one->to != 0)
+        return strength(t->probe, at) >= t->one_n;
+    return trusted == TRUST_ALL || ((next == '*' || next == '#') && is_known_command(t->probe, at));
+}
+
+/* Whether the command at `at` is unlike those of the log: it may be text that took in the first of
+ * the commands behind it. *ret_end: where it ends. */
+static bool is_strange(const struct torn *t, uint64_t at, uint64_t *ret_end)
+{
+    struct frame f;
+    if (!has_forms(t->forms) || aof_recover_frame(t->probe, at, &f) != FRAME_OK)
+        return false;
+    *ret_end = f.end;
+    return f.kind == FRAME_COMMAND && f.argc > 1 && !aof_recover_forms_has(t->forms, &f);
+}
+
+/* Whether the broken command begins as one, so that the one before it ends where it should. */
+static bool looks_whole(const struct torn *t)
+{
+    int first = aof_recover_byte(t->probe, t->f->start);
+    return first == '#' || (first == '*' && t->f->argc > 0);
+}
+
+static bool goes_on(struct torn *t, uint64_t at, uint64_t *ret_skip)
+{
+    struct chain c;
+    enum trust trusted = trust(t, at, &c);
+    *ret_skip = after(&c, at);
+    if (trusted == TRUST_NONE)
+        return false;
+    bool is_value = t->f->bulk > 0 && has_forms(t->forms) && !c.familiar;
+    if (at < t->f->start && !c.familiar && looks_whole(t))
+        return false;
+    if (c.end > t->f->bad || (c.to_end && !is_value))
+        return is_beyond(t, at, &c, trusted);
+    if (at <= t->f->start || at > t->f->bad ||
+        !(c.familiar || (trusted == TRUST_ALL && c.n >= CHAIN_TEXT)))
+        return false;
+    return t->one->to == 0 || (t->one->to > at && leads_to(t->probe, at, t->one->to)) ||
+           is_written_into(t, at, c.end);
+}
+
+static bool find_torn(struct torn *t, uint64_t from, uint64_t *ret)
+{
+    uint64_t end = t->f->bad + 1 > t->one->to ? t->f->bad + 1 : t->one->to;
+    struct search s = {.in = t->in, .probe = t->probe, .at = from + 1, .end = end};
+    bool found = false;
+    while (next_place(&s)) {
+        uint64_t skip;
+        if (goes_on(t, s.at, &skip)) {
+            uint64_t command = 0;
+            bool strange = is_strange(t, s.at, &command);
+            if (!found || !strange)
+                *ret = s.at;
+            if (!strange)
+                return true;
+            s.end = found ? s.end : command;
+            skip = s.at + 1;
+            found = true;
+        }
+        s.at = skip;
+    }
+    return found;
 }
 
 uint64_t aof_recover_inside(struct aof_recover_in *in, struct aof_recover_in *probe, uint64_t from,
                             uint64_t to)
 {
-    struct search s = {.in = in, .probe = probe, .at = from, .end = to};
+    struct search s = {.in = in, .probe = probe, .at = from + 1, .end = to};
     while (next_place(&s)) {
-        struct chain c = follow(s.probe, s.at, UINT32_MAX, to);
-        unsigned least = is_data_of_arg(s.probe, s.at) ? 2 : 1;
-        if (c.n >= least && c.end == to)
+        struct chain c = follow(probe, s.at, UINT32_MAX, to);
+        if (c.n > 0 && c.end == to)
             return s.at;
         s.at = c.end < to ? after(&c, s.at) : s.at + 1;
     }
     return to;
 }
 
-/* A whole argument at s->at is opaque, unless commands inside it lead to the commands after it. */
-static bool behind_args(struct search *s, struct aof_recover_way *ret)
+/* Whether [from, to) has the framing of more than one command with `argc` arguments (0: not known):
+ * then one wrong byte is a chance, and it is not known what is lost. */
+static bool hides_framing(struct aof_recover_in *in, uint64_t from, uint64_t to, uint64_t argc)
 {
-    uint64_t next = s->at, end;
+    uint64_t n_args = 0;
+    uint8_t last[3] = {0};
+    const uint8_t *p;
+    while (from < to) {
+        size_t len = aof_recover_look(in, from, 1, &p);
+        if (len == 0)
+            break;
+        for (size_t i = 0; i < len && from < to; i++, from++) {
+            bool begins = last[0] == '\r' && last[1] == '\n' && p[i] >= '0' && p[i] <= '9';
+            n_args += begins && last[2] == '$';
+            if ((begins && last[2] == '*') || (argc > 0 && n_args > argc))
+                return true;
+            last[0] = last[1], last[1] = last[2], last[2] = p[i];
+        }
+    }
+    return false;
+}
+
+/* -- all of it -- */
+
+/* The first command in the arguments [s->at, end) that leads to their end and is like those of the
+ * log; else the end. */
+static uint64_t taken_in(struct search *s, const struct torn *t, uint64_t end)
+{
+    struct search in_args = {.in = s->in, .probe = s->probe, .at = s->at + 1, .end = end};
+    while (has_forms(t->forms) && next_place(&in_args)) {
+        struct chain c = follow(s->probe, in_args.at, UINT32_MAX, end);
+        uint64_t command;
+        if (c.n > 0 && c.end == end && !is_strange(t, in_args.at, &command))
+            return in_args.at;
+        in_args.at++;
+    }
+    return end;
+}
+
+/* A whole argument at s->at is opaque. */
+static bool behind_args(struct search *s, const struct torn *t, struct aof_recover_way *ret)
+{
+    uint64_t next = s->at, end, n;
+    struct chain c;
     if (s->at == s->failing) {
         aof_recover_arg(s->probe, &next);
         s->failing = next;
         return false;
     }
-    if (!run_of_args(s->probe, s->at, &end) || strength(s->probe, end) == 0) {
+    if (!run_of_args(s->probe, s->at, &end, &n) || strength(s->probe, end) == 0 ||
+        (end < s->in->size && trust(t, end, &c) == TRUST_TEXT)) {
         if (aof_recover_arg(s->probe, &next))
             s->failing = next;
         return false;
     }
-    ret->to = aof_recover_inside(s->in, s->probe, s->at + 1, end);
+    ret->to = taken_in(s, t, end);
     ret->how =
         ret->to == end ? "the command after whole arguments" : "commands that lead on to the next";
     return true;
 }
 
-static void every_byte(struct search *s, struct aof_recover_way *ret)
+static void every_byte(struct search *s, const struct torn *t, struct aof_recover_way *ret)
 {
+    uint64_t opaque = 0; /* the end of a command: what is inside must lead beyond it */
     ret->to = s->in->size;
     ret->how = "no command after it";
     while (next_place(s)) {
         if (aof_recover_byte(s->probe, s->at) == '$') {
-            if (behind_args(s, ret))
+            if (behind_args(s, t, ret))
                 return;
             s->at++;
             continue;
         }
-        struct chain c = follow(s->probe, s->at, s->at < s->bad ? UINT32_MAX : CHAIN,
-                                s->at < s->bad ? s->bad + 1 : UINT64_MAX);
-        if (s->at < s->bad && c.end <= s->bad) {
-            s->at = after(&c, s->at);
-            continue;
-        }
-        if (s->at < s->bad)
-            c = follow(s->probe, s->at, CHAIN, UINT64_MAX);
-        if (believed(&c)) {
+        struct chain c;
+        enum trust trusted = trust(t, s->at, &c);
+        if (trusted == TRUST_ALL && (s->at >= s->bad || c.end > s->bad) &&
+            (s->at >= opaque || c.end > opaque)) {
             ret->to = s->at;
-            ret->how = c.n >= CHAIN_SEARCH ? "several commands in a row"
-                                           : "commands up to the end of the file";
+            ret->how =
+                c.to_end ? "commands up to the end of the file" : "several commands in a row";
             return;
         }
-        s->at++;
+        if (trusted == TRUST_LITTLE && is_known_command(t->probe, s->at) && c.end > opaque)
+            opaque = c.end;
+        s->at = after(&c, s->at);
     }
 }
 
-/* -- torn commands -- */
-
-static const char torn_how[] = "the command after a torn one";
-
-/* `to` is in `f`, or in the command before it, of which the bytes before `to` are the beginning. */
-static void set_torn(const struct frame *f, const struct frame *prev, uint64_t to,
-                     struct aof_recover_way *ret)
+/* Nothing explains the damage: the next place where commands follow each other. */
+static void search_on(struct aof_recover_in *in, struct torn *t, const struct frame *prev,
+                      struct aof_recover_way *ret)
 {
-    bool before = to < f->start;
-    *ret = (struct aof_recover_way){.from = before ? prev->start : f->start,
-                                    .to = to,
-                                    .how = torn_how,
-                                    .exact = true,
-                                    .before = before,
-                                    .torn = true};
-}
-
-/* Where commands begin that lead exactly to ret->to: a length that fits by chance skips them. */
-static void torn_before(struct aof_recover_in *in, struct aof_recover_in *probe,
-                        const struct frame *f, const struct frame *prev,
-                        struct aof_recover_way *ret)
-{
-    uint64_t from = prev != NULL ? prev->start : f->start;
-    uint64_t to = ret->to < f->bad ? ret->to : aof_recover_inside(in, probe, from + 1, ret->to);
-    if (to != ret->to)
-        set_torn(f, prev, to, ret);
-}
-
-/* Where commands begin that lead beyond the position of the failure. */
-static bool torn_across(struct aof_recover_in *in, struct aof_recover_in *probe,
-                        const struct frame *f, const struct frame *prev,
-                        struct aof_recover_way *ret)
-{
-    struct search s = {
-        .in = in, .probe = probe, .at = (prev != NULL ? prev->start : f->start) + 1, .end = f->bad};
-    while (next_place(&s)) {
-        struct chain c = follow(probe, s.at, UINT32_MAX, f->bad + 1);
-        if (s.at == f->start || c.end <= f->bad) {
-            s.at = s.at == f->start ? s.at + 1 : after(&c, s.at);
-            continue;
-        }
-        c = follow(probe, s.at, CHAIN, UINT64_MAX);
-        if (c.n >= CHAIN_SEARCH || (c.n > 1 && believed(&c))) {
-            set_torn(f, prev, s.at, ret);
-            return true;
-        }
-        s.at++;
-    }
-    return false;
-}
-
-/* The file ends inside an argument, but its last commands are whole. */
-static bool torn_to_end(struct aof_recover_in *in, struct aof_recover_in *probe,
-                        const struct frame *f, struct aof_recover_way *ret)
-{
-    uint64_t to = f->bulk == 0 ? in->size : aof_recover_inside(in, probe, f->start + 1, in->size);
-    if (to != in->size)
-        set_torn(f, NULL, to, ret);
-    return to != in->size;
-}
-
-static void search_all(struct aof_recover_in *in, struct aof_recover_in *probe,
-                       const struct frame *f, const struct frame *prev, struct aof_recover_way *ret)
-{
-    bool before = prev != NULL && aof_recover_byte(probe, f->start) == '$';
+    const struct frame *f = t->f;
+    bool before = prev != NULL && aof_recover_byte(t->probe, f->start) == '$';
     *ret = (struct aof_recover_way){.from = before ? prev->start : f->start, .before = before};
     if (f->bulk > 0 && f->bulk <= OPAQUE_MAX) {
         ret->to = in->size;
@@ -529,28 +707,42 @@ static void search_all(struct aof_recover_in *in, struct aof_recover_in *probe,
         return;
     }
     struct search s = {.in = in,
-                       .probe = probe,
+                       .probe = t->probe,
                        .at = ret->from + 1,
                        .end = in->size,
                        .args = true,
                        .bad = f->bad};
-    every_byte(&s, ret);
-    ret->torn = ret->exact = !before && f->argc > 0 && ret->to <= f->bad;
+    every_byte(&s, t, ret);
 }
 
 bool aof_recover_resync(struct aof_recover_in *in, struct aof_recover_in *probe,
-                        const struct frame *f, const struct frame *prev,
-                        struct aof_recover_way *ret)
+                        struct aof_recover_forms *forms, const struct frame *f,
+                        const struct frame *prev, struct aof_recover_way *ret)
 {
-    const struct frame *command = prev != NULL && prev->kind == FRAME_COMMAND ? prev : NULL;
-    *ret = (struct aof_recover_way){.from = f->start};
-    unsigned rating = one_byte(probe, f, prev, ret);
-    if (rating < CHAIN_SEARCH && torn_across(in, probe, f, command, ret))
-        ;
-    else if (rating >= CHAIN_SEARCH || (rating > 0 && f->argc > 0))
-        torn_before(in, probe, f, command, ret);
-    else if (rating == 0 && !torn_to_end(in, probe, f, ret))
-        search_all(in, probe, f, prev, ret);
+    uint64_t to;
+    struct chain c;
+    struct aof_recover_way one = {.from = f->start};
+    unsigned n = one_byte(probe, forms, f, prev, &one);
+    look_ahead(in, probe, f->bad, forms);
+    struct torn t = {.in = in, .probe = probe, .forms = forms, .f = f, .one = &one, .one_n = n};
+    if (n == 0 || (one.to < in->size && trust(&t, one.to, &c) == TRUST_TEXT))
+        t.one_n = 0, one.to = 0;
+    if (find_torn(&t, prev != NULL ? prev->start : f->start, &to) &&
+        (one.to == 0 || to < one.to || !leads_to(probe, one.to, to))) {
+        bool before = to < f->start;
+        *ret = (struct aof_recover_way){.from = before ? prev->start : f->start,
+                                        .to = to,
+                                        .how = "commands inside what a torn command took in",
+                                        .before = before,
+                                        .rest = t.rest,
+                                        .rest_end = t.rest_end};
+    } else if (one.to != 0) {
+        const struct frame *lost = one.before ? prev : f;
+        *ret = one;
+        ret->exact = !hides_framing(in, lost->start, one.to, lost->argc);
+    } else {
+        search_on(in, &t, prev, ret);
+    }
     return !in->failed && !probe->failed;
 }
 

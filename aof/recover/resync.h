@@ -13,19 +13,21 @@ struct aof_recover_way {
     const char *how;
     bool exact;  /* a single wrong byte explains the damage: only the commands at `from` are lost */
     bool before; /* the command before the failed one is lost too */
-    bool torn;   /* the first bytes of a command, and the next command begins at `to` */
+    uint64_t rest, rest_end; /* where the rest of the lost command lies, behind commands that were
+                                written into it; both 0: not known */
 };
 
 /* Finds where to continue after `f`, which could not be read. `prev` is the entry that ends where
  * `f` begins, or NULL. `in` is at the damage; `probe` (a view of the same file) follows chains.
- * False: in->err. */
+ * `forms`: of the commands before `f`, and of some after it, which are added here. False: in->err.
+ */
 bool aof_recover_resync(struct aof_recover_in *in, struct aof_recover_in *probe,
-                        const struct frame *f, const struct frame *prev,
-                        struct aof_recover_way *ret);
+                        struct aof_recover_forms *forms, const struct frame *f,
+                        const struct frame *prev, struct aof_recover_way *ret);
 
-/* The first position in [from, to) from which commands lead exactly to `to`; else `to`. A value may
- * be a command, without its last line end; one command is therefore no proof at the beginning of an
- * argument. Both views are used. */
+/* The first position in (from, to) from which commands lead exactly to `to`; else `to`. The command
+ * [from, to) may be torn, and its last argument reached by chance to the end of a later command; or
+ * it holds text. */
 uint64_t aof_recover_inside(struct aof_recover_in *in, struct aof_recover_in *probe, uint64_t from,
                             uint64_t to);
 

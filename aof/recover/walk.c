@@ -11,7 +11,11 @@
 #include "aof/recover/resync.h"
 #include "base/num.h"
 
-enum { TICK_BYTES = 1 << 16, INNER_MAX = 1 << 20 };
+enum {
+    TICK_BYTES = 1 << 16,
+    INNER_MAX = 1 << 20, /* bytes and commands in an argument */
+    INNER_COMMANDS = 16
+};
 
 /* -- losses -- */
 
@@ -151,15 +155,36 @@ static bool find_select(struct walk *w, uint64_t from, uint64_t to, uint64_t *re
     return found;
 }
 
-/* Whether the commands from `at` select a database before they use one. */
+/* Whether the next command that depends on the database comes after a SELECT. */
 static bool select_follows(struct walk *w, uint64_t at)
 {
     struct frame f;
-    while (aof_recover_frame(&w->probe, at, &f) == FRAME_OK &&
-           (f.kind == FRAME_ANNOTATION || (f.argc == 1 && aof_recover_is(&f, "MULTI"))))
+    while (aof_recover_frame(&w->probe, at, &f) == FRAME_OK) {
+        if (f.kind == FRAME_COMMAND && aof_recover_is(&f, "SELECT"))
+            return f.argc == 2 && f.has_db;
+        if (f.kind == FRAME_COMMAND && !aof_recover_is(&f, "MULTI") && !aof_recover_is(&f, "EXEC"))
+            return false;
         at = f.end;
-    return f.end > at && f.kind == FRAME_COMMAND && f.argc == 2 && f.has_db &&
-           aof_recover_is(&f, "SELECT");
+    }
+    return false;
+}
+
+/* Line ends and zeros: no command is known to be in them. */
+static bool is_blank(struct walk *w, uint64_t from, uint64_t to, bool *ret_zeros)
+{
+    const uint8_t *p;
+    *ret_zeros = false;
+    while (from < to) {
+        size_t len = aof_recover_look(&w->in, from, 1, &p);
+        if (len == 0)
+            return false;
+        for (size_t i = 0; i < len && from < to; i++, from++) {
+            if (p[i] != 0 && p[i] != '\r' && p[i] != '\n')
+                return false;
+            *ret_zeros |= p[i] == 0;
+        }
+    }
+    return true;
 }
 
 /* -- gaps -- */
@@ -176,20 +201,7 @@ struct gap {
     uint64_t db;      /* selected at `unread` */
     bool select_lost; /* it may hide a SELECT */
     bool multi_lost;  /* it may hide a MULTI */
-    bool torn;        /* it is the beginning of a command: no argument of it continues after it */
 };
-
-enum { COMMAND_MIN = sizeof "*1\r\n$1\r\nx\r\n" - 1 };
-
-/* The number of commands in the gap, or at least so many. */
-static void count_lost(struct walk *w, struct gap *g)
-{
-    bool begins = aof_recover_byte(&w->in, g->from.at) == '*';
-    if (begins || g->commands != 1)
-        return;
-    g->commands = 0;
-    g->counted = g->counted || g->to - g->from.at < COMMAND_MIN;
-}
 
 /* Drops [from, to) and continues after it. */
 static bool leave_out(struct walk *w, const struct gap *g)
@@ -208,6 +220,12 @@ static bool leave_out(struct walk *w, const struct gap *g)
         .db_after = next.db,
         .db_uncertain = !found && g->select_lost && g->to < w->in.size && !select_follows(w, g->to),
     };
+    bool zeros;
+    if (g->kind == AOF_LOSS_RANGE && is_blank(w, g->from.at, g->to, &zeros)) {
+        loss.commands = 0;
+        loss.counted = !zeros; /* zeros may have replaced commands */
+        loss.db_uncertain = loss.db_uncertain && zeros;
+    }
     next.commands = g->from.commands;
     next.annotations = g->from.annotations;
     add_loss(w, &loss, g->why);
@@ -217,7 +235,7 @@ static bool leave_out(struct walk *w, const struct gap *g)
     w->in_multi = w->in_inner = w->has_inner = false;
     w->has_near_exec = w->has_near_multi = w->has_prev = false;
     w->multi_lost = g->multi_lost;
-    w->after_gap = !g->torn && (g->kind != AOF_LOSS_TRANSACTION || g->unread < g->to);
+    w->after_gap = g->kind != AOF_LOSS_TRANSACTION || g->unread < g->to;
     return !w->in.failed;
 }
 
@@ -234,7 +252,8 @@ static bool may_be(const struct frame *f, const char *name)
 static bool was_argument(struct walk *w, const struct frame *f, const struct aof_recover_way *way)
 {
     return w->after_gap && way->exact && aof_recover_byte(&w->in, f->start) == '\r' &&
-           aof_recover_byte(&w->in, f->start + 1) == '\n' && f->start - w->keep.at <= INNER_MAX;
+           aof_recover_byte(&w->in, f->start + 1) == '\n' && f->start - w->keep.at <= INNER_MAX &&
+           w->now.commands - w->keep.commands < INNER_COMMANDS;
 }
 
 /* So much before the mark is lost. */
@@ -305,23 +324,16 @@ static void extend_to_transaction(const struct walk *w, struct gap *g)
     g->multi_lost = true; /* everything up to EXEC belongs to it */
 }
 
-/* Whether the first argument of a torn command ends before `end`. */
-static bool has_whole_name(struct walk *w, const struct frame *f, uint64_t end)
-{
-    uint64_t at = f->start;
-    while (at < end && aof_recover_byte(&w->probe, at) != '$')
-        at++;
-    return at < end && aof_recover_arg(&w->probe, &at) && at <= end;
-}
-
 static bool broke(struct walk *w, const struct frame *f)
 {
     struct aof_recover_way way;
     if (!lose_outer(w))
         return false;
     const struct frame *prev = w->has_prev ? &w->prev : NULL;
-    if (!aof_recover_resync(&w->in, &w->probe, f, prev, &way))
+    if (!aof_recover_resync(&w->in, &w->probe, &w->forms, f, prev, &way))
         return false;
+    w->rest = way.rest;
+    w->rest_end = way.rest_end;
     struct gap g = {
         .kind = AOF_LOSS_RANGE,
         .from = way.before ? w->before_prev : w->now,
@@ -335,21 +347,17 @@ static bool broke(struct walk *w, const struct frame *f)
         .db = way.before ? w->before_prev.db : w->now.db,
         .select_lost = true,
         .multi_lost = true,
-        .torn = way.torn,
     };
     if (g.counted) {
         const struct frame *lost = way.before ? prev : f;
-        bool unknown = way.torn && !has_whole_name(w, lost, way.to);
-        g.select_lost = unknown || may_be(lost, "SELECT");
-        g.multi_lost = unknown || may_be(lost, "MULTI");
+        g.select_lost = may_be(lost, "SELECT");
+        g.multi_lost = may_be(lost, "MULTI");
     }
     if (was_argument(w, f, &way)) {
         g.from = w->keep;
         g.why = "commands inside an argument";
         g.counted = false;
     } else {
-        if (!way.before)
-            count_lost(w, &g);
         extend_to_transaction(w, &g);
     }
     return leave_out(w, &g);
@@ -372,6 +380,28 @@ static bool lose_short(struct walk *w, const struct frame *f)
         .unread = f->end,
         .db = w->now.db,
     };
+    extend_to_transaction(w, &g);
+    return leave_out(w, &g);
+}
+
+/* The bytes of a torn command that follow those that were written into it. */
+static bool lose_rest(struct walk *w)
+{
+    if (!lose_outer(w))
+        return false;
+    struct gap g = {
+        .kind = AOF_LOSS_RANGE,
+        .from = w->now,
+        .to = w->rest_end,
+        .at = RD_NO_OFFSET,
+        .why = "the rest of the torn command before the commands before it",
+        .how = "the command after it",
+        .counted = true,
+        .unread = w->rest_end,
+        .db = w->now.db,
+        .multi_lost = w->multi_lost,
+    };
+    w->rest = w->rest_end = 0;
     extend_to_transaction(w, &g);
     return leave_out(w, &g);
 }
@@ -423,7 +453,7 @@ static bool take_exec(struct walk *w, const struct walk_mark *start)
     const struct walk_mark end = w->now;
     if (w->has_near_multi)
         return lose_transaction(w, &w->near_multi, &end, "EXEC, and its MULTI was damaged");
-    if (w->multi_lost)
+    if (w->multi_lost || w->after_gap)
         return lose_transaction(w, &w->keep, &end, "EXEC, and its MULTI was lost");
     return lose_transaction(w, start, &end, "EXEC without MULTI");
 }
@@ -433,23 +463,38 @@ static void doubt(struct walk *w, const struct frame *f, bool known)
     struct rd_slice name = rd_slice(f->name, f->name_len);
     if (w->opts->known != NULL ? w->opts->known(w->opts->ctx, name) : known)
         return;
-    w->res->doubts++;
     const struct aof_doubt d = {
         .file = w->name, .offset = f->start, .name = name, .inner = RD_NO_OFFSET};
+    w->res->doubts++;
     if (w->opts->doubt != NULL)
         w->opts->doubt(w->opts->ctx, &d);
 }
 
-/* The commands before the end of a sound command. */
-static void doubt_argument(struct walk *w, const struct frame *f)
+/* Whether there is a MULTI without an EXEC among the commands [at, end). */
+static bool leaves_open(struct walk *w, uint64_t at, uint64_t end)
+{
+    struct frame f;
+    bool open = false;
+    while (at < end && aof_recover_frame(&w->probe, at, &f) == FRAME_OK) {
+        open = aof_recover_is(&f, "MULTI") || (open && !aof_recover_is(&f, "EXEC"));
+        at = f.end;
+    }
+    return open;
+}
+
+/* Its framing is intact, so it is not divided: a value may be a text of commands. */
+static void doubt_whole(struct walk *w, const struct frame *f, const struct walk_mark *start)
 {
     const struct aof_doubt d = {.file = w->name,
                                 .offset = f->start,
                                 .name = rd_slice(f->name, f->name_len),
-                                .inner =
-                                    aof_recover_inside(&w->probe, &w->probe, f->start + 1, f->end)};
+                                .inner = aof_recover_inside(&w->in, &w->probe, f->start, f->end)};
     if (d.inner == f->end)
         return;
+    if (!w->in_multi && leaves_open(w, d.inner, f->end)) {
+        w->has_near_multi = true;
+        w->near_multi = *start;
+    }
     w->res->swallowed++;
     if (w->opts->doubt != NULL)
         w->opts->doubt(w->opts->ctx, &d);
@@ -463,8 +508,8 @@ static bool take_command(struct walk *w, const struct frame *f, const struct wal
     if (w->opts->tick != NULL && f->start / TICK_BYTES != f->end / TICK_BYTES)
         w->opts->tick(w->opts->ctx, f->end);
     doubt(w, f, known);
-    if (f->end - f->start >= COMMAND_MIN + COMMAND_MIN)
-        doubt_argument(w, f);
+    doubt_whole(w, f, start);
+    aof_recover_forms_add(&w->forms, f);
     if (f->argc > 1)
         return true;
     if (aof_recover_is(f, "MULTI"))
@@ -526,6 +571,11 @@ bool aof_recover_walk(struct walk *w, uint64_t at)
     w->out_db = 0;
     for (;;) {
         struct frame f;
+        if (w->rest_end != 0 && w->now.at == w->rest) {
+            if (!lose_rest(w))
+                return false;
+            continue;
+        }
         enum frame_status status = aof_recover_frame(&w->in, w->now.at, &f);
         if (status == FRAME_FAIL)
             return false;

@@ -32,8 +32,10 @@ struct walk {
     struct rd_sink *out; /* or NULL */
     struct rd_err *err;
     struct walk_mark now;
-    struct walk_mark keep; /* start of the commands that are kept and not yet written */
-    uint64_t out_db;       /* selected at the end of the output */
+    struct walk_mark keep;          /* start of the commands that are kept and not yet written */
+    struct aof_recover_forms forms; /* of the commands up to here */
+    uint64_t rest, rest_end;        /* see struct aof_recover_way */
+    uint64_t out_db;                /* selected at the end of the output */
     int64_t time_s;
     bool in_multi;
     struct walk_mark multi;

@@ -147,14 +147,14 @@ static const struct {
     unsigned lost, other;
     bool said; /* every other command is reported as a loss or a doubt */
 } kinds_of_damage[KINDS] = {
-    [SHORT_WRITES] = {"short writes", 40, 15, true},
-    [SHORT_AND_CUT] = {"short writes and a cut", 60, 60, true},
+    [SHORT_WRITES] = {"short writes", 10, 8, true},
+    [SHORT_AND_CUT] = {"short writes and a cut", 30, 15, true},
     [CUT] = {"a cut", 0, 5, true},
     [ZEROS] = {"zeros inserted", 5, 5, true},
     [ZEROS_OVER] = {"zeros written over", 5, 100, false},
-    [TWICE] = {"a block twice", 20, 20, false},
-    [MISSING] = {"a block missing", 45, 20, false},
-    [WRITERS] = {"two writers", 200, 40, true},
+    [TWICE] = {"a block twice", 10, 8, false},
+    [MISSING] = {"a block missing", 15, 8, false},
+    [WRITERS] = {"two writers", 80, 15, true},
 };
 
 /* The damaged file, and which pieces are whole in it. */

@@ -57,6 +57,25 @@ struct aof_job {
  * status. */
 int aof_job_run_capture(struct aof_job *job);
 
+/* ---- tools/check_aof/out.c: the folder that --salvage writes ---- */
+
+/* The files are written into a new folder in OUT, and get their places when all of them are there:
+ * OUT has no log, or a whole one. */
+struct aof_job_out {
+    const char *path; /* OUT */
+    char stage[PATH_MAX];
+    bool made, staged; /* OUT was created; `stage` exists */
+};
+
+/* Without `force`, OUT must be new or empty. */
+bool aof_job_out_begin(struct aof_job_out *out, struct aof_job *job, struct rd_err *err);
+bool aof_job_out_create(struct aof_job_out *out, struct aof_job *job, const char *name,
+                        struct rd_sink **ret, struct rd_err *err);
+/* Moves the file to OUT. */
+bool aof_job_out_move(struct aof_job_out *out, const char *name, struct rd_err *err);
+/* Removes what was not moved, and OUT if it was created and is empty. */
+void aof_job_out_end(struct aof_job_out *out);
+
 /* ---- tools/check_aof/files.c: finding the log ---- */
 
 /* Fills in folder, name, has_manifest and names from the path. */

@@ -1,7 +1,8 @@
 /* salvage.c - check-aof --salvage OUT: writes a log of all intact commands.
  *
- * The result has the same form: a folder or one file. The manifest of a folder is written last, so
- * that an interruption does not leave an incomplete log.
+ * The result has the same form: a folder or one file. The files of a folder get their places when all
+ * of them are written, the manifest last, so that neither a failure nor an interruption leaves an
+ * incomplete log.
  */
 #include "aof/salvage.h"
 #include "aof/text_mode.h"
@@ -10,11 +11,9 @@
 #include "tools/check_aof/priv.h"
 #include "tools/input/spool.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* A file whose line ends were changed, with the original ones restored. */
 struct text_file {
@@ -30,7 +29,8 @@ struct salvage {
     struct aof_manifest in, out;
     struct aof_rebuild plan;
     bool rebuilt; /* plan.manifest is used because `in` could not be read */
-    bool made_folder;
+    struct aof_job_out folder;
+    uint64_t lost_files;
     struct aof_salvage_result res;
     struct spool spool;
     uint64_t shown; /* losses */
@@ -129,6 +129,7 @@ static void on_loss(void *ctx, const struct aof_loss *loss)
 {
     struct salvage *s = ctx;
     struct cli *cli = s->job->cli;
+    s->lost_files += loss->kind == AOF_LOSS_FILE;
     if (s->shown++ >= FINDINGS_KEPT && cli->verbose == 0)
         return;
     if (cli->json)
@@ -185,8 +186,11 @@ static void print_end(struct salvage *s, FILE *out)
                 r->swallowed == 1 ? " is" : "s are");
     else if (r->losses == 0 && torn == RD_NO_OFFSET)
         fputs("; no bytes are lost", out);
-    if (r->losses > 0)
-        fprintf(out, "; lost: %s of %s", cli_bytes(r->bytes_lost).s,
+    if (s->lost_files > 0)
+        fprintf(out, "; lost: %s file%s", cli_count(s->lost_files).s, cli_plural(s->lost_files));
+    if (r->bytes_lost > 0)
+        fprintf(out, "%s %s of %s",
+                s->lost_files > 0 ? " and" : "; lost:", cli_bytes(r->bytes_lost).s,
                 r->transactions > 0 ? "commands and whole transactions" : "commands");
     if (s->texts != NULL)
         fprintf(out, "; %s line end%s restored", cli_count(restored_bytes(s)).s,
@@ -288,43 +292,7 @@ static bool create_file(void *ctx, const struct aof_file *file, struct rd_sink *
                         struct rd_err *err)
 {
     struct salvage *s = ctx;
-    char path[PATH_MAX];
-    struct rd_sink_opts opts = RD_SINK_OPTS(.replace = s->job->force);
-    int len = snprintf(path, sizeof path, "%s/%s", s->job->out, file->name);
-    if (len < 0 || (size_t)len >= sizeof path)
-        return rd_err_sys(err, ENAMETOOLONG, "%.100s", file->name);
-    cli_choose_access(s->job->cli, path, &opts);
-    return rd_sink_open_file(ret, path, &opts, err);
-}
-
-static bool is_empty_folder(const char *path)
-{
-    DIR *dir = opendir(path);
-    unsigned n = 0;
-    while (dir != NULL && n < 3 && readdir(dir) != NULL)
-        n++;
-    if (dir != NULL)
-        closedir(dir);
-    return dir != NULL && n <= 2;
-}
-
-static bool make_folder(struct salvage *s, struct rd_err *err)
-{
-    struct aof_job *job = s->job;
-    s->made_folder = mkdir(job->out, 0700) == 0;
-    if (s->made_folder || (errno == EEXIST && is_empty_folder(job->out)))
-        return true;
-    int sys = errno;
-    if (sys != EEXIST)
-        rd_err_sys(err, sys, "cannot create the folder");
-    else if (job->force)
-        return true;
-    else
-        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "already exists and is not an empty folder");
-    if (sys == EEXIST)
-        cli_hint(job->cli, "--force writes into it");
-    rd_err_origin(err, job->out);
-    return false;
+    return aof_job_out_create(&s->folder, s->job, file->name, ret, err);
 }
 
 static void ignore_problem(void *ctx, enum aof_manifest_problem problem, uint64_t offset,
@@ -380,30 +348,23 @@ static bool write_manifest(struct salvage *s, struct rd_err *err)
     return false;
 }
 
-/* Without their manifest, the files cannot be loaded. */
-static void remove_files(const struct salvage *s)
+static bool move_files(struct salvage *s, struct rd_err *err)
 {
-    char path[PATH_MAX];
-    for (size_t i = 0; i < aof_manifest_count(&s->out); i++) {
-        int len =
-            snprintf(path, sizeof path, "%s/%s", s->job->out, aof_manifest_file(&s->out, i)->name);
-        if (len > 0 && (size_t)len < sizeof path)
-            unlink(path);
-    }
-    if (s->made_folder)
-        rmdir(s->job->out);
+    for (size_t i = 0; i < aof_manifest_count(&s->out); i++)
+        if (!aof_job_out_move(&s->folder, aof_manifest_file(&s->out, i)->name, err))
+            return false;
+    return aof_job_out_move(&s->folder, s->job->name, err);
 }
 
 static bool salvage_folder(struct salvage *s, const struct aof_salvage_opts *opts,
                            struct rd_err *err)
 {
     const struct aof_manifest *in = s->rebuilt ? &s->plan.manifest : &s->in;
-    if (!make_folder(s, err))
-        return false;
-    if (aof_salvage(in, opts, &s->out, &s->res, err) && write_manifest(s, err))
-        return true;
-    remove_files(s);
-    return false;
+    bool ok = aof_job_out_begin(&s->folder, s->job, err) &&
+              aof_salvage(in, opts, &s->out, &s->res, err) && write_manifest(s, err) &&
+              move_files(s, err);
+    aof_job_out_end(&s->folder);
+    return ok;
 }
 
 /* ---- one file ---- */
