@@ -377,6 +377,9 @@ static bool check_content(struct check *c, struct rd_src *src)
         check_empty(c);
         return true;
     }
+    if (f->file != NULL && aof_file_holds_snapshot(f->file) && c->first != '*' && c->first != '#' &&
+        (c->kind == NULL || c->first == 0))
+        f->content = AOF_SNAPSHOT; /* with a damaged head */
     if (f->content == AOF_SNAPSHOT && !snapshot(c, src))
         return false;
     if (f->has_snapshot && c->detail.snapshot.damaged)

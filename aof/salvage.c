@@ -61,13 +61,24 @@ static bool part_open(struct rd_src *inner, uint64_t size, struct rd_src **ret, 
 
 /* -- the snapshot -- */
 
+/* The head of a snapshot that was lost is a part of the first range. */
+static uint64_t loss_from(struct walk *w, const struct rdb_loss *loss)
+{
+    const uint8_t *p;
+    size_t len = aof_recover_look(&w->probe, 0, RDB_MAGIC_LEN, &p);
+    bool zeros = len >= RDB_MAGIC_LEN;
+    for (size_t i = 0; i < RDB_MAGIC_LEN && zeros; i++)
+        zeros = p[i] == 0;
+    return zeros && loss->from == RDB_MAGIC_LEN ? 0 : loss->from;
+}
+
 static void on_snapshot_loss(void *ctx, const struct rdb_loss *loss)
 {
     struct walk *w = ctx;
     const struct aof_loss l = {
         .kind = AOF_LOSS_SNAPSHOT,
         .file = w->name,
-        .from = loss->from,
+        .from = loss_from(w, loss),
         .to = loss->to,
         .at = loss->at,
         .why = loss->why,
@@ -79,6 +90,7 @@ static void on_snapshot_loss(void *ctx, const struct rdb_loss *loss)
         .snapshot = loss,
     };
     w->res->losses++;
+    w->res->bytes_lost += loss->from - l.from;
     if (w->opts->loss != NULL)
         w->opts->loss(w->opts->ctx, &l);
 }

@@ -331,6 +331,8 @@ static bool fail(struct replay *replay, const struct aof_file *file, size_t inde
     const char *name = file != NULL ? file->name : replay->srv->settings.appendfilename;
     if (replay->unopened != NULL)
         name = replay->unopened->name; /* the reader is still at the file before it */
+    else if (file == NULL && err->origin[0] != '\0')
+        name = err->origin; /* the first file, before its first event */
     if (err->code == RD_ERR_TRUNCATED && file != NULL)
         return accept_torn(replay, file, index);
     if (err->code == RD_ERR_IO)

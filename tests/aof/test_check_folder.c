@@ -45,6 +45,47 @@ static void check(struct folder *folder, const char *manifest, const char *const
 
 static const char two_files[] = "file a.1.base.aof seq 1 type b\nfile a.1.incr.aof seq 1 type i\n";
 
+static void expect(const char *manifest, const char *base, const char *incr, const char *findings,
+                   enum aof_verdict verdict)
+{
+    struct folder folder = {.base = rd_slice_str(base), .incr = rd_slice_str(incr)};
+    struct aof_check_result res = AOF_CHECK_RESULT();
+    check(&folder, manifest, NULL, 0, &res);
+    cr_expect_str_eq(folder.findings, findings, "%s: %s", manifest, folder.findings);
+    cr_expect_eq(res.verdict, verdict, "%s: %d", manifest, res.verdict);
+    aof_check_done(&res);
+}
+
+Test(check_folder, a_base_that_must_be_a_snapshot_is_never_empty_and_other_files_may_be)
+{
+    static const char rdb[] = "file a.1.base.rdb seq 1 type b\nfile a.1.incr.aof seq 1 type i\n";
+    static const char alone[] = "file a.1.base.rdb seq 1 type b\n";
+    expect(rdb, "", SET, "truncated@0", AOF_VERDICT_DAMAGED);
+    expect(alone, "", "", "truncated@0", AOF_VERDICT_DAMAGED);
+    expect(two_files, "", SET, "empty-file@-1", AOF_VERDICT_SOUND);
+    expect(two_files, SET, "", "empty-file@-1", AOF_VERDICT_SOUND);
+    expect(rdb, SET, "", "empty-file@-1", AOF_VERDICT_SOUND); /* servers look at the content */
+    /* Cutting what is no snapshot to nothing would not repair it. */
+    expect(alone, "RED", "", "truncated@3", AOF_VERDICT_DAMAGED);
+    expect(alone, "\1\2\3 no magic", "", "corrupt@0", AOF_VERDICT_DAMAGED);
+}
+
+Test(check_folder, a_type_that_is_not_known_behind_other_damage_is_damage)
+{
+    static const char rdb[] = "file a.1.base.rdb seq 1 type b\n";
+    static const char zeros[] = "REDIS0010\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x72k";
+    static const char newer[] = "REDIS0010\0\1a\1b\x72k";
+    struct folder folder = {.base = rd_slice(zeros, sizeof zeros - 1)};
+    struct aof_check_result res = AOF_CHECK_RESULT();
+    check(&folder, rdb, NULL, 0, &res);
+    cr_expect_eq(res.verdict, AOF_VERDICT_DAMAGED, "%s", folder.findings);
+    aof_check_done(&res);
+    folder.base = rd_slice(newer, sizeof newer - 1);
+    check(&folder, rdb, NULL, 0, &res);
+    cr_expect_eq(res.verdict, AOF_VERDICT_UNSUPPORTED, "%s", folder.findings);
+    aof_check_done(&res);
+}
+
 Test(check_folder, a_base_that_is_newer_than_what_follows_it_is_reported)
 {
     struct folder folder = {.base = rd_slice_str("#TS:1000\r\n" SET),

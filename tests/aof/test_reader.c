@@ -495,3 +495,27 @@ Test(aof_reader, each_log_and_manifest_is_what_the_list_of_fixtures_says)
     cr_assert_gt(n, 80);
     cr_assert_eq(wrong, 0, "%u of %u", wrong, n);
 }
+
+static bool open_empty(void *ctx, const struct aof_file *file, struct rd_src **ret,
+                       struct rd_err *err)
+{
+    (void)ctx, (void)file;
+    return rd_src_open_memory(ret, rd_slice_str(""), NULL, err);
+}
+
+Test(reader, an_empty_base_is_damage_if_it_must_be_a_snapshot)
+{
+    static char names[2][16] = {"a.1.base.rdb", "a.1.base.aof"};
+    const struct aof_reader_opts opts = AOF_READER_OPTS(.open = open_empty);
+    for (size_t i = 0; i < 2; i++) {
+        struct aof_manifest m;
+        struct aof_reader *r;
+        aof_manifest_init(&m);
+        cr_assert(aof_manifest_add(&m, &(struct aof_file){.name = names[i], .type = AOF_BASE}));
+        cr_assert(aof_reader_new(&r, &m, &opts, NULL));
+        struct outcome seen = drain(r, LEAVE);
+        cr_expect_eq(seen.status, i == 0 ? AOF_FAIL : AOF_END, "%s", names[i]);
+        cr_expect_eq(seen.code, i == 0 ? RD_ERR_TRUNCATED : RD_ERR_OK, "%s", names[i]);
+        aof_manifest_done(&m);
+    }
+}

@@ -209,6 +209,14 @@ class Damage(unittest.TestCase):
         self.both(lambda server: os.truncate(server.path(self.BASE), 100), False)
         self.both(lambda server: os.unlink(server.path(self.BASE)), False)
 
+    def test_an_empty_base_that_must_be_a_snapshot(self):
+        """redis-server 7.0.15 starts without the data of the base."""
+        damage = self.put(self.BASE, b"")
+        self.assertTrue(self.one(Redis, {}, damage)[0])
+        started, said = self.one(Redoubt, {}, damage)
+        self.assertFalse(started)
+        self.assertIn("appendonly.aof.2.base.rdb", said[-1])
+
     def test_manifests(self):
         for text in ("", "\n", "file a seq\n", "file a seq 2 type i\nfile b seq 1 type i\n",
                      "file a seq 2 type b\nfile b seq 1 type b\n", "file a seq 2 type z\n",

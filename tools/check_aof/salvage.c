@@ -184,7 +184,7 @@ static void print_end(struct salvage *s, FILE *out)
     if (r->swallowed > 0)
         fprintf(out, "; %s command%s doubtful", cli_count(r->swallowed).s,
                 r->swallowed == 1 ? " is" : "s are");
-    else if (r->losses == 0 && torn == RD_NO_OFFSET)
+    else if (r->losses == 0 && r->snapshots == 0 && torn == RD_NO_OFFSET)
         fputs("; no bytes are lost", out);
     if (s->lost_files > 0)
         fprintf(out, "; lost: %s file%s", cli_count(s->lost_files).s, cli_plural(s->lost_files));
