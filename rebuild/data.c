@@ -27,10 +27,12 @@ static void note_refusal(struct rebuild_counts *counts, const struct rebuild_ste
                  "%.60s at byte %" PRIu64 ": %.100s", step->name, step->offset, text);
 }
 
-/* Commands about messages, connections, scripts or the files of a server; 2.6 and 2.8 log SAVE. */
+/* Commands about messages, connections, scripts, the files of a server or the slots of a cluster; 2.6
+ * and 2.8 log SAVE. Of those of a cluster, only RESET can remove keys. */
 static bool has_no_data(const struct engine_command *command)
 {
-    return command->group == ENGINE_GROUP_PUBSUB || (command->flags & ENGINE_CMD_NO_DATA) != 0;
+    return command->group == ENGINE_GROUP_PUBSUB || (command->flags & ENGINE_CMD_NO_DATA) != 0 ||
+           (command->group == ENGINE_GROUP_CLUSTER && strcmp(command->name, "cluster|reset") != 0);
 }
 
 bool rebuild_data_apply(struct rebuild_data *data, const struct rebuild_step *step,

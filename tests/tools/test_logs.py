@@ -205,7 +205,7 @@ class Convert(Case):
     def test_of_several_files_the_one_that_stops_it_is_named(self):
         with open(self.second, "ab") as f:
             place = f.tell()
-            f.write(command("ASKING"))
+            f.write(command("CLUSTER", "RESET"))
         run = self.run_tool("convert", "--to", "csv", self.log, status=4)
         self.assertIn(f"a.2.incr.aof: unsupported at byte {place} ".encode(), run.stderr)
         run = self.run_tool("convert", "--json", "--to", "rdb", self.log, "-o", self.out, status=4)
@@ -215,7 +215,7 @@ class Convert(Case):
                          {"0 late": "1"})
 
     def test_what_cannot_be_replayed_is_refused(self):
-        for words in (("NONSENSE", "k"), ("ASKING",)):
+        for words in (("NONSENSE", "k"), ("CLUSTER", "RESET")):
             log = self.write("a", [command("SET", "k", "v"), command(*words)])
             run = self.run_tool("convert", "--to", "rdb", log, "-o", self.out, status=4)
             self.assertIn(b"at byte 27", run.stderr)
@@ -227,6 +227,13 @@ class Convert(Case):
         run = self.run_tool("convert", "--to", "ndjson", log, status=8)
         self.assertIn(b"at byte 27", run.stderr)
         self.assertIn(b"WRONGTYPE", run.stderr)
+
+    def test_commands_of_a_cluster_change_no_data(self):
+        log = self.write("a", [command("SET", "a", "1"), command("CLUSTER", "SLOTS"),
+                               command("READONLY"), command("SET", "b", "2")])
+        self.assertEqual(self.data(log), {"0 a": "1", "0 b": "2"})
+        log = self.write("a", [command("SET", "a", "1"), command("CLUSTER", "RESET")])
+        self.run_tool("convert", "--to", "ndjson", log, status=4)
 
     def test_a_torn_log_is_refused(self):
         log = self.write("a", [command("SET", "k", "v")[:-3]])
