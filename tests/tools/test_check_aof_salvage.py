@@ -50,6 +50,55 @@ class SalvageTest(unittest.TestCase):
         return [(e["file"], e["db"], e["command"]) for e in entries if "command" in e]
 
 
+def command(*args):
+    return b"*%d\r\n" % len(args) + b"".join(b"$%d\r\n%s\r\n" % (len(a), a.encode()) for a in args)
+
+
+def sets(first, last):
+    return b"".join(command("SET", f"k:{i}", f"value-{i}") for i in range(first, last))
+
+
+class OneFile(SalvageTest):
+    """What disks that were full, crashes and editors leave."""
+
+    def salvage(self, data, expect=8):
+        path, self.out = os.path.join(self.folder, "one.aof"), os.path.join(self.folder, "saved.aof")
+        with open(path, "wb") as f:
+            f.write(data)
+        out, self.said = self.run_tool("check-aof", "--force", "--salvage", self.out, path,
+                                       expect=expect)
+        with open(self.out, "rb") as f:
+            return f.read(), [line for line in out.splitlines() if line.startswith("  lost")]
+
+    def test_all_that_follows_a_short_write_is_saved(self):
+        select = command("SELECT", "0")
+        multi = command("MULTI") + command("SET", "t1", "x")
+        for torn in (b"*3\r\n$3\r\nSET\r\n$3\r\nbig\r\n$300\r\n" + b"A" * 12,
+                     multi + b"*3\r\n$3\r\nSET\r\n$2\r\nt2\r\n$90\r\n" + b"B" * 5,
+                     b"*3\r\n$3\r\nSET\r\n$2\r\nt2\r\n$9000\r\n", b"*", b"*3\r\n$", b"#TS:17"):
+            saved, lost = self.salvage(select + sets(0, 50) + torn + sets(50, 100))
+            self.assertEqual(saved, select + sets(0, 50) + sets(50, 100), torn)
+            self.assertEqual(len(lost), 1)
+            self.assertIn(f"[{len(select + sets(0, 50))}, ", lost[0])
+
+    def test_a_length_that_fits_by_chance_is_not_silent(self):
+        torn = b"*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$%d\r\nAAAA" % (4 + len(sets(0, 3)) - 2)
+        saved, lost = self.salvage(sets(0, 9) + torn + sets(0, 3) + sets(20, 30))
+        self.assertEqual(saved, sets(0, 9) + torn + sets(0, 3) + sets(20, 30))
+        self.assertEqual(lost, [])
+        self.assertIn("ends with whole commands", self.said)
+
+    def test_lines_about_losses_are_true(self):
+        before, after = command("SELECT", "0") + sets(0, 20), sets(20, 25)
+        [line] = self.salvage(before + bytes(60) + command("SELECT", "3") + after)[1]
+        self.assertNotIn("SELECT", line)
+        [line] = self.salvage(before + bytes(60) + after)[1]
+        self.assertIn("SELECT may be lost", line)
+        [line] = self.salvage(before + b"\n" + after)[1]
+        self.assertIn("no command", line)
+        self.assertNotIn("SELECT", line)
+
+
 class Salvage(SalvageTest):
     def test_a_sound_folder_comes_out_as_it_was(self):
         self.run_tool("check-aof", "--salvage", self.out, self.log)
@@ -68,6 +117,30 @@ class Salvage(SalvageTest):
         after = self.commands(self.out)
         self.assertEqual(len(after), len(before) - 1)
         self.assertTrue(all(c in before for c in after))
+
+    def test_what_was_in_the_output_stays_if_it_cannot_be_completed(self):
+        name = sorted(n for n in os.listdir(self.log) if n.endswith(".incr.aof"))[-1]
+        os.rename(os.path.join(self.log, name), os.path.join(self.folder, "elsewhere"))
+        os.symlink("../elsewhere", os.path.join(self.log, name))
+        os.mkdir(self.out)
+        self.run_tool("check-aof", "--salvage", self.out, self.log, expect=3)
+        self.assertEqual(os.listdir(self.out), [])
+        for old in (FIRST, name):
+            with open(os.path.join(self.out, old), "wb") as f:
+                f.write(b"older")
+        self.run_tool("check-aof", "--force", "--salvage", self.out, self.log, expect=3)
+        self.assertEqual(sorted(os.listdir(self.out)), sorted([FIRST, name]))
+        self.assertEqual(self.read(FIRST, self.out), b"older")
+
+    def test_a_base_of_zeros_is_lost_from_its_first_byte(self):
+        base = next(n for n in os.listdir(self.log) if n.endswith(".base.rdb"))
+        self.write(base, bytes(300))
+        out, _ = self.run_tool("check-aof", "--salvage", self.out, self.log, expect=8)
+        self.assertIn("[0, 300)", out)
+        self.run_tool("check-aof", "--fix", "--yes", self.log, expect=1)
+        self.write(base, bytes(9))
+        out, _ = self.run_tool("check-aof", "--force", "--salvage", self.out, self.log, expect=8)
+        self.assertNotIn("no bytes are lost", out)
 
     def test_json_lists_what_was_lost(self):
         data = self.read(FIRST)

@@ -457,6 +457,15 @@ class Folders(DoctorCase):
         for folder in (self.data, os.path.dirname(incr)):
             status, checks = self.examine(folder)
             self.assertEqual(status, 0, self.said)
+        base = incr.replace("incr.aof", "base.rdb")
+        with open(base, "rb") as file:
+            whole = file.read()
+        open(base, "wb").close()
+        status, checks = self.examine(self.data)
+        self.assertEqual(status, 1)
+        self.finds(checks, "log-damaged", "error", "damaged: it is empty")
+        with open(base, "wb") as file:
+            file.write(whole)
         with open(incr, "r+b") as file:
             file.truncate(os.path.getsize(incr) - 2)
         status, checks = self.examine(self.data)

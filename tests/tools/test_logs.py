@@ -241,6 +241,18 @@ class Convert(Case):
         self.assertFalse(os.path.exists(self.out))
 
 
+    def test_an_empty_base_that_must_be_a_snapshot_is_refused(self):
+        self.write("b.base.rdb", ())
+        self.write("a.manifest", (b"file b.base.rdb seq 1 type b\n",
+                                  b"file a.1.incr.aof seq 1 type i\n"))
+        for tool in (("convert", "--to", "rdb", "-o", self.out), ("stat",), ("show",)):
+            run = self.run_tool(*tool, self.log, status=1)
+            self.assertIn(b"b.base.rdb: ", run.stderr)
+        self.assertFalse(os.path.exists(self.out))
+        self.write("a.manifest", (b"file a.1.incr.aof seq 1 type i\n",))
+        self.run_tool("convert", "--to", "rdb", self.log, "-o", self.out)
+
+
 class Others(Case):
     def setUp(self):
         super().setUp()
