@@ -27,8 +27,8 @@ static void note_refusal(struct rebuild_counts *counts, const struct rebuild_ste
                  "%.60s at byte %" PRIu64 ": %.100s", step->name, step->offset, text);
 }
 
-/* Commands about messages, connections, scripts, the files of a server or the slots of a cluster; 2.6
- * and 2.8 log SAVE. Of those of a cluster, only RESET can remove keys. */
+/* Commands about messages, connections, scripts, the files of a server or the slots of a cluster.
+ * 2.6 and 2.8 log SAVE. Of those of a cluster, only RESET can remove keys. */
 static bool has_no_data(const struct engine_command *command)
 {
     return command->group == ENGINE_GROUP_PUBSUB || (command->flags & ENGINE_CMD_NO_DATA) != 0 ||

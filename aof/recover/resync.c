@@ -272,8 +272,8 @@ static void guess_swallowed(struct guess *g, const struct frame *f, const struct
     *g->way = way;
 }
 
-/* Commands of its form usually have as many arguments as it has, and not `more`: what follows is the
- * rest of another command. */
+/* Commands of its form usually have as many arguments as it has, and not `more`: what follows is
+ * the rest of another command. */
 static bool has_its_count(const struct aof_recover_forms *forms, const struct frame *f,
                           uint64_t more)
 {
@@ -447,8 +447,8 @@ static bool is_known_command(struct aof_recover_in *probe, uint64_t at)
             (aof_command_look_up(rd_slice(f.name, f.name_len), &min_args) && f.argc >= min_args));
 }
 
-/* Adds the forms of the commands from `at`, without the first ones: they may be the text of a value.
- * Returns where the commands end. */
+/* Adds the forms of the commands from `at`, without the first ones, which may be the text of a
+ * value. Returns the end of the commands. */
 static uint64_t add_forms(struct aof_recover_in *probe, uint64_t at,
                           struct aof_recover_forms *forms)
 {
@@ -461,7 +461,7 @@ static uint64_t add_forms(struct aof_recover_in *probe, uint64_t at,
     return at;
 }
 
-/* Learns from long runs of commands behind the damage, once for a file. */
+/* Learns from long runs of commands after the damage, once for a file. */
 static void look_ahead(struct aof_recover_in *in, struct aof_recover_in *probe, uint64_t from,
                        struct aof_recover_forms *forms)
 {
@@ -518,7 +518,7 @@ static bool is_written_into(struct torn *t, uint64_t from, uint64_t to)
     return true;
 }
 
-/* The commands from `at` go on beyond the break. */
+/* The commands from `at` continue after the break. */
 static bool is_beyond(const struct torn *t, uint64_t at, const struct chain *c, enum trust trusted)
 {
     int next = aof_recover_byte(t->probe, c->end);
@@ -534,7 +534,7 @@ static bool is_beyond(const struct torn *t, uint64_t at, const struct chain *c, 
 }
 
 /* Whether the command at `at` is unlike those of the log: it may be text that took in the first of
- * the commands behind it. *ret_end: where it ends. */
+ * the commands after it. *ret_end: where it ends. */
 static bool is_strange(const struct torn *t, uint64_t at, uint64_t *ret_end)
 {
     struct frame f;

@@ -13,7 +13,7 @@ struct aof_recover_way {
     const char *how;
     bool exact;  /* a single wrong byte explains the damage: only the commands at `from` are lost */
     bool before; /* the command before the failed one is lost too */
-    uint64_t rest, rest_end; /* where the rest of the lost command lies, behind commands that were
+    uint64_t rest, rest_end; /* where the rest of the lost command lies, after commands that were
                                 written into it; both 0: not known */
 };
 

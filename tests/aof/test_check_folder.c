@@ -65,12 +65,12 @@ Test(check_folder, a_base_that_must_be_a_snapshot_is_never_empty_and_other_files
     expect(two_files, "", SET, "empty-file@-1", AOF_VERDICT_SOUND);
     expect(two_files, SET, "", "empty-file@-1", AOF_VERDICT_SOUND);
     expect(rdb, SET, "", "empty-file@-1", AOF_VERDICT_SOUND); /* servers look at the content */
-    /* Cutting what is no snapshot to nothing would not repair it. */
+    /* Cutting other bytes to nothing would not repair them. */
     expect(alone, "RED", "", "truncated@3", AOF_VERDICT_DAMAGED);
     expect(alone, "\1\2\3 no magic", "", "corrupt@0", AOF_VERDICT_DAMAGED);
 }
 
-Test(check_folder, a_type_that_is_not_known_behind_other_damage_is_damage)
+Test(check_folder, a_type_that_is_not_known_after_other_damage_is_damage)
 {
     static const char rdb[] = "file a.1.base.rdb seq 1 type b\n";
     static const char zeros[] = "REDIS0010\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x72k";

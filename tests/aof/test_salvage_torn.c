@@ -1,7 +1,7 @@
 /* Random damage to logs in which the position of each command is known: what is kept is what was
- * written, and all that is intact is kept if its start can be known, up to commands between two damages
- * that are close. test_salvage_bar.c compares contents; here the losses that are reported must be those
- * of the output, and the databases and transactions must be right.
+ * written, and all that is intact is kept if its start can be known, up to commands between two
+ * damages that are close. test_salvage_bar.c compares contents. Here the losses that are reported
+ * must be those of the output, and the databases and transactions must be right.
  *
  * REDOUBT_DAMAGES: how many damages. REDOUBT_SEED repeats a run, and REDOUBT_ONLY one damage of it,
  * which is described, and whose bytes are written to REDOUBT_DAMAGED.
@@ -158,7 +158,7 @@ static void judge_entry(struct bar *bar, struct run *run, struct state *state,
         bar->split += !state->in_multi;
         state->in_multi = false;
     } else {
-        /* Between two damages nobody knows whether a MULTI was lost. */
+        /* Between two damages it is not known whether a MULTI was lost. */
         bar->split += e->torn_group && !state->in_multi && run->n_losses < 3;
     }
     for (size_t i = 0; i < run->n_losses; i++)

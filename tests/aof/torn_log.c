@@ -404,7 +404,7 @@ static void entries_of_piece(struct maker *m, const struct piece *p, struct rang
     }
 }
 
-/* A time that stands alone between other bytes is not needed. */
+/* A time alone between other bytes is not needed. */
 static void not_needed_alone(struct torn_log *log)
 {
     for (size_t i = 0; i < log->n; i++)
@@ -500,8 +500,8 @@ static bool not_needed(struct torn_log *log, struct torn_entry *entry)
     return others > 1 || entry->torn_group;
 }
 
-/* Between `at` and the next intact command another torn command may begin that takes that one in and
- * ends where a later one begins. Returns where the reader goes on. */
+/* Between `at` and the next intact command, another torn command may begin that takes that one in
+ * and ends where a later one begins. Returns where the reader continues. */
 static size_t pass_torn(struct maker *m, size_t at, size_t next, size_t n)
 {
     for (size_t p = at + 1; p < next; p++) {
@@ -522,9 +522,9 @@ static size_t pass_torn(struct maker *m, size_t at, size_t next, size_t n)
     return next;
 }
 
-/* A reader that begins at the first byte goes on as long as it can; what it reads is whole to it,
- * and what lies inside is not known to it. After a break it goes on at the next intact command
- * behind the start of the one that broke. */
+/* A reader that begins at the first byte continues as long as it can. What it reads is whole to it,
+ * and what lies inside is not known to it. After a break it continues at the next intact command
+ * after the start of the one that broke. */
 static void read_plainly(struct maker *m)
 {
     struct torn_log *log = &m->log;

@@ -39,7 +39,7 @@ struct torn_entry {
     bool annotation, multi; /* multi: a transaction begins */
     bool needed;     /* salvage must keep it: its start can be known, and so can its transaction */
     bool torn_group; /* of a transaction that is not intact */
-    bool accepted;   /* not needed, but no reader can see that it is not what was written */
+    bool accepted;   /* not needed, but no reader can see that it was changed */
     size_t n_within; /* whole commands that it took in */
 };
 

@@ -62,7 +62,8 @@ class OneFile(SalvageTest):
     """What disks that were full, crashes and editors leave."""
 
     def salvage(self, data, expect=8):
-        path, self.out = os.path.join(self.folder, "one.aof"), os.path.join(self.folder, "saved.aof")
+        path = os.path.join(self.folder, "one.aof")
+        self.out = os.path.join(self.folder, "saved.aof")
         with open(path, "wb") as f:
             f.write(data)
         out, self.said = self.run_tool("check-aof", "--force", "--salvage", self.out, path,

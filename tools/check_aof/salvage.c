@@ -1,8 +1,8 @@
 /* salvage.c - check-aof --salvage OUT: writes a log of all intact commands.
  *
- * The result has the same form: a folder or one file. The files of a folder get their places when all
- * of them are written, the manifest last, so that neither a failure nor an interruption leaves an
- * incomplete log.
+ * The result has the same form: a folder or one file. The files of a folder get their places when
+ * all of them are written, the manifest last, so that neither a failure nor an interruption leaves
+ * an incomplete log.
  */
 #include "aof/salvage.h"
 #include "aof/text_mode.h"
