@@ -3,7 +3,15 @@
  * The first assumption is one wrong byte in the framing of the command that failed, or of the one
  * before it: with the right byte, that command would end where the next one begins. Each digit of
  * the lengths is replaced in turn, so that an argument is skipped as a whole and its bytes are
- * never taken for commands. If that fails, the bytes are searched one by one.
+ * never taken for commands.
+ *
+ * The second one is a command that was not written to its end: its lengths then reach into the
+ * commands after it. They are found inside it if they lead beyond the place where the framing
+ * broke, or if the command is whole without them. If both fail, the bytes are searched one by one.
+ *
+ * A value may be a text of commands. A run of commands is taken for text if it ends where an
+ * argument ends, or if it is short and its commands are unlike those of the log, whose forms are
+ * collected.
  */
 #include "aof/recover/resync.h"
 
