@@ -559,6 +559,16 @@ static bool looks_whole(const struct torn *t)
     return first == '#' || (first == '*' && t->f->argc > 0);
 }
 
+/* Many commands from `at` that are like those of the log end at another broken one. One wrong digit
+ * of a length would reach over them by chance, and the end of a value is not like that. */
+static bool breaks_again(const struct torn *t, uint64_t at, const struct chain *c)
+{
+    if (!c->familiar || c->n < CHAIN_TEXT)
+        return false;
+    struct chain all = follow(t->probe, at, UINT32_MAX, t->one->to);
+    return all.end < t->one->to && aof_recover_byte(t->probe, all.end) == '*';
+}
+
 static bool goes_on(struct torn *t, uint64_t at, uint64_t *ret_skip)
 {
     struct chain c;
@@ -575,7 +585,7 @@ static bool goes_on(struct torn *t, uint64_t at, uint64_t *ret_skip)
         !(c.familiar || (trusted == TRUST_ALL && c.n >= CHAIN_TEXT)))
         return false;
     return t->one->to == 0 || (t->one->to > at && leads_to(t->probe, at, t->one->to)) ||
-           is_written_into(t, at, c.end);
+           breaks_again(t, at, &c) || is_written_into(t, at, c.end);
 }
 
 static bool find_torn(struct torn *t, uint64_t from, uint64_t *ret)
