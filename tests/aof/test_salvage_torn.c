@@ -288,12 +288,12 @@ Test(salvage_torn, intact_commands_are_kept_and_none_is_invented)
                bar.invented_by[kind]);
         /* Several damages may lie so close that what is between them is like a text of commands. */
         bool several = kind == TORN_SHORT_TWICE || kind == TORN_TWO_WRITERS;
-        cr_expect_leq(bar.lost_by[kind] * (several ? 100 : 5000), bar.needed_by[kind], "%s",
+        cr_expect_leq(bar.lost_by[kind] * (several ? 100 : 2000), bar.needed_by[kind], "%s",
                       torn_damage_name((enum torn_damage)kind));
         cr_expect_leq(bar.invented_by[kind], n / (several ? 500 : 5000), "%s",
                       torn_damage_name((enum torn_damage)kind));
     }
-    cr_expect_leq(bar.split, n / 2000);
+    cr_expect_leq(bar.split, n / 1000);
     cr_expect_leq(bar.moved, n / 200);
     cr_expect_eq(bar.untrue, 0);
 }
