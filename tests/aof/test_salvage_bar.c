@@ -286,10 +286,12 @@ static struct aof_salvage_result salvage(struct rd_slice file, struct rd_buf *ou
     return res;
 }
 
-/* The end of the command at `at`. */
+/* The end of the command at `at`, or of a line that begins with '#', as a value may. */
 static size_t command_end(struct rd_slice file, size_t at)
 {
     char *next;
+    if (file.ptr[at] == '#')
+        return (size_t)((const uint8_t *)memchr(file.ptr + at, '\n', file.len - at) - file.ptr) + 1;
     unsigned long argc = strtoul((const char *)file.ptr + at + 1, &next, 10);
     at = (size_t)((const uint8_t *)next - file.ptr) + 2;
     for (; argc > 0; argc--) {
