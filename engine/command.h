@@ -107,6 +107,7 @@ enum engine_acl {
     X(STREAM, "stream")                                                                            \
     X(BITMAP, "bitmap")                                                                            \
     X(HLL, "hyperloglog")                                                                          \
+    X(VECTOR, "vector_set")                                                                        \
     X(GENERIC, "generic")                                                                          \
     X(TRANSACTIONS, "transactions")                                                                \
     X(CONNECTION, "connection")                                                                    \

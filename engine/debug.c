@@ -9,6 +9,7 @@
 #include "engine/value/module.h"
 #include "engine/value/set.h"
 #include "engine/value/stream.h"
+#include "engine/value/vectors.h"
 #include "engine/value/zset.h"
 #include "engine/watch.h"
 #include "rdb/writer.h"
@@ -90,6 +91,20 @@ static uint64_t stream_memory(const struct engine_stream *stream, size_t samples
     return sum;
 }
 
+static uint64_t vectors_memory(const struct engine_vectors *set, size_t samples)
+{
+    uint64_t bytes = 0, seen = 0;
+    for (const struct vector_node *node = set->graph.first;
+         node != NULL && (samples == 0 || seen < samples); node = node->next, seen++) {
+        bytes += engine_usable(node) + engine_usable(node->quants) + engine_usable(node->name) +
+                 engine_usable(node->attributes);
+        for (uint32_t i = 0; i <= node->level; i++)
+            bytes += engine_usable(node->layers[i].links);
+    }
+    return engine_usable(set) + engine_usable(set->projection) +
+           engine_table_bytes(&set->elements) + extrapolate(bytes, seen, set->graph.n);
+}
+
 static uint64_t value_memory(const struct engine_value *v, size_t samples)
 {
     switch (v->encoding) {
@@ -111,6 +126,8 @@ static uint64_t value_memory(const struct engine_value *v, size_t samples)
         return stream_memory(v->u.stream, samples);
     case ENGINE_OPAQUE:
         return engine_usable(v->u.opaque) + v->u.opaque->cap;
+    case ENGINE_VECTORS:
+        return vectors_memory(v->u.vectors, samples);
     default:
         return 0; /* stored in the entry */
     }

@@ -27,8 +27,8 @@ const char *engine_type_name(enum engine_type type)
 const char *engine_encoding_name(const struct engine_value *v)
 {
     static const char *const names[ENGINE_ENCODINGS] = {
-        "int",       "embstr",    "raw",      "listpack", "intset",
-        "quicklist", "hashtable", "skiplist", "stream",   "raw",
+        "int",       "embstr",   "raw",    "listpack", "intset", "quicklist",
+        "hashtable", "skiplist", "stream", "raw",      "raw",
     };
     if (v->type == ENGINE_HASH && engine_hash_is_triples(v))
         return "listpackex";

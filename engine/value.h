@@ -3,16 +3,18 @@
  * A value is 16 bytes in the entry of its key (engine/db.h) or, while it is made, on the stack of a
  * command. The holder owns the data that it points to; storing it under a key moves it.
  *
- *     encoding      types                what `u` is
- *     INT           string               num
- *     EMBSTR        string               bytes: they lie in the entry of the key itself, after its
- *                                        name; those of a copy that is not stored yet are a block
- *     RAW           string               bytes: a block of the heap, with room as engine_usable()
- * says LISTPACK      hash, zset           lp: engine/listpack.h INTSET        set intset:
- * engine/intset.h QUICKLIST     list                 list: engine/value/list.h HASHTABLE     set,
- * hash            set: engine/value/set.h; hash: engine/value/hash.h SKIPLIST      zset zset:
- * engine/value/zset.h STREAM        stream               stream: engine/value/stream.h OPAQUE
- * module               opaque: the serialized value, kept and saved as it is
+ *     INT           string: num
+ *     EMBSTR        string: bytes; they lie in the entry of the key itself, after its name; those
+ *                   of a copy that is not stored yet are a block
+ *     RAW           string: bytes, a block of the heap, with room as engine_usable() says
+ *     LISTPACK      hash, zset: lp, see engine/listpack.h
+ *     INTSET        set: intset, see engine/intset.h
+ *     QUICKLIST     list: list, see engine/value/list.h
+ *     HASHTABLE     set, hash: engine/value/set.h, engine/value/hash.h
+ *     SKIPLIST      zset: engine/value/zset.h
+ *     STREAM_NODES  stream: engine/value/stream.h
+ *     OPAQUE        module: opaque, the serialized value, kept and saved as it is
+ *     VECTORS       module: a vector set, see engine/value/vectors.h
  *
  * Each type has a file in engine/value/ with the functions that every type needs; the functions
  * here call the right one.
@@ -49,6 +51,7 @@ enum engine_encoding {
     ENGINE_SKIPLIST,
     ENGINE_STREAM_NODES,
     ENGINE_OPAQUE,
+    ENGINE_VECTORS,
     ENGINE_ENCODINGS
 };
 
@@ -61,6 +64,7 @@ struct engine_hash;
 struct engine_zset;
 struct engine_stream;
 struct engine_opaque;
+struct engine_vectors;
 struct engine_table;
 
 struct engine_value {
@@ -75,6 +79,7 @@ struct engine_value {
         struct engine_zset *zset;
         struct engine_stream *stream;
         struct engine_opaque *opaque;
+        struct engine_vectors *vectors;
     } u;
     uint32_t len; /* of the bytes of a string */
     unsigned type : 4;

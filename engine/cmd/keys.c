@@ -5,6 +5,7 @@
 #include "engine/glob.h"
 #include "engine/lru.h"
 #include "engine/state.h"
+#include "engine/value/module.h"
 
 /* ---- queries ---- */
 
@@ -24,10 +25,20 @@ void engine_cmd_touch(struct engine_call *call)
     engine_reply_int(call->reply, n);
 }
 
+/* The type of a module has the name that the module gave it. */
+static const char *type_name(const struct engine_value *v, char module[RDB_MODULE_NAME_LEN + 1])
+{
+    if (v->type != ENGINE_MODULE)
+        return engine_type_name(v->type);
+    rdb_module_name(engine_module_id(v), module);
+    return module;
+}
+
 void engine_cmd_type(struct engine_call *call)
 {
     const struct engine_entry *entry = engine_call_look(call, call->argv[1]);
-    engine_reply_simple(call->reply, entry != NULL ? engine_type_name(entry->value.type) : "none");
+    char module[RDB_MODULE_NAME_LEN + 1];
+    engine_reply_simple(call->reply, entry != NULL ? type_name(&entry->value, module) : "none");
 }
 
 void engine_cmd_keys(struct engine_call *call)
@@ -78,8 +89,9 @@ static bool scan_wants(struct engine_call *call, const struct engine_scan_opts *
         return false;
     if (!opts->has_type)
         return engine_call_peek(call, engine_entry_key(entry)) != NULL;
+    char module[RDB_MODULE_NAME_LEN + 1];
     entry = engine_call_look(call, engine_entry_key(entry));
-    return entry != NULL && engine_arg_is(opts->type, engine_type_name(entry->value.type));
+    return entry != NULL && engine_arg_is(opts->type, type_name(&entry->value, module));
 }
 
 void engine_cmd_scan(struct engine_call *call)

@@ -60,6 +60,7 @@
 #include "engine/commands/stream.h"
 #include "engine/commands/string.h"
 #include "engine/commands/transactions.h"
+#include "engine/commands/vector.h"
 #include "engine/commands/zset.h"
 
 /* CMD, BOX, SUB and END are macros, one for each kind of entry. */
@@ -73,6 +74,7 @@
     ENGINE_TABLE_STREAM(CMD, BOX, SUB, END)                                                        \
     ENGINE_TABLE_BITMAP(CMD, BOX, SUB, END)                                                        \
     ENGINE_TABLE_HLL(CMD, BOX, SUB, END)                                                           \
+    ENGINE_TABLE_VECTOR(CMD, BOX, SUB, END)                                                        \
     ENGINE_TABLE_GENERIC(CMD, BOX, SUB, END)                                                       \
     ENGINE_TABLE_TRANSACTIONS(CMD, BOX, SUB, END)                                                  \
     ENGINE_TABLE_CONNECTION(CMD, BOX, SUB, END)                                                    \

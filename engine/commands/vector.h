@@ -1,0 +1,39 @@
+/* vector.h - the commands about vector sets, from Redis 8.0 on. See engine/commands/table.h for
+ * the format. Those that search are not here.
+ */
+#ifndef ENGINE_COMMANDS_VECTOR_H
+#define ENGINE_COMMANDS_VECTOR_H
+
+/* clang-format off */
+#define ENGINE_TABLE_VECTOR(CMD, BOX, SUB, END)                                                    \
+    CMD(vadd, "vadd", VECTOR, ENGINE, -5, WRITE | DENYOOM | LATER_VERSION, 0, "8.0.0",             \
+        "Adds an element with its vector to a vector set, or replaces the vector",                 \
+        "O(log(N)), N elements",                                                                   \
+        KEY(1, RW | UPDATE)                                                                        \
+        ARGS("key@0 [REDUCE dim:integer] format(FP32 | VALUES num:integer) vector:string "         \
+             "element:string [CAS] [quantization(NOQUANT | Q8 | BIN)] [EF ef:integer] "            \
+             "[SETATTR attributes:string] [M numlinks:integer]"))                                  \
+    CMD(vcard, "vcard", VECTOR, ENGINE, 2, READONLY | FAST | LATER_VERSION, 0, "8.0.0",            \
+        "Returns the number of elements of a vector set", "O(1)",                                  \
+        KEY(1, RO) ARGS("key@0"))                                                                  \
+    CMD(vdim, "vdim", VECTOR, ENGINE, 2, READONLY | FAST | LATER_VERSION, 0, "8.0.0",              \
+        "Returns the dimension of the vectors of a vector set", "O(1)",                            \
+        KEY(1, RO) ARGS("key@0"))                                                                  \
+    CMD(vemb, "vemb", VECTOR, ENGINE, -3, READONLY | FAST | LATER_VERSION, 0, "8.0.0",             \
+        "Returns the vector of an element", "O(1)",                                                \
+        KEY(1, RO | ACCESS) ARGS("key@0 element:string [RAW]"))                                    \
+    CMD(vgetattr, "vgetattr", VECTOR, ENGINE, 3, READONLY | FAST | LATER_VERSION, 0, "8.0.0",      \
+        "Returns the attributes of an element", "O(1)",                                            \
+        KEY(1, RO | ACCESS) ARGS("key@0 element:string"))                                          \
+    CMD(vismember, "vismember", VECTOR, ENGINE, 3, READONLY | FAST | LATER_VERSION, 0, "8.0.0",    \
+        "Reports whether a vector set has an element", "O(1)",                                     \
+        KEY(1, RO) ARGS("key@0 element:string"))                                                   \
+    CMD(vrem, "vrem", VECTOR, ENGINE, 3, WRITE | LATER_VERSION, 0, "8.0.0",                        \
+        "Removes an element from a vector set", "O(log(N)), N elements",                           \
+        KEY(1, RW | DELETE) ARGS("key@0 element:string"))                                          \
+    CMD(vsetattr, "vsetattr", VECTOR, ENGINE, 4, WRITE | FAST | LATER_VERSION, 0, "8.0.0",         \
+        "Sets or removes the attributes of an element", "O(1)",                                    \
+        KEY(1, RW | UPDATE) ARGS("key@0 element:string attributes:string"))
+/* clang-format on */
+
+#endif
