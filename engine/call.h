@@ -58,6 +58,12 @@ struct engine_call {
     enum engine_status status;
 };
 
+/* Whether options of servers after 7.0 are known: logs and masters may be of any server. */
+static inline bool engine_call_later_options(const struct engine_call *call)
+{
+    return call->session->role != ENGINE_CLIENT || call->config->later_options;
+}
+
 /* ---- keys ----
  *
  * These functions remove an expired key first (its DEL is an effect), unless the session

@@ -29,4 +29,17 @@ uint64_t engine_string_limit(const struct engine_call *call);
 struct engine_value *engine_string_stretch(struct engine_call *call, struct engine_entry *entry,
                                            struct rd_slice key, size_t len, bool *ret_grown);
 
+/* ---- conditions on a string, of servers after 7.0 ---- */
+
+enum engine_string_if {
+    ENGINE_STRING_IFEQ, /* it is this text */
+    ENGINE_STRING_IFNE,
+    ENGINE_STRING_IFDEQ, /* its digest is this one */
+    ENGINE_STRING_IFDNE
+};
+
+/* Whether the condition holds. False: an error was replied. */
+bool engine_string_judge(struct engine_call *call, const struct engine_value *v,
+                         enum engine_string_if kind, struct rd_slice expected, bool *ret);
+
 #endif

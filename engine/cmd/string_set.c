@@ -14,9 +14,19 @@ enum {
     PERSIST = 32,
     NX = 64,
     XX = 128,
-    GET = 256
+    GET = 256,
+    IFEQ = 512,
+    IFNE = 1024,
+    IFDEQ = 2048,
+    IFDNE = 4096
 };
-enum { EXPIRY = PXAT | EX | PX | EXAT, OF_SET = ~PERSIST, OF_GETEX = EXPIRY | PERSIST };
+enum {
+    EXPIRY = PXAT | EX | PX | EXAT,
+    MATCH = IFEQ | IFNE | IFDEQ | IFDNE,
+    OF_SET = EXPIRY | KEEPTTL | NX | XX | GET,
+    OF_GETEX = EXPIRY | PERSIST,
+    OF_MSETEX = EXPIRY | KEEPTTL | NX | XX
+};
 
 /* The most frequent form in logs comes first. */
 static const struct option {
@@ -33,11 +43,16 @@ static const struct option {
     {"NX", NX, XX},
     {"XX", XX, NX},
     {"GET", GET, 0},
+    {"IFEQ", IFEQ, MATCH},
+    {"IFNE", IFNE, MATCH},
+    {"IFDEQ", IFDEQ, MATCH},
+    {"IFDNE", IFDNE, MATCH},
 };
 
 struct choice {
     int bits;
-    struct rd_slice time; /* with EXPIRY */
+    struct rd_slice time;  /* with EXPIRY */
+    struct rd_slice match; /* with MATCH */
 };
 
 static const struct option *find_option(struct rd_slice arg)
@@ -54,13 +69,15 @@ static bool parse_options(struct engine_call *call, size_t first, int allowed, s
     for (size_t i = first; i < call->argc; i++) {
         const struct option *option = find_option(call->argv[i]);
         if (option == NULL || (option->bit & allowed) == 0 || (ret->bits & option->excludes) != 0 ||
-            ((option->bit & EXPIRY) != 0 && i + 1 == call->argc)) {
+            ((option->bit & (EXPIRY | MATCH)) != 0 && i + 1 == call->argc)) {
             engine_reply_syntax(call);
             return false;
         }
         ret->bits |= option->bit;
         if ((option->bit & EXPIRY) != 0)
             ret->time = call->argv[++i];
+        else if ((option->bit & MATCH) != 0)
+            ret->match = call->argv[++i];
     }
     return true;
 }
@@ -150,6 +167,26 @@ static void reply_stored(struct engine_call *call, const struct job *job, bool s
         engine_reply_null(call->reply);
 }
 
+static enum engine_string_if kind_of(int bits)
+{
+    return (bits & IFEQ) != 0    ? ENGINE_STRING_IFEQ
+           : (bits & IFNE) != 0  ? ENGINE_STRING_IFNE
+           : (bits & IFDEQ) != 0 ? ENGINE_STRING_IFDEQ
+                                 : ENGINE_STRING_IFDNE;
+}
+
+/* *ret: the conditions hold. False: an error was replied. */
+static bool judge(struct engine_call *call, const struct engine_entry *entry,
+                  const struct choice *choice, bool *ret)
+{
+    int bits = choice->bits;
+    *ret = (bits & (entry != NULL ? NX : XX | IFEQ | IFDEQ)) == 0;
+    if (entry == NULL || !*ret || (bits & MATCH) == 0)
+        return true;
+    return engine_call_type_ok(call, entry, ENGINE_STRING) &&
+           engine_string_judge(call, &entry->value, kind_of(bits), choice->match, ret);
+}
+
 static void run_set(struct engine_call *call, const struct job *job)
 {
     int bits = job->choice.bits;
@@ -161,7 +198,9 @@ static void run_set(struct engine_call *call, const struct job *job)
         entry = engine_call_find_write(call, job->key);
     else if (!engine_string_give(call, job->key, &entry))
         return;
-    bool stored = (bits & (entry != NULL ? NX : XX)) == 0;
+    bool stored;
+    if (!judge(call, entry, &job->choice, &stored))
+        return;
     if (stored)
         store(call, entry, job, expire_ms);
     reply_stored(call, job, stored);
@@ -170,7 +209,8 @@ static void run_set(struct engine_call *call, const struct job *job)
 void engine_cmd_set(struct engine_call *call)
 {
     struct job job = {.key = call->argv[1], .text = call->argv[2]};
-    if (parse_options(call, 3, OF_SET, &job.choice))
+    int allowed = OF_SET | (engine_call_later_options(call) ? MATCH : 0);
+    if (parse_options(call, 3, allowed, &job.choice))
         run_set(call, &job);
 }
 
@@ -222,6 +262,65 @@ void engine_cmd_getset(struct engine_call *call)
 }
 
 /* ---- several keys ---- */
+
+/* MSETEX: the arguments from the third one to `end` are keys and texts. */
+static void set_expiring(struct engine_call *call, size_t end, const struct choice *choice,
+                         int64_t expire_ms)
+{
+    for (size_t i = 2; i < end; i += 2) {
+        struct rd_slice key = call->argv[i];
+        struct engine_entry *entry = engine_call_find_write(call, key);
+        entry = engine_call_set_string(call, entry, key, call->argv[i + 1]);
+        if ((choice->bits & KEEPTTL) == 0 && entry->expire_ms != expire_ms)
+            engine_call_expire(call, entry, expire_ms);
+        if (expire_ms != ENGINE_NO_EXPIRE)
+            engine_notify(call, ENGINE_NOTIFY_GENERIC, "expire", key);
+        engine_changed(call, ENGINE_NOTIFY_STRING, "set", key, 1);
+    }
+}
+
+/* The command with an absolute time in place of its own. */
+static void effect_of_msetex(struct engine_call *call, const struct choice *choice,
+                             int64_t expire_ms)
+{
+    char digits[RD_NUM_I64_MAX];
+    if ((choice->bits & (EX | PX)) == 0 || !engine_effects_wanted(call))
+        return;
+    struct rd_slice *argv = engine_scratch_alloc(call->argc * sizeof *argv);
+    memcpy(argv, call->argv, call->argc * sizeof *argv);
+    for (size_t i = 0; i + 1 < call->argc; i++)
+        if (argv[i + 1].ptr == choice->time.ptr) {
+            argv[i] = rd_slice_str("PXAT");
+            argv[i + 1] = rd_slice(digits, rd_num_put_i64(digits, expire_ms));
+            break;
+        }
+    engine_effect(call, call->argc, argv);
+    engine_scratch_free(argv);
+}
+
+void engine_cmd_msetex(struct engine_call *call)
+{
+    int64_t n, expire_ms;
+    struct choice choice;
+    if (!engine_arg_range(call, call->argv[1], 1, INT32_MAX, &n, "invalid numkeys value"))
+        return;
+    if ((uint64_t)n > (call->argc - 2) / 2) {
+        engine_reply_error(call->reply, "ERR wrong number of key-value pairs");
+        return;
+    }
+    size_t end = 2 + 2 * (size_t)n;
+    if (!parse_options(call, end, OF_MSETEX, &choice) || !get_expiry(call, &choice, &expire_ms))
+        return;
+    bool stored = true;
+    for (size_t i = 2; i < end && (choice.bits & (NX | XX)) != 0; i += 2)
+        stored = stored &&
+                 (engine_call_find_write(call, call->argv[i]) != NULL) == ((choice.bits & XX) != 0);
+    if (stored) {
+        set_expiring(call, end, &choice, expire_ms);
+        effect_of_msetex(call, &choice, expire_ms);
+    }
+    engine_reply_int(call->reply, stored);
+}
 
 static void set_all(struct engine_call *call)
 {

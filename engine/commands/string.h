@@ -15,6 +15,14 @@
     CMD(decrby, "decrby", STRING, ENGINE, 3, WRITE | DENYOOM | FAST, A_STRING, "1.0.0",            \
         "Subtracts an integer from the number in a string", "O(1)",                                \
         KEY(1, RW | ACCESS | UPDATE) ARGS("key@0 decrement:integer"))                              \
+    CMD(delex, "delex", STRING, ENGINE, -2, WRITE | FAST | LATER_VERSION, A_STRING, "8.4.0",       \
+        "Deletes a key if its string meets a condition", "O(1)",                                   \
+        KEY(1, RW | DELETE)                                                                        \
+        ARGS("key@0 [condition(IFEQ value | IFNE value | IFDEQ digest:string | IFDNE "             \
+             "digest:string)]"))                                                                   \
+    CMD(delifeq, "delifeq", STRING, ENGINE, 3, WRITE | FAST | LATER_VERSION, A_STRING, "9.0.0",    \
+        "Deletes a key if it has this string", "O(1)",                                             \
+        KEY(1, RM | DELETE) ARGS("key@0 value"))                                                   \
     CMD(get, "get", STRING, ENGINE, 2, READONLY | FAST, A_STRING, "1.0.0",                         \
         "Returns the string at a key", "O(1)",                                                     \
         KEY(1, RO | ACCESS) ARGS("key@0"))                                                         \
@@ -54,6 +62,15 @@
         KEYS(1, -1, 2, SPEC(INDEX(1), RANGE(-1, 2, 0), OW | UPDATE))                               \
         TIPS("request_policy:multi_shard response_policy:all_succeeded")                           \
         ARGS("key_value(key@0 value)..."))                                                         \
+    CMD(msetex, "msetex", STRING, ENGINE, -4, WRITE | DENYOOM | MOVABLE_KEYS | LATER_VERSION,      \
+        A_STRING, "8.4.0",                                                                         \
+        "Stores strings with one expiry at several keys, if a condition holds",                    \
+        "O(N), N keys",                                                                            \
+        KEYS(0, 0, 0, SPEC(INDEX(1), KEYNUM(0, 1, 2), OW | UPDATE))                                \
+        TIPS("request_policy:multi_shard response_policy:all_succeeded")                           \
+        ARGS("numkeys:integer key_value(key@0 value)... [condition(NX | XX)] [expiration(EX "      \
+             "seconds:integer | PX milliseconds:integer | EXAT unix-time-seconds:unix-time | "     \
+             "PXAT unix-time-milliseconds:unix-time | KEEPTTL)]"))                                 \
     CMD(msetnx, "msetnx", STRING, ENGINE, -3, WRITE | DENYOOM, A_STRING, "1.0.1",                  \
         "Stores strings at several keys unless one of them exists", "O(N), N keys",                \
         KEYS(1, -1, 2, SPEC(INDEX(1), RANGE(-1, 2, 0), OW | INSERT))                               \

@@ -269,3 +269,90 @@ Test(string, a_protocol_that_lets_nothing_long_through_costs_no_look)
     cr_expect_str_eq(ask_line(&ask, "APPEND k b"), TOO_LONG);
     ask_done(&ask);
 }
+
+/* ---- of servers after 7.0: replies and effects of Redis 8.6.3 ---- */
+
+static void play_later(const struct step *steps, size_t n)
+{
+    struct ask ask;
+    ask_init(&ask, ENGINE_CLIENT);
+    engine_config(ask.engine)->later_options = true;
+    for (size_t i = 0; i < n; i++) {
+        cr_expect_str_eq(ask_line(&ask, steps[i].line), steps[i].reply, "%s: %s", steps[i].line,
+                         ask.text);
+        cr_expect_str_eq(ask_effects(&ask), steps[i].effects, "%s", steps[i].line);
+    }
+    ask_done(&ask);
+}
+
+Test(string, conditions_on_the_value)
+{
+    static const struct step steps[] = {
+        {"SET k one", "+OK\r\n", NULL, "SET k one"},
+        {"SET k two IFEQ one", "+OK\r\n", NULL, "SET k two IFEQ one"},
+        {"SET k three IFEQ one", "$-1\r\n", NULL, ""},
+        {"SET k three IFNE two", "$-1\r\n", NULL, ""},
+        {"SET k three IFNE none GET", "$3\r\ntwo\r\n", NULL, "SET k three IFNE none"},
+        {"SET no x IFEQ y", "$-1\r\n", NULL, ""},
+        {"SET no x IFNE y", "+OK\r\n", NULL, "SET no x IFNE y"},
+        {"SET k four IFDEQ 0000000000000000", "$-1\r\n", NULL, ""},
+        {"SET k four IFDEQ C11df15eb3a3e385", "+OK\r\n", NULL, "SET k four IFDEQ C11df15eb3a3e385"},
+        {"SET k four IFDNE 0000000000000000 PX 100000000", "+OK\r\n", NULL,
+         "SET k four PXAT 1700100000000"},
+        {"SET k five IFDEQ 12", "-ERR must be exactly 16 hexadecimal characters\r\n", NULL, ""},
+        {"SET k five IFEQ four NX", "$-1\r\n", NULL, ""},
+        {"SET k five IFEQ", "-ERR syntax error\r\n", NULL, ""},
+        {"SET k five IFEQ four IFNE four", "-ERR syntax error\r\n", NULL, ""},
+        {"SADD s 1", ":1\r\n", NULL, "SADD s 1"},
+        {"SET s x IFEQ 1", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n",
+         NULL, ""},
+        {"DELEX no IFEQ 1", ":0\r\n", NULL, ""},
+        {"DELEX no IFEQ x", ":1\r\n", NULL, "DEL no"},
+        {"DELEX k IFNE four", ":0\r\n", NULL, ""},
+        {"DELEX k IFDEQ 0000000000000000", ":0\r\n", NULL, ""},
+        {"DELEX k IFDNE 0000000000000000", ":1\r\n", NULL, "DEL k"},
+        {"DELEX k IFEQ 1", ":0\r\n", NULL, ""},
+        {"DELEX s IFEQ 1", "-ERR Key should be of string type if conditions are specified\r\n",
+         NULL, ""},
+        {"DELEX s", ":1\r\n", NULL, "DEL s"},
+        {"SET n 5", "+OK\r\n", NULL, "SET n 5"},
+        {"DELEX n IFXX 5", "-ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE\r\n", NULL, ""},
+        {"DELEX n IFEQ", "-ERR wrong number of arguments for 'delex' command\r\n", NULL, ""},
+        {"DELIFEQ n 4", ":0\r\n", NULL, ""},
+        {"DELIFEQ n 5", ":1\r\n", NULL, "DEL n"},
+    };
+    play_later(steps, sizeof steps / sizeof *steps);
+}
+
+Test(string, several_keys_with_one_expiry)
+{
+    static const struct step steps[] = {
+        {"MSETEX 2 a 1 b 2 PX 5000000", ":1\r\n", NULL, "MSETEX 2 a 1 b 2 PXAT 1700005000000"},
+        {"PEXPIRETIME b", ":1700005000000\r\n", NULL, ""},
+        {"MSETEX 2 a 1 c 2 NX", ":0\r\n", NULL, ""},
+        {"EXISTS c", ":0\r\n", NULL, ""},
+        {"MSETEX 2 a 3 b 4 XX KEEPTTL", ":1\r\n", NULL, "MSETEX 2 a 3 b 4 XX KEEPTTL"},
+        {"PEXPIRETIME a", ":1700005000000\r\n", NULL, ""},
+        {"MSETEX 1 a 3 EXAT 1700009000", ":1\r\n", NULL, "MSETEX 1 a 3 EXAT 1700009000"},
+        {"MSETEX 1 EX 3 EX 10", ":1\r\n", NULL, "MSETEX 1 EX 3 PXAT 1700000010000"},
+        {"MSETEX 1 a 3", ":1\r\n", NULL, "MSETEX 1 a 3"},
+        {"PEXPIRETIME a", ":-1\r\n", NULL, ""},
+        {"MSETEX 2 a 3 b", "-ERR wrong number of key-value pairs\r\n", NULL, ""},
+        {"MSETEX 1 a 3 b", "-ERR syntax error\r\n", NULL, ""},
+        {"MSETEX 0 a 3", "-ERR invalid numkeys value\r\n", NULL, ""},
+        {"MSETEX 1 a 3 EX 0", "-ERR invalid expire time in 'msetex' command\r\n", NULL, ""},
+    };
+    play_later(steps, sizeof steps / sizeof *steps);
+}
+
+/* A server of 7.0 answers as one. */
+Test(string, later_options_are_for_logs_and_masters)
+{
+    struct ask ask;
+    ask_init(&ask, ENGINE_CLIENT);
+    cr_expect_str_eq(ask_line(&ask, "SET k one IFEQ x"), "-ERR syntax error\r\n");
+    ask_done(&ask);
+    ask_init(&ask, ENGINE_LOADING);
+    cr_expect_str_eq(ask_line(&ask, "SET k one IFEQ x"), "$-1\r\n");
+    ask_done(&ask);
+}
