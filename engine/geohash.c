@@ -170,9 +170,27 @@ static bool within_box(const struct engine_geo_shape *shape, const double xy[2],
     return true;
 }
 
+/* A line from the place to the west crosses the border an odd number of times. */
+static bool within_polygon(const struct engine_geo_shape *shape, const double xy[2],
+                           double *ret_meters)
+{
+    bool inside = false;
+    for (size_t i = 0, k = shape->n_corners - 1; i < shape->n_corners; k = i++) {
+        const double *a = shape->corners[i], *b = shape->corners[k];
+        if ((a[1] > xy[1]) != (b[1] > xy[1]) &&
+            xy[0] < (b[0] - a[0]) * (xy[1] - a[1]) / (b[1] - a[1]) + a[0])
+            inside = !inside;
+    }
+    if (inside)
+        *ret_meters = engine_geohash_distance(shape->xy[0], shape->xy[1], xy[0], xy[1]);
+    return inside;
+}
+
 bool engine_geohash_within(const struct engine_geo_shape *shape, const double xy[2],
                            double *ret_meters)
 {
+    if (shape->corners != NULL)
+        return within_polygon(shape, xy, ret_meters);
     if (shape->box)
         return within_box(shape, xy, ret_meters);
     double meters = engine_geohash_distance(shape->xy[0], shape->xy[1], xy[0], xy[1]);
@@ -184,10 +202,42 @@ bool engine_geohash_within(const struct engine_geo_shape *shape, const double xy
 
 /* ---- what covers a shape ---- */
 
+void engine_geohash_center(struct engine_geo_shape *shape)
+{
+    double x = 0, y = 0, z = 0;
+    for (size_t i = 0; i < shape->n_corners; i++) {
+        double lon = radians(shape->corners[i][0]), lat = radians(shape->corners[i][1]);
+        x += cos(lat) * cos(lon);
+        y += cos(lat) * sin(lon);
+        z += sin(lat);
+    }
+    shape->xy[0] = degrees(atan2(y, x));
+    shape->xy[1] = degrees(atan2(z, sqrt(x * x + y * y)));
+}
+
+static void widen(struct range *range, double value)
+{
+    range->min = value < range->min ? value : range->min;
+    range->max = value > range->max ? value : range->max;
+}
+
+static struct area bounds_of_polygon(const struct engine_geo_shape *shape)
+{
+    struct area bounds = {.lon = {ENGINE_GEO_LON_MAX, -ENGINE_GEO_LON_MAX},
+                          .lat = {ENGINE_GEO_LAT_MAX, -ENGINE_GEO_LAT_MAX}};
+    for (size_t i = 0; i < shape->n_corners; i++) {
+        widen(&bounds.lon, shape->corners[i][0]);
+        widen(&bounds.lat, shape->corners[i][1]);
+    }
+    return bounds;
+}
+
 /* A rectangle in degrees around the shape. Meridians converge towards the poles, so the edge nearer
  * to a pole gives the east and west. */
 static struct area bounds_of(const struct engine_geo_shape *shape)
 {
+    if (shape->corners != NULL)
+        return bounds_of_polygon(shape);
     double lon = shape->xy[0], lat = shape->xy[1];
     double height = shape->meters * (shape->box ? shape->height / 2 : shape->radius);
     double width = shape->meters * (shape->box ? shape->width / 2 : shape->radius);
@@ -252,15 +302,34 @@ static void drop_useless(struct engine_geo_cell cells[ENGINE_GEO_CELLS], const s
     }
 }
 
+/* From the center to the farthest corner of the bounds. */
+static double radius_of_polygon(const struct engine_geo_shape *shape, const struct area *bounds)
+{
+    double lon[] = {bounds->lon.min, bounds->lon.max}, lat[] = {bounds->lat.min, bounds->lat.max};
+    double radius = 0;
+    for (int i = 0; i < 4; i++) {
+        double meters =
+            engine_geohash_distance(shape->xy[0], shape->xy[1], lon[i & 1], lat[i >> 1]);
+        radius = meters > radius ? meters : radius;
+    }
+    return radius;
+}
+
+static double radius_of(const struct engine_geo_shape *shape, const struct area *bounds)
+{
+    if (shape->corners != NULL)
+        return radius_of_polygon(shape, bounds);
+    if (shape->box)
+        return sqrt((shape->width / 2) * (shape->width / 2) +
+                    (shape->height / 2) * (shape->height / 2));
+    return shape->radius;
+}
+
 void engine_geohash_cover(const struct engine_geo_shape *shape,
                           struct engine_geo_cell ret[ENGINE_GEO_CELLS])
 {
     struct area bounds = bounds_of(shape);
-    double radius = shape->radius;
-    if (shape->box)
-        radius = sqrt((shape->width / 2) * (shape->width / 2) +
-                      (shape->height / 2) * (shape->height / 2));
-    unsigned step = steps_for(radius * shape->meters, shape->xy[1]);
+    unsigned step = steps_for(radius_of(shape, &bounds) * shape->meters, shape->xy[1]);
     surround(shape, step, ret);
     if (step > 1 && !is_enough(ret, &bounds))
         surround(shape, --step, ret);

@@ -24,6 +24,7 @@
 #define ENGINE_GEOHASH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define ENGINE_GEO_LON_MAX 180.0
@@ -40,9 +41,11 @@ struct engine_geo_cell {
     unsigned step; /* 0: no cell */
 };
 
-/* A circle or a rectangle; lengths in a unit of `meters` meters. */
+/* A circle, a rectangle or a polygon; lengths in a unit of `meters` meters. */
 struct engine_geo_shape {
     bool box;
+    const double (*corners)[2]; /* of a polygon; NULL: it is none */
+    size_t n_corners;
     double xy[2];
     double radius; /* unless it is a box */
     double width;
@@ -55,6 +58,9 @@ uint64_t engine_geohash_encode(double lon, double lat);
 
 /* Accepts any score: one that is not a hash gives some place, as in redis-server. */
 void engine_geohash_decode(double score, double ret_xy[2]);
+
+/* The middle of the corners of a polygon, on a sphere: sets xy. */
+void engine_geohash_center(struct engine_geo_shape *shape);
 
 /* In meters, on a sphere. */
 double engine_geohash_distance(double lon1, double lat1, double lon2, double lat2);

@@ -76,6 +76,28 @@ bool engine_geo_arg_box(struct engine_call *call, const struct rd_slice *args,
     return engine_geo_arg_unit(call, args[2], &ret->meters);
 }
 
+bool engine_geo_arg_polygon(struct engine_call *call, const struct rd_slice *args, size_t n_args,
+                            struct engine_geo_shape *ret, size_t *ret_used)
+{
+    int64_t n;
+    if (!engine_arg_range(call, args[0], INT32_MIN, INT32_MAX, &n, "invalid number of vertices"))
+        return false;
+    if (n < 3 || (uint64_t)n > (n_args - 1) / 2) {
+        engine_reply_error(call->reply, "ERR GEOSEARCH BYPOLYGON must have at least 3 vertices");
+        return false;
+    }
+    double(*corners)[2] = engine_scratch_alloc((size_t)n * sizeof *corners);
+    ret->corners = (const double(*)[2])corners;
+    ret->n_corners = (size_t)n;
+    ret->meters = 1;
+    for (size_t i = 0; i < ret->n_corners; i++)
+        if (!engine_geo_arg_xy(call, args + 1 + 2 * i, corners[i]))
+            return false;
+    *ret_used = 1 + 2 * ret->n_corners;
+    engine_geohash_center(ret);
+    return true;
+}
+
 bool engine_geo_find(const struct engine_entry *entry, struct rd_slice member, double ret_xy[2])
 {
     double score;

@@ -19,6 +19,11 @@ bool engine_geo_arg_radius(struct engine_call *call, const struct rd_slice *args
 bool engine_geo_arg_box(struct engine_call *call, const struct rd_slice *args,
                         struct engine_geo_shape *ret);
 
+/* The number of corners, and as many pairs; *ret_used of the n_args arguments are of the polygon.
+ * engine_scratch_free() frees ret->corners, also after a failure. */
+bool engine_geo_arg_polygon(struct engine_call *call, const struct rd_slice *args, size_t n_args,
+                            struct engine_geo_shape *ret, size_t *ret_used);
+
 /* The coordinates of a member. False, without a reply: the member does not exist. */
 bool engine_geo_find(const struct engine_entry *entry, struct rd_slice member, double ret_xy[2]);
 

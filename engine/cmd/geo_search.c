@@ -18,6 +18,7 @@ struct search {
     bool from_xy;
     bool by_radius;
     bool by_box;
+    bool by_polygon; /* of Valkey 9 */
     bool with_distance;
     bool with_hash;
     bool with_xy;
@@ -75,13 +76,22 @@ static bool find_member(struct engine_call *call, struct rd_slice member, struct
            refuse(call, "ERR could not decode requested zset member");
 }
 
+static bool take_polygon(struct engine_call *call, size_t i, struct search *s, size_t *used)
+{
+    s->by_polygon = true;
+    if (!engine_geo_arg_polygon(call, call->argv + i + 1, call->argc - i - 1, &s->shape, used))
+        return false;
+    ++*used;
+    return true;
+}
+
 /* Options of GEOSEARCH. *used is the number of arguments; 0: not one of these options. */
 static bool take_shape(struct engine_call *call, size_t i, struct search *s, size_t *used)
 {
     const struct rd_slice *arg = call->argv + i;
     size_t left = call->argc - i - 1;
     *used = 0;
-    if (s->form != SEARCH)
+    if (s->form != SEARCH || s->by_polygon)
         return true;
     if (left >= 1 && !s->from_xy && engine_arg_is(arg[0], "frommember")) {
         s->from_member = true;
@@ -103,6 +113,9 @@ static bool take_shape(struct engine_call *call, size_t i, struct search *s, siz
         *used = 4;
         return engine_geo_arg_box(call, arg + 1, &s->shape);
     }
+    if (left >= 2 && !s->by_radius && !s->by_box && !s->from_member && !s->from_xy &&
+        engine_call_later_options(call) && engine_arg_is(arg[0], "bypolygon"))
+        return take_polygon(call, i, s, used);
     return true;
 }
 
@@ -163,9 +176,9 @@ static bool check_options(struct engine_call *call, const struct search *s)
             s->search_store ? "GEOSEARCHSTORE" : "STORE option in GEORADIUS");
         return false;
     }
-    if (s->form == SEARCH && !s->from_member && !s->from_xy)
+    if (s->form == SEARCH && !s->from_member && !s->from_xy && !s->by_polygon)
         return refuse_named(call, "FROMMEMBER or FROMLONLAT");
-    if (s->form == SEARCH && !s->by_radius && !s->by_box)
+    if (s->form == SEARCH && !s->by_radius && !s->by_box && !s->by_polygon)
         return refuse_named(call, "BYRADIUS and BYBOX");
     return !s->any || s->count > 0 || refuse(call, "ERR the ANY argument requires COUNT argument");
 }
@@ -325,20 +338,26 @@ static void find_points(struct engine_call *call, struct search *s)
     engine_scratch_free(points.list);
 }
 
-static void run(struct engine_call *call, struct search *s)
+static void run_on(struct engine_call *call, struct search *s)
 {
-    struct engine_entry *entry;
     size_t options;
-    if (!engine_call_read(call, call->argv[s->search_store ? 2 : 1], ENGINE_ZSET, &entry))
-        return;
-    s->entry = entry;
     if (!parse_center(call, s, &options) || !parse_options(call, options, s) ||
         !check_options(call, s))
         return;
-    if (entry == NULL)
+    if (s->entry == NULL)
         give_nothing(call, s);
     else
         find_points(call, s);
+}
+
+static void run(struct engine_call *call, struct search *s)
+{
+    struct engine_entry *entry;
+    if (!engine_call_read(call, call->argv[s->search_store ? 2 : 1], ENGINE_ZSET, &entry))
+        return;
+    s->entry = entry;
+    run_on(call, s);
+    engine_scratch_free((void *)(uintptr_t)s->shape.corners);
 }
 
 void engine_cmd_georadius(struct engine_call *call)
