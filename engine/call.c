@@ -424,6 +424,7 @@ bool engine_arg_is(struct rd_slice arg, const char *word)
 
 void engine_reply_wrong_type(struct engine_call *call)
 {
+    engine_reply_by_data(call->reply);
     engine_reply_error(call->reply,
                        "WRONGTYPE Operation against a key holding the wrong kind of value");
 }
@@ -435,6 +436,7 @@ void engine_reply_syntax(struct engine_call *call)
 
 void engine_reply_no_key(struct engine_call *call)
 {
+    engine_reply_by_data(call->reply);
     engine_reply_error(call->reply, "ERR no such key");
 }
 

@@ -114,7 +114,10 @@ enum engine_acl {
     X(PUBSUB, "pubsub")                                                                            \
     X(SCRIPTING, "scripting")                                                                      \
     X(SERVER, "server")                                                                            \
-    X(CLUSTER, "cluster")
+    X(CLUSTER, "cluster")                                                                          \
+    X(ARRAY, "array")                                                                              \
+    X(VECTOR, "vector-set")                                                                        \
+    X(MODULE, "module")
 
 enum engine_group {
 #define X(name, word) ENGINE_GROUP_##name,
@@ -126,7 +129,8 @@ enum engine_group {
 enum engine_owner {
     ENGINE_OWNER_ENGINE, /* the data set and its commands: run is set, except for containers */
     ENGINE_OWNER_SERVER, /* clients, persistence, replication, configuration: run is NULL */
-    ENGINE_OWNER_LATER   /* not implemented so far: scripts, functions, modules, clusters */
+    ENGINE_OWNER_LATER   /* not implemented so far: clusters, and commands of newer servers and of
+                            modules, of which only the keys are known */
 };
 
 /* ---- where the keys are ---- */
@@ -261,5 +265,12 @@ enum engine_keys_status {
 enum engine_keys_status engine_command_keys(const struct engine_command *cmd,
                                             const struct rd_slice *argv, size_t argc,
                                             struct engine_key *out, size_t max, size_t *ret_n);
+
+/* The same for a command line that a server of a later version has accepted: it may be longer than
+ * the arity allows, and its options may be unknown here. */
+enum engine_keys_status engine_command_keys_accepted(const struct engine_command *cmd,
+                                                     const struct rd_slice *argv, size_t argc,
+                                                     struct engine_key *out, size_t max,
+                                                     size_t *ret_n);
 
 #endif

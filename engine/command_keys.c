@@ -95,7 +95,7 @@ static bool spec_find(const struct line *line, const struct engine_key_spec *spe
         !rd_num_get_i64(line->argv[at], &n) || n < 0 || n > argc)
         return false;
     *first += (size_t)spec->first;
-    *ret_last = (int64_t)*first + n - 1;
+    *ret_last = (int64_t)*first + (n - 1) * spec->step;
     return true;
 }
 
@@ -345,6 +345,15 @@ static bool takes_keys(const struct engine_command *cmd)
     return false;
 }
 
+static enum engine_keys_status keys_of(const struct line *line, struct found *found, size_t *ret_n)
+{
+    find_keys(line, found);
+    if (found->n == 0 && (line->cmd->flags & ENGINE_CMD_NO_MANDATORY_KEYS) == 0)
+        return ENGINE_KEYS_INVALID;
+    *ret_n = found->n;
+    return ENGINE_KEYS_OK;
+}
+
 enum engine_keys_status engine_command_keys(const struct engine_command *cmd,
                                             const struct rd_slice *argv, size_t argc,
                                             struct engine_key *out, size_t max, size_t *ret_n)
@@ -356,9 +365,20 @@ enum engine_keys_status engine_command_keys(const struct engine_command *cmd,
         return ENGINE_KEYS_NONE;
     if (!engine_command_arity_ok(cmd, argc))
         return ENGINE_KEYS_ARITY;
-    find_keys(&line, &found);
-    if (found.n == 0 && (cmd->flags & ENGINE_CMD_NO_MANDATORY_KEYS) == 0)
-        return ENGINE_KEYS_INVALID;
-    *ret_n = found.n;
-    return ENGINE_KEYS_OK;
+    return keys_of(&line, &found, ret_n);
+}
+
+enum engine_keys_status engine_command_keys_accepted(const struct engine_command *cmd,
+                                                     const struct rd_slice *argv, size_t argc,
+                                                     struct engine_key *out, size_t max,
+                                                     size_t *ret_n)
+{
+    struct line line = {.cmd = cmd, .argv = argv, .argc = argc};
+    struct found found = {.out = out, .max = max};
+    *ret_n = 0;
+    if (!takes_keys(cmd))
+        return ENGINE_KEYS_NONE;
+    if (argc < (size_t)(cmd->arity < 0 ? -cmd->arity : cmd->arity))
+        return ENGINE_KEYS_ARITY;
+    return keys_of(&line, &found, ret_n);
 }

@@ -13,6 +13,7 @@ void engine_reply_reset(struct engine_reply *r)
 {
     rd_buf_reset(&r->buf);
     r->error = false;
+    r->by_data = false;
     r->counted = false;
     r->text[0] = '\0';
 }

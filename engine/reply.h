@@ -24,6 +24,7 @@ struct engine_reply {
     bool over;      /* buf.len has reached the limit; reset by the caller, like `off` */
     size_t limit;   /* 0: none */
     bool error;     /* an error was added */
+    bool by_data;   /* the error is due to the data: with other data the command would succeed */
     bool counted;   /* it was counted before, in a script */
     char text[200]; /* the first error, also when off; truncated; without CR and LF */
 };
@@ -58,6 +59,12 @@ void engine_reply_error(struct engine_reply *r, const char *text);
 /* A text of any length, such as that of a script. */
 void engine_reply_error_bytes(struct engine_reply *r, struct rd_slice text);
 void engine_reply_errorf(struct engine_reply *r, const char *fmt, ...) RD_PRINTF(2, 3);
+/* After an error that is due to the data, such as a key of another type. Without it, the arguments
+ * are the reason: if a server has accepted the command, its form is unknown here. */
+static inline void engine_reply_by_data(struct engine_reply *r)
+{
+    r->by_data = true;
+}
 
 /* An aggregate whose count is known only afterwards: keep the mark, add the elements, then pass
  * their number. Costs a copy of the bytes after the mark. Marks can be nested. */

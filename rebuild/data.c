@@ -1,7 +1,10 @@
 #include "rebuild/data.h"
 
+#include "base/copy.h"
 #include "base/resp.h"
+#include "engine/admit.h"
 #include "engine/command.h"
+#include "engine/mem.h"
 #include "engine/script.h"
 #include "engine/snapshot.h"
 
@@ -35,28 +38,174 @@ static bool has_no_data(const struct engine_command *command)
            (command->group == ENGINE_GROUP_CLUSTER && strcmp(command->name, "cluster|reset") != 0);
 }
 
+/* ---- commands that cannot run ---- */
+
+static void note_unsupported(struct rebuild_counts *counts, const struct rebuild_step *step,
+                             const char *why)
+{
+    char name[48];
+    if (counts->unsupported++ > 0)
+        return;
+    rd_err_quote(name, sizeof name, step->command->argv[0]);
+    snprintf(counts->first_unsupported, sizeof counts->first_unsupported,
+             "%.60s at byte %" PRIu64 ": %s: %.50s", step->name, step->offset, name, why);
+}
+
+/* line->command NULL: it is in no table. */
+static bool cannot_run(struct rebuild_data *data, const struct rebuild_step *step,
+                       const struct rebuild_line *line, const char *why, struct rd_err *err)
+{
+    bool named =
+        line->command != NULL && rebuild_unknown_add(&data->unknown, data->session.db, line);
+    if (!named && !data->keep_unknown) {
+        data->advice = REBUILD_NEEDS_SERVER;
+        return refuse(step, why, err);
+    }
+    data->counts.lost |= !named;
+    note_unsupported(&data->counts, step, why);
+    return true;
+}
+
+static bool changes_keys(const struct rebuild_line *line)
+{
+    return line->command->group != ENGINE_GROUP_SCRIPTING || rebuild_unknown_names_keys(line);
+}
+
+/* An error of a script has occurred on the server too, and its earlier changes are in the data. */
+static bool take_error(struct rebuild_data *data, const struct rebuild_step *step,
+                       const struct rebuild_line *line, struct rd_err *err)
+{
+    if (data->script_ended && !data->script_ran_foreign)
+        return true;
+    if (data->script_ended)
+        rebuild_unknown_add(&data->unknown, data->session.db, line);
+    if (data->script_ended || data->reply.by_data || !changes_keys(line)) {
+        note_refusal(&data->counts, step, data->reply.text);
+        return true;
+    }
+    const char *text = data->reply.text;
+    return cannot_run(data, step, line, strncmp(text, "ERR ", 4) == 0 ? text + 4 : text, err);
+}
+
+/* ---- one command ---- */
+
+static bool run(struct rebuild_data *data, const struct rebuild_step *step,
+                const struct rebuild_line *line, struct rd_err *err)
+{
+    const struct engine_env env = {.now_us = step->now_us};
+    unsigned db = data->session.db;
+    if (line->command == NULL)
+        return cannot_run(data, step, line, "unknown command", err);
+    if (RD_UNLIKELY(data->unknown.n > 0))
+        rebuild_unknown_before(&data->unknown, data->engine, db, line);
+    engine_reply_reset(&data->reply);
+    data->script_ended = data->script_ran_foreign = data->script_tainted = false;
+    data->step_us = step->now_us;
+    enum engine_status status =
+        engine_apply_command(data->engine, &data->session, line->command, line->argc, line->argv,
+                             &env, &data->reply, &data->effects);
+    if (status == ENGINE_ELSEWHERE)
+        return has_no_data(line->command) ||
+               cannot_run(data, step, line, "the engine cannot run it", err);
+    bool by_form = data->reply.error && !data->reply.by_data && !data->script_ended;
+    bool is_unknown = RD_UNLIKELY(data->unknown.n > 0) && !by_form &&
+                      rebuild_unknown_after(&data->unknown, db, line);
+    return !data->reply.error || is_unknown || take_error(data, step, line, err);
+}
+
+/* ---- transactions ---- */
+
+struct rebuild_queued {
+    uint64_t offset;
+    size_t argc;
+    struct rd_slice *argv; /* one block, with the bytes after it */
+};
+
+static void add_to_queue(struct rebuild_queue *queue, const struct rebuild_step *step)
+{
+    const struct resp_command *cmd = step->command;
+    size_t len = cmd->argc * sizeof *cmd->argv;
+    for (size_t i = 0; i < cmd->argc; i++)
+        len += cmd->argv[i].len;
+    if (queue->n == queue->cap) {
+        queue->cap = queue->cap > 0 ? queue->cap * 2 : 16;
+        queue->list = engine_scratch_realloc(queue->list, queue->cap * sizeof *queue->list);
+    }
+    struct rebuild_queued *queued = &queue->list[queue->n++];
+    *queued = (struct rebuild_queued){
+        .offset = step->offset, .argc = cmd->argc, .argv = engine_scratch_alloc(len)};
+    uint8_t *bytes = (uint8_t *)(queued->argv + cmd->argc);
+    for (size_t i = 0; i < cmd->argc; i++) {
+        queued->argv[i] = rd_slice(bytes, cmd->argv[i].len);
+        rd_copy_short(bytes, cmd->argv[i].ptr, cmd->argv[i].len);
+        bytes += cmd->argv[i].len;
+    }
+}
+
+static void close_queue(struct rebuild_queue *queue)
+{
+    for (size_t i = 0; i < queue->n; i++)
+        engine_scratch_free(queue->list[i].argv);
+    queue->n = 0;
+    queue->open = false;
+}
+
+static bool run_queue(struct rebuild_data *data, const struct rebuild_step *exec,
+                      struct rd_err *err)
+{
+    struct rebuild_queue *queue = &data->queue;
+    bool ok = true;
+    for (size_t i = 0; ok && i < queue->n; i++) {
+        const struct rebuild_queued *queued = &queue->list[i];
+        const struct resp_command command = {.argc = queued->argc, .argv = queued->argv};
+        const struct rebuild_line line = {engine_command_resolve(queued->argv, queued->argc),
+                                          queued->argc, queued->argv};
+        const struct rebuild_step step = {.command = &command,
+                                          .name = exec->name,
+                                          .offset = queued->offset,
+                                          .now_us = exec->now_us};
+        ok = run(data, &step, &line, err);
+    }
+    close_queue(queue);
+    return ok;
+}
+
+static bool is_group(const struct engine_command *command, enum engine_group group)
+{
+    return command != NULL && command->group == group;
+}
+
+/* MULTI, EXEC or DISCARD where it can be; *ret: whether it succeeded. */
+static bool take_transaction(struct rebuild_data *data, const struct engine_command *command,
+                             const struct rebuild_step *step, bool *ret, struct rd_err *err)
+{
+    struct rebuild_queue *queue = &data->queue;
+    *ret = true;
+    if (strcmp(command->name, "multi") == 0 && !queue->open)
+        queue->open = true;
+    else if (strcmp(command->name, "exec") == 0 && queue->open)
+        *ret = run_queue(data, step, err);
+    else if (strcmp(command->name, "discard") == 0 && queue->open)
+        close_queue(queue);
+    else
+        return false;
+    return true;
+}
+
 bool rebuild_data_apply(struct rebuild_data *data, const struct rebuild_step *step,
                         struct rd_err *err)
 {
     const struct resp_command *cmd = step->command;
-    const struct engine_command *command = engine_command_resolve(cmd->argv, cmd->argc);
-    const struct engine_env env = {.now_us = step->now_us};
-    if (command == NULL)
-        return refuse(step, "unknown command", err);
-    engine_reply_reset(&data->reply);
-    data->script_ended = data->script_ran_foreign = false;
-    data->step_us = step->now_us;
-    enum engine_status status =
-        engine_apply_command(data->engine, &data->session, command, cmd->argc, cmd->argv, &env,
-                             &data->reply, &data->effects);
-    if (status == ENGINE_ELSEWHERE && !has_no_data(command)) {
-        data->advice = REBUILD_NEEDS_SERVER;
-        return refuse(step, "only a server can run it", err);
-    }
+    const struct rebuild_line line = {engine_command_resolve(cmd->argv, cmd->argc), cmd->argc,
+                                      cmd->argv};
+    bool ok;
     data->counts.commands++;
-    /* A script that fails has failed on the server too, and its earlier changes are in the data. */
-    if (data->reply.error && (!data->script_ended || data->script_ran_foreign))
-        note_refusal(&data->counts, step, data->reply.text);
+    if (RD_UNLIKELY(is_group(line.command, ENGINE_GROUP_TRANSACTIONS)) &&
+        take_transaction(data, line.command, step, &ok, err))
+        return ok;
+    if (RD_LIKELY(!data->queue.open))
+        return run(data, step, &line, err);
+    add_to_queue(&data->queue, step);
     return true;
 }
 
@@ -94,6 +243,11 @@ bool rebuild_data_save(struct rebuild_data *data, struct rd_sink *out, struct rd
 {
     struct engine_save_opts opts = {
         .compress = true, .two_threads = true, .keep_expired = true, .now_ms = data->now_us / 1000};
+    data->counts.unknown = data->unknown.n;
+    rebuild_unknown_list(&data->unknown, data->counts.unknown_names,
+                         sizeof data->counts.unknown_names);
+    if (!data->keep_unknown)
+        rebuild_unknown_remove(&data->unknown, data->engine);
     engine_save_fitting(data->engine, &opts.dialect, &opts.version);
     data->counts.keys = count_keys(data->engine);
     return engine_save(data->engine, out, &opts, err);
@@ -118,6 +272,36 @@ static void run_foreign(void *ctx, struct engine_session *s, const struct engine
     }
 }
 
+/* A command that is in no table. */
+static void note_script_refusal(void *ctx, const struct engine_command *command, const char *error)
+{
+    struct rebuild_data *data = ctx;
+    (void)error;
+    data->script_ran_foreign |= command == NULL;
+}
+
+/* Sees each command of a script with its arguments; refuses none. */
+static enum engine_permit permit_in_script(void *ctx, const struct engine_command *command,
+                                           size_t argc, const struct rd_slice *argv)
+{
+    struct rebuild_data *data = ctx;
+    const struct rebuild_line line = {command, argc, argv};
+    rebuild_unknown_in_script(&data->unknown, data->script_db, &line, &data->script_tainted);
+    return ENGINE_PERMIT_OK;
+}
+
+static void admit_in_script(void *ctx, const struct engine_session *s, struct engine_admit *admit)
+{
+    static const struct engine_admit_hooks hooks = {.permit = permit_in_script};
+    struct rebuild_data *data = ctx;
+    if (data->unknown.n == 0)
+        return;
+    data->script_db = s->db;
+    admit->state |= ENGINE_ADMIT_RESTRICTED;
+    admit->hooks = &hooks;
+    admit->ctx = data;
+}
+
 static void note_script(void *ctx, const struct engine_running *running)
 {
     struct rebuild_data *data = ctx;
@@ -136,6 +320,8 @@ void rebuild_data_begin(struct rebuild_data *data, int64_t now_us)
     engine_set_hooks(data->engine, &(struct engine_hooks){
                                        .foreign = run_foreign,
                                        .script_ended = note_script,
+                                       .script_admit = admit_in_script,
+                                       .script_refused = note_script_refusal,
                                        .ctx = data,
                                    });
     engine_session_init(&data->session, data->engine, ENGINE_LOADING);
@@ -145,6 +331,9 @@ void rebuild_data_begin(struct rebuild_data *data, int64_t now_us)
 
 void rebuild_data_end(struct rebuild_data *data)
 {
+    close_queue(&data->queue);
+    engine_scratch_free(data->queue.list);
+    rebuild_unknown_done(&data->unknown);
     engine_session_done(&data->session);
     engine_effects_done(&data->effects);
     engine_reply_done(&data->reply);

@@ -17,6 +17,7 @@
 #include "engine/db.h"
 #include "engine/session.h"
 #include "rdb/reader.h"
+#include "rebuild/unknown.h"
 
 enum { REBUILD_DATABASES = 1024 };
 
@@ -30,24 +31,47 @@ enum rebuild_advice {
 struct rebuild_counts {
     uint64_t commands; /* run */
     uint64_t skipped;
-    uint64_t refused; /* by the engine, with an error, as a server would have done */
+    uint64_t refused; /* by the engine, because of the data: a server would have done the same */
     uint64_t keys;    /* saved */
     char first_refused[RD_ERR_TEXT_MAX]; /* position and error */
+
+    /* Commands that the engine does not know, or not in this form: the keys that they name are
+     * unknown from there on. */
+    uint64_t unsupported;
+    char first_unsupported[RD_ERR_TEXT_MAX]; /* position and reason */
+    uint64_t unknown; /* keys at the end; they are not saved unless keep_unknown is set */
+    char unknown_names[RD_ERR_TEXT_MAX]; /* the first of them, quoted */
+    bool lost; /* with keep_unknown: the arguments of such a command do not say which keys it
+                  changed, so that every key may differ */
+};
+
+/* Commands of a transaction: copies. A log may end in it, and then none of them has run. */
+struct rebuild_queue {
+    bool open;
+    size_t n, cap;
+    struct rebuild_queued *list;
 };
 
 struct rebuild_data {
     struct rebuild_counts counts;
     enum rebuild_advice advice; /* with an error */
     int64_t now_us;             /* of commands without a time; may be changed */
-    struct engine *engine;      /* private from here on, except for session.db */
+    /* Unknown keys are saved with the last value that is known, and a command that can have changed
+     * any key is not an error. */
+    bool keep_unknown;
+    struct engine *engine; /* private from here on, except for session.db */
     struct engine_session session;
     struct rd_prefault *ahead;
     struct engine_db_ahead keys_ahead;
     struct engine_reply reply;
     struct engine_effects effects;
-    int64_t step_us; /* of the command that runs */
+    struct rebuild_unknown unknown;
+    struct rebuild_queue queue; /* in MULTI */
+    int64_t step_us;            /* of the command that runs */
     bool script_ended;
-    bool script_ran_foreign; /* a command that only a server can run */
+    bool script_ran_foreign; /* a command that the engine cannot run */
+    bool script_tainted;     /* by an unknown key */
+    unsigned script_db;      /* of its session */
 };
 
 /* A command and its position. */
@@ -66,8 +90,9 @@ void rebuild_data_end(struct rebuild_data *data);
 bool rebuild_data_load(struct rebuild_data *data, struct rdb_reader *snapshot, const char *name,
                        int64_t *ret_saved_s, struct rd_err *err);
 
-/* Runs a command. Unknown commands, and commands that only a server can run, are
- * RD_ERR_UNSUPPORTED: their effect is not known. */
+/* Runs a command. If the engine does not know it, or not in this form, the keys that it names
+ * become unknown (rebuild/unknown.h). RD_ERR_UNSUPPORTED: its arguments do not say which keys it
+ * changes, so that nothing would be known any more. */
 bool rebuild_data_apply(struct rebuild_data *data, const struct rebuild_step *step,
                         struct rd_err *err);
 

@@ -5,6 +5,7 @@
  *     capture.c   captures
  *     place.c     positions as text
  *     stream.c    opens a capture and finds positions in it
+ *     unknown.c   the keys whose values are not known
  */
 #ifndef REBUILD_IMPL_H
 #define REBUILD_IMPL_H

@@ -271,6 +271,7 @@ static bool rebuild(struct rebuild_run *run, const char *path, struct rd_sink *o
 {
     int64_t until_ms = run->opts->until_ms;
     rebuild_data_begin(&run->data, run->opts->now_ms * 1000);
+    run->data.keep_unknown = run->opts->keep_unknown;
     aof_timeline_init(&run->line, until_ms == INT64_MIN ? INT64_MAX : until_ms / 1000);
     bool ok = parse_places(run, err) &&
               (run->log != NULL ? read_log(run, err) : rebuild_read_capture(run, path, err)) &&

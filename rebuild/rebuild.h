@@ -31,7 +31,8 @@ struct rebuild_opts {
     const char *skip[REBUILD_SKIPS_MAX]; /* the number of a command, from 1, or FILE:OFFSET; of a
                                             capture [CHAPTER:]OFFSET */
     size_t n_skip;
-    int64_t now_ms; /* the time of commands and snapshots that have none */
+    int64_t now_ms;    /* the time of commands and snapshots that have none */
+    bool keep_unknown; /* see struct rebuild_data */
 
     /* Each may be NULL. */
     rebuild_reading_fn begin;

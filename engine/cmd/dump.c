@@ -363,6 +363,7 @@ void engine_cmd_restore(struct engine_call *call)
     if (!parse_options(call, &opts))
         return;
     if (!opts.replace && engine_call_find_write(call, call->argv[1]) != NULL) {
+        engine_reply_by_data(call->reply);
         engine_reply_error(call->reply, "BUSYKEY Target key name already exists.");
         return;
     }

@@ -72,8 +72,10 @@ static bool take_count(struct engine_call *call, struct rd_slice arg, struct sea
 
 static bool find_member(struct engine_call *call, struct rd_slice member, struct search *s)
 {
-    return s->entry == NULL || engine_geo_find(s->entry, member, s->shape.xy) ||
-           refuse(call, "ERR could not decode requested zset member");
+    if (s->entry == NULL || engine_geo_find(s->entry, member, s->shape.xy))
+        return true;
+    engine_reply_by_data(call->reply);
+    return refuse(call, "ERR could not decode requested zset member");
 }
 
 static bool take_polygon(struct engine_call *call, size_t i, struct search *s, size_t *used)

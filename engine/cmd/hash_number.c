@@ -37,10 +37,12 @@ void engine_cmd_hincrby(struct engine_call *call)
     if (!engine_hash_write(call, call->argv[1], engine_hash_one(&call->argv[2]), &entry))
         return;
     if (find_text(call, entry, &text, digits) && !rd_num_get_i64(text, &sum)) {
+        engine_reply_by_data(call->reply);
         engine_reply_error(call->reply, "ERR hash value is not an integer");
         return;
     }
     if (__builtin_add_overflow(sum, by, &sum)) {
+        engine_reply_by_data(call->reply);
         engine_reply_error(call->reply, "ERR increment or decrement would overflow");
         return;
     }
@@ -93,11 +95,13 @@ void engine_cmd_hincrbyfloat(struct engine_call *call)
     if (!engine_hash_write(call, call->argv[1], engine_hash_one(&call->argv[2]), &entry))
         return;
     if (find_text(call, entry, &text, digits) && !engine_human_get(text, &sum)) {
+        engine_reply_by_data(call->reply);
         engine_reply_error(call->reply, "ERR hash value is not a float");
         return;
     }
     sum += by;
     if (isnan(sum) || isinf(sum)) {
+        engine_reply_by_data(call->reply);
         engine_reply_error(call->reply, "ERR increment would produce NaN or Infinity");
         return;
     }

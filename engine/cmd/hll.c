@@ -7,6 +7,7 @@
 
 static void reply_corrupt(struct engine_call *call)
 {
+    engine_reply_by_data(call->reply);
     engine_reply_error(call->reply, "INVALIDOBJ Corrupted HLL object detected");
 }
 
@@ -18,6 +19,7 @@ static bool hll_ok(struct engine_call *call, const struct engine_entry *entry)
         return false;
     if (entry == NULL || engine_hll_is(&entry->value))
         return true;
+    engine_reply_by_data(call->reply);
     engine_reply_error(call->reply, "WRONGTYPE Key is not a valid HyperLogLog string value.");
     return false;
 }
@@ -214,6 +216,7 @@ void engine_cmd_pfdebug(struct engine_call *call)
     if (!hll_ok(call, entry))
         return;
     if (entry == NULL) {
+        engine_reply_by_data(call->reply);
         engine_reply_error(call->reply, "ERR The specified key does not exist");
         return;
     }

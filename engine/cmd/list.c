@@ -274,6 +274,7 @@ void engine_cmd_lset(struct engine_call *call)
     if (!engine_arg_i64(call, call->argv[2], &index, NULL))
         return;
     if (!engine_list_at(entry->value.u.list, index, &pos)) {
+        engine_reply_by_data(call->reply);
         engine_reply_error(call->reply, "ERR index out of range");
         return;
     }

@@ -400,6 +400,7 @@ static void store(struct sorting *s)
 static void finish(struct sorting *s)
 {
     if (!s->opts.as_it_is && !put_in_order(s)) {
+        engine_reply_by_data(s->call->reply);
         engine_reply_error(s->call->reply, "ERR One or more scores can't be converted into double");
     } else if (s->opts.store != NULL) {
         store(s);

@@ -221,13 +221,15 @@ void engine_cmd_xadd(struct engine_call *call)
     struct engine_stream *stream = stream_to_add_to(call, o.no_mkstream);
     if (stream == NULL)
         return;
-    if (rdb_stream_id_cmp(stream->last_id, ENGINE_STREAM_ID_LAST) == 0)
+    if (rdb_stream_id_cmp(stream->last_id, ENGINE_STREAM_ID_LAST) == 0) {
+        engine_reply_by_data(call->reply);
         engine_reply_error(call->reply, "ERR The stream has exhausted the last possible ID, "
                                         "unable to add more items");
-    else if (!next_id(call, stream, &o, &id))
+    } else if (!next_id(call, stream, &o, &id)) {
+        engine_reply_by_data(call->reply);
         engine_reply_error(call->reply, "ERR The ID specified in XADD is equal or smaller than the "
                                         "target stream top item");
-    else if (is_too_long(call, o.id_at + 1))
+    } else if (is_too_long(call, o.id_at + 1))
         engine_reply_error(call->reply, "ERR Elements are too large to be stored");
     else
         add(call, &o, stream, id);
@@ -338,12 +340,16 @@ static bool setid_allowed(struct engine_call *call, const struct engine_stream *
 {
     if (stream->length == 0)
         return true;
-    if (rdb_stream_id_cmp(o->id, engine_stream_edge(stream, false, false)) < 0)
+    if (rdb_stream_id_cmp(o->id, engine_stream_edge(stream, false, false)) < 0) {
+        engine_reply_by_data(call->reply);
         return refuse(call, "ERR The ID specified in XSETID is smaller than the target stream top "
                             "item");
-    if (o->added != -1 && stream->length > (uint64_t)o->added)
+    }
+    if (o->added != -1 && stream->length > (uint64_t)o->added) {
+        engine_reply_by_data(call->reply);
         return refuse(call, "ERR The entries_added specified in XSETID is smaller than the target "
                             "stream length");
+    }
     return true;
 }
 

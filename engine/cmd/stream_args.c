@@ -140,6 +140,7 @@ int engine_stream_shown(struct rd_slice arg)
 void engine_stream_reply_no_group(struct engine_call *call, struct rd_slice key,
                                   struct rd_slice group)
 {
+    engine_reply_by_data(call->reply);
     engine_reply_errorf(call->reply, "NOGROUP No such key '%.*s' or consumer group '%.*s'",
                         engine_stream_shown(key), (const char *)key.ptr, engine_stream_shown(group),
                         (const char *)group.ptr);

@@ -41,6 +41,7 @@ static bool find_stream(struct engine_call *call, bool must, struct engine_strea
     *ret = entry == NULL ? NULL : entry->value.u.stream;
     if (*ret != NULL || !must)
         return true;
+    engine_reply_by_data(call->reply);
     engine_reply_error(call->reply,
                        "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE "
                        "you may want to use the MKSTREAM option to create an empty stream "
@@ -56,11 +57,13 @@ static struct engine_stream_group *find_group(struct engine_call *call,
     if (!find_stream(call, true, ret_stream))
         return NULL;
     struct engine_stream_group *group = engine_stream_group_find(*ret_stream, name);
-    if (group == NULL)
+    if (group == NULL) {
+        engine_reply_by_data(call->reply);
         engine_reply_errorf(call->reply,
                             "NOGROUP No such consumer group '%.*s' for key name '%.*s'",
                             engine_stream_shown(name), (const char *)name.ptr,
                             engine_stream_shown(key), (const char *)key.ptr);
+    }
     return group;
 }
 
@@ -107,6 +110,7 @@ void engine_cmd_xgroup_create(struct engine_call *call)
     if (stream == NULL)
         stream = make_stream(call);
     if (engine_stream_group_add(stream, call->argv[3], id, o.entries_read) == NULL) {
+        engine_reply_by_data(call->reply);
         engine_reply_error(call->reply, "BUSYGROUP Consumer Group name already exists");
         return;
     }

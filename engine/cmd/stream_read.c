@@ -129,6 +129,7 @@ static bool find_group(struct engine_call *call, const struct reading *r, struct
         src->group = engine_stream_group_find(entry->value.u.stream, *r->group);
     if (src->group != NULL)
         return true;
+    engine_reply_by_data(call->reply);
     engine_reply_errorf(call->reply,
                         "NOGROUP No such key '%.*s' or consumer group '%.*s' in XREADGROUP with "
                         "GROUP option",

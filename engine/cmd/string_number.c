@@ -16,7 +16,11 @@ static bool get_number(struct engine_call *call, const struct engine_entry *entr
         *ret = entry->value.u.num;
         return true;
     }
-    return engine_arg_i64(call, rd_slice(entry->value.u.bytes, entry->value.len), ret, NULL);
+    struct rd_slice text = rd_slice(entry->value.u.bytes, entry->value.len);
+    if (engine_arg_i64(call, text, ret, NULL))
+        return true;
+    engine_reply_by_data(call->reply);
+    return false;
 }
 
 static void put_number(struct engine_call *call, struct engine_entry *entry, struct rd_slice key,
@@ -39,6 +43,7 @@ static void add(struct engine_call *call, int64_t more)
     if (!engine_call_write(call, key, ENGINE_STRING, &entry) || !get_number(call, entry, &num))
         return;
     if (__builtin_add_overflow(num, more, &num)) {
+        engine_reply_by_data(call->reply);
         engine_reply_error(call->reply, "ERR increment or decrement would overflow");
         return;
     }
@@ -125,6 +130,7 @@ void engine_cmd_incrbyfloat(struct engine_call *call)
         return;
     sum += more;
     if (isnan(sum) || isinf(sum)) {
+        engine_reply_by_data(call->reply);
         engine_reply_error(call->reply, "ERR increment would produce NaN or Infinity");
         return;
     }

@@ -1,7 +1,8 @@
 /* table.h - the table of all commands, which engine/command.c and engine/cmd/cmd.h expand.
  *
  * The entries are in the other headers of this folder, one header per group, in alphabetical
- * order. An entry:
+ * order. Commands of newer servers and of modules that the engine does not run are in newer.h and
+ * modules.h. An entry:
  *
  *     CMD(getdel, "getdel", STRING, ENGINE, 2, WRITE | FAST, A_STRING, "6.2.0",
  *         "Returns the string at a key and deletes the key", "O(1)",
@@ -53,6 +54,8 @@
 #include "engine/commands/hash.h"
 #include "engine/commands/hll.h"
 #include "engine/commands/list.h"
+#include "engine/commands/modules.h"
+#include "engine/commands/newer.h"
 #include "engine/commands/pubsub.h"
 #include "engine/commands/scripting.h"
 #include "engine/commands/server.h"
@@ -81,6 +84,8 @@
     ENGINE_TABLE_PUBSUB(CMD, BOX, SUB, END)                                                        \
     ENGINE_TABLE_SCRIPTING(CMD, BOX, SUB, END)                                                     \
     ENGINE_TABLE_SERVER(CMD, BOX, SUB, END)                                                        \
-    ENGINE_TABLE_CLUSTER(CMD, BOX, SUB, END)
+    ENGINE_TABLE_CLUSTER(CMD, BOX, SUB, END)                                                       \
+    ENGINE_TABLE_NEWER(CMD, BOX, SUB, END)                                                         \
+    ENGINE_TABLE_MODULES(CMD, BOX, SUB, END)
 
 #endif

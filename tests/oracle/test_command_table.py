@@ -317,10 +317,11 @@ class CommandTable(unittest.TestCase):
     def test_later_commands_are_known_but_not_listed(self):
         out = subprocess.run([PRINT_COMMANDS], stdout=subprocess.PIPE, check=True).stdout
         table = [json.loads(line) for line in out.splitlines()]
-        self.assertEqual({c["name"] for c in table if c["later"]}, LATER)
-        ours = Ours(3).ask([["COMMAND", "LIST"], ["COMMAND", "INFO", *sorted(LATER)]])
-        self.assertFalse(LATER & {text(name) for name in ours[0][1]})
-        self.assertEqual([text(c[1][0]) for c in ours[1][1]], sorted(LATER))
+        later = {c["name"] for c in table if c["later"]}
+        self.assertLessEqual(LATER, later)
+        ours = Ours(3).ask([["COMMAND", "LIST"], ["COMMAND", "INFO", *sorted(later)]])
+        self.assertFalse(later & {text(name) for name in ours[0][1]})
+        self.assertEqual([text(c[1][0]) for c in ours[1][1]], sorted(later))
 
     def test_summaries_are_short_and_our_own(self):
         out = subprocess.run([PRINT_COMMANDS], stdout=subprocess.PIPE, check=True).stdout

@@ -190,7 +190,7 @@ class BackupCells(BackupCase):
         self.backed_up()
 
     def case_restore_4(self):
-        self.log_with("JSON.SET", "key", "$", "1")
+        self.log_with("NOPE.SET", "key", "$", "1")
         self.ends(4, "restore", "nightly", "--to", self.path("out.rdb"))
 
     def case_restore_8(self):

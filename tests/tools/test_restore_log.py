@@ -1,5 +1,6 @@
 """redoubt restore into a folder that has a log: all of the new one, or the old one as it was."""
 
+import json
 import os
 import sys
 import unittest
@@ -133,16 +134,36 @@ class Snapshot(ArchiveCase):
         said, status = self.json("restore", "--to", self.path("out.rdb"))
         self.assertEqual((status, said["refused"]), (8, 1))
 
+    def dbsize(self, path):
+        with RedisServer({"dir": os.path.dirname(path), "dbfilename": os.path.basename(path)}) as s:
+            return s.command("DBSIZE")
+
+    def test_keys_of_unknown_commands_are_left_out(self):
+        log = self.path("source", "appendonlydir")
+        incr = os.path.join(log, max(name for name in os.listdir(log) if "incr" in name))
+        with open(incr, "ab") as file:
+            file.write(command("SET", "text", "1") + command("JSON.SET", "text", "$", "1"))
+        self.good("backup")
+        keys = {}
+        for option in (), ("--keep-unknown",):
+            path = self.path(f"{len(option)}.rdb")
+            said, status = self.json("restore", "--to", path, *option)
+            self.assertEqual((status, said["refused"], said["unknown"]), (8, 0, 1))
+            keys[option] = self.dbsize(path)
+        self.assertEqual(keys[("--keep-unknown",)], keys[()] + 1)
+
     def test_commands_that_fail_are_reported(self):
         """A log that says more than a server could have done, and one that needs a server."""
         log = self.path("source", "appendonlydir")
         incr = os.path.join(log, max(name for name in os.listdir(log) if "incr" in name))
         for text, status, words in ((command("LPUSH", "text", "1"), 8, "failed, and the effect"),
-                                    (command("JSON.SET", "j", "$", "1"), 4, "--layout aof")):
+                                    (command("NOPE.SET", "j", "$", "1"), 4, "--layout aof")):
             with open(incr, "ab") as file:
                 file.write(text)
             self.good("backup")
             self.fails(status, words, "restore", "--to", self.path(f"{status}.rdb"))
+        self.fails(8, "any key may differ", "restore", "--keep-unknown", "--to",
+                   self.path("all.rdb"))
         self.good("restore", "--to", self.path("whole"))
 
 

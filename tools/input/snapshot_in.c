@@ -136,10 +136,32 @@ static void print_advice(struct cli *cli, enum rebuild_advice advice)
         cli_hint(cli, "check-aof --fix cuts a torn end, --salvage saves intact commands; "
                       "--until-offset ends before the damage");
     else if (advice == REBUILD_NEEDS_SERVER)
-        cli_hint(cli, "--until-offset ends before it, --skip-command omits it");
+        cli_hint(cli, "--until-offset ends before it, --skip-command omits it; --keep-unknown "
+                      "omits all such commands");
 }
 
-static void print_result(struct cli *cli, const struct rebuild_result *done, bool is_capture)
+void snapshot_in_warn_unknown(struct cli *cli, const struct rebuild_counts *counts, bool kept)
+{
+    if (counts->unsupported == 0)
+        return;
+    cli_warn(cli, "%s command%s could not be run; the first is %s",
+             cli_count(counts->unsupported).s, cli_plural(counts->unsupported),
+             counts->first_unsupported);
+    cli->partial |= counts->lost || counts->unknown > 0;
+    if (counts->lost)
+        cli_warn(cli, "such a command does not name the keys that it changes: any key may differ");
+    const char *fate = kept                   ? "may be old"
+                       : counts->unknown == 1 ? "it is left out"
+                                              : "they are left out";
+    if (counts->unknown > 0)
+        cli_warn(cli, "the value%s of %s key%s %s not known, and %s: %s",
+                 cli_plural(counts->unknown), cli_count(counts->unknown).s,
+                 cli_plural(counts->unknown), counts->unknown == 1 ? "is" : "are", fate,
+                 counts->unknown_names);
+}
+
+static void print_result(struct cli *cli, const struct rebuild_result *done, bool is_capture,
+                         bool kept)
 {
     const struct rebuild_counts *counts = &done->counts;
     if (done->ended_early && is_capture)
@@ -149,6 +171,7 @@ static void print_result(struct cli *cli, const struct rebuild_result *done, boo
                  aof_job_time(done->last_s).s);
     cli_debug(cli, "%s command%s, %s key%s", cli_count(counts->commands).s,
               cli_plural(counts->commands), cli_count(counts->keys).s, cli_plural(counts->keys));
+    snapshot_in_warn_unknown(cli, counts, kept);
     if (counts->refused == 0)
         return;
     cli->partial = true; /* each succeeded originally, so the data set is different now */
@@ -176,7 +199,7 @@ static bool replay(struct cli *cli, const char *path, const struct rebuild_opts 
         print_advice(cli, done.advice);
         return false;
     }
-    print_result(cli, &done, is_capture);
+    print_result(cli, &done, is_capture, opts.keep_unknown);
     *ret_keys = done.counts.keys;
     return true;
 }

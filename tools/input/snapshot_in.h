@@ -62,6 +62,10 @@ bool snapshot_in_rebuild(struct cli *cli, const char *path, const struct rebuild
 bool snapshot_in_check_end(struct cli *cli, struct rd_src *src, const struct snapshot_in_opts *opts,
                            const struct rdb_event *ev, struct rd_err *err);
 
+/* Warns of the keys whose values a replay does not know, and of commands of which not even the keys
+ * are known: the tool ends with a partial result then. kept: rebuild_opts.keep_unknown was set. */
+void snapshot_in_warn_unknown(struct cli *cli, const struct rebuild_counts *counts, bool kept);
+
 /* Closes the source, also after a failure: src may be NULL, and the spool empty. */
 void snapshot_in_close(struct cli *cli, struct rd_src *src, struct spool *spool);
 
@@ -86,7 +90,9 @@ bool snapshot_in_add_skip(void *ctx, const char *value, struct rd_err *err);
     {.name = "at-time", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->rebuild.until_ms},       \
     {.name = "skip-command", .kind = CLI_EACH, .arg = "N", .ctx = (o),                             \
      .each = snapshot_in_add_skip, .brief = true,                                                  \
-     .help = "log: omit the Nth command, or FILE:OFFSET"}
+     .help = "log: omit the Nth command, or FILE:OFFSET"},                                         \
+    {.name = "keep-unknown", .kind = CLI_FLAG, .flag = &(o)->rebuild.keep_unknown, .brief = true,  \
+     .help = "keep the last known values of keys that unknown commands changed"}
 /* clang-format on */
 
 /* --input-format, for a tool without the other options. "any" is not in the help. --from is its

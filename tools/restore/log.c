@@ -56,12 +56,14 @@ static bool read_manifest(struct restore *run, const struct archive_file *file,
 static void give_hint(struct restore *run, const struct rd_err *err)
 {
     if (err != NULL && err->code == RD_ERR_UNSUPPORTED)
-        cli_hint(run->cli, "restore the log into a folder, with --layout aof and without filters");
+        cli_hint(run->cli, "restore the log into a folder, with --layout aof and without filters; "
+                           "--keep-unknown omits such commands");
 }
 
 bool restore_rebuild(struct restore *run, struct rd_sink *out, struct rd_err *err)
 {
-    const struct rebuild_opts opts = {.until_ms = INT64_MIN, .now_ms = run->cli->began_ms};
+    const struct rebuild_opts opts = {
+        .until_ms = INT64_MIN, .now_ms = run->cli->began_ms, .keep_unknown = run->keep_unknown};
     const struct archive_file *file = manifest_file(&run->set->m);
     struct rebuild_result done = {.ended_early = false};
     struct aof_manifest manifest;

@@ -49,7 +49,8 @@ struct restore {
     const char *shown; /* `to` without a password */
     struct client_target server;
     bool force, dry_run;
-    int layout; /* enum restore_layout */
+    bool keep_unknown; /* see struct rebuild_data */
+    int layout;        /* enum restore_layout */
     int64_t target_ms;
     const char *offset_text, *before_text, *replid;
     uint64_t version; /* of the RDB; 0: as it is */

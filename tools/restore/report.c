@@ -1,3 +1,4 @@
+#include "tools/input/snapshot_in.h"
 #include "tools/restore/priv.h"
 
 #include <inttypes.h>
@@ -52,6 +53,7 @@ static void put_json(struct restore *run)
         cli_json_put_uint(json, "commands", run->result.commands);
     }
     cli_json_put_uint(json, "refused", run->result.refused);
+    cli_json_put_uint(json, "unknown", run->result.unknown);
     cli_json_put_bool(json, "one_moment", !run->set->m.scan);
     if (restore_of_cluster(run->set))
         cli_json_put_uint(json, "masters", run->set->m.n_nodes);
@@ -96,8 +98,15 @@ void restore_count(struct restore *run, const struct rebuild_counts *counts)
     struct rebuild_counts *sum = &run->result;
     if (sum->refused == 0)
         memcpy(sum->first_refused, counts->first_refused, sizeof sum->first_refused);
+    if (sum->unsupported == 0)
+        memcpy(sum->first_unsupported, counts->first_unsupported, sizeof sum->first_unsupported);
+    if (sum->unknown == 0)
+        memcpy(sum->unknown_names, counts->unknown_names, sizeof sum->unknown_names);
     sum->commands += counts->commands;
     sum->refused += counts->refused;
+    sum->unsupported += counts->unsupported;
+    sum->unknown += counts->unknown;
+    sum->lost |= counts->lost;
 }
 
 /* Each command succeeded on the server, so the data is not the same now. */
@@ -116,6 +125,7 @@ void restore_report(struct restore *run)
 {
     char name[ARCHIVE_NAME_MAX];
     uint64_t bytes;
+    snapshot_in_warn_unknown(run->cli, &run->result, run->keep_unknown);
     warn_of_refused(run);
     if (run->cli->json) {
         put_json(run);
