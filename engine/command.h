@@ -107,7 +107,6 @@ enum engine_acl {
     X(STREAM, "stream")                                                                            \
     X(BITMAP, "bitmap")                                                                            \
     X(HLL, "hyperloglog")                                                                          \
-    X(VECTOR, "vector_set")                                                                        \
     X(GENERIC, "generic")                                                                          \
     X(TRANSACTIONS, "transactions")                                                                \
     X(CONNECTION, "connection")                                                                    \
@@ -116,7 +115,7 @@ enum engine_acl {
     X(SERVER, "server")                                                                            \
     X(CLUSTER, "cluster")                                                                          \
     X(ARRAY, "array")                                                                              \
-    X(VECTOR, "vector-set")                                                                        \
+    X(VECTOR, "vector_set")                                                                        \
     X(MODULE, "module")
 
 enum engine_group {

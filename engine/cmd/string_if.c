@@ -90,6 +90,7 @@ void engine_cmd_delex(struct engine_call *call)
     } else if (call->argc != 4) {
         engine_reply_wrong_arity(call);
     } else if (entry != NULL && entry->value.type != ENGINE_STRING) {
+        engine_reply_by_data(call->reply);
         engine_reply_error(call->reply,
                            "ERR Key should be of string type if conditions are specified");
     } else if (entry != NULL && !find_condition(call->argv[2], &kind)) {

@@ -174,6 +174,7 @@ static bool parse_add(struct engine_call *call, struct add *ret)
 static bool fits(struct engine_call *call, const struct engine_vectors *set, const struct add *add)
 {
     const struct vector_shape *shape = &set->graph.shape;
+    engine_reply_by_data(call->reply);
     if (shape->quant != add->shape.quant)
         return refuse(call, "ERR asked quantization mismatch with existing vector set");
     if (shape->m != add->shape.m)

@@ -54,12 +54,6 @@
         KEYS(1, 2, 1,                                                                              \
              SPEC(INDEX(1), RANGE(0, 1, 0), RW | ACCESS | DELETE)                                  \
              SPEC(INDEX(2), RANGE(0, 1, 0), RW | INSERT)))                                         \
-    CMD(delex, "delex", STRING, LATER, -2, WRITE | FAST | LATER_VERSION, A_STRING, "8.4.0",        \
-        "Deletes a key if its value meets a condition", "O(1)",                                    \
-        KEY(1, RW | DELETE))                                                                       \
-    CMD(delifeq, "delifeq", STRING, LATER, 3, WRITE | FAST | LATER_VERSION, A_STRING, "9.0.0",     \
-        "Deletes a key if its value is as expected", "O(1)",                                       \
-        KEY(1, RM | DELETE))                                                                       \
     CMD(increx, "increx", STRING, LATER, -2,                                                       \
         WRITE | DENYOOM | FAST | LATER_VERSION, A_STRING, "8.8.0",                                 \
         "Adds to a number and sets its bounds and expiry", "O(1)",                                 \
@@ -69,10 +63,6 @@
         KEYS(1, 2, 1,                                                                              \
              SPEC(INDEX(1), RANGE(0, 1, 0), RW | ACCESS | DELETE)                                  \
              SPEC(INDEX(2), RANGE(0, 1, 0), RW | INSERT)))                                         \
-    CMD(msetex, "msetex", STRING, LATER, -4, WRITE | DENYOOM | MOVABLE_KEYS | LATER_VERSION,       \
-        A_STRING, "8.4.0",                                                                         \
-        "Sets several keys and their expiry, on a condition", "O(N), N keys",                      \
-        KEYS(0, 0, 0, SPEC(INDEX(1), KEYNUM(0, 1, 2), OW | UPDATE)))                               \
     CMD(phdel, "phdel", HASH, LATER, -3, WRITE | FAST | LATER_VERSION, A_HASH, "9.2.0",            \
         "Deletes fields or paths of a path hash", "O(N), N fields",                                \
         KEY(1, RW | DELETE))                                                                       \
@@ -101,15 +91,6 @@
     CMD(trimslots, "trimslots", SERVER, LATER, -5,                                                 \
         WRITE | LATER_VERSION, A_KEYSPACE | A_DANGEROUS, "8.4.0",                                  \
         "Deletes the keys in ranges of hash slots", "O(N), N keys",)                               \
-    CMD(vadd, "vadd", VECTOR, LATER, -5, WRITE | DENYOOM | LATER_VERSION, 0, "8.0.0",              \
-        "Adds an element to a vector set", "O(log(N)), N elements",                                \
-        KEY(1, RW | ACCESS | UPDATE))                                                              \
-    CMD(vrem, "vrem", VECTOR, LATER, 3, WRITE | LATER_VERSION, 0, "8.0.0",                         \
-        "Removes an element from a vector set", "O(log(N)), N elements",                           \
-        KEY(1, RW | ACCESS | UPDATE))                                                              \
-    CMD(vsetattr, "vsetattr", VECTOR, LATER, 4, WRITE | FAST | LATER_VERSION, 0, "8.0.0",          \
-        "Sets the attributes of an element of a vector set", "O(1)",                               \
-        KEY(1, RW | ACCESS | UPDATE))                                                              \
     CMD(xackdel, "xackdel", STREAM, LATER, -6, WRITE | FAST | LATER_VERSION, A_STREAM, "8.2.0",    \
         "Acknowledges entries and deletes them", "O(N), N entries",                                \
         KEY(1, RW | UPDATE | DELETE))                                                              \

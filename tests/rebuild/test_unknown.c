@@ -35,7 +35,7 @@ static struct rebuild_counts finish(struct rebuild_data *data)
     return data->counts;
 }
 
-#define UNKNOWN "VADD u VALUES 1 1 e" /* u becomes unknown */
+#define UNKNOWN "ARSET u 0 e" /* u becomes unknown */
 
 static const struct unknown_case {
     const char *lines[10];
@@ -43,7 +43,7 @@ static const struct unknown_case {
     uint64_t saved;      /* keys */
 } cases[] = {
     /* What is unknown: the keys that the command names, and no others. */
-    {{"SET a 1", "VADD v VALUES 1 1 e"}, "\"v\"", 1},
+    {{"SET a 1", "ARSET v 0 e"}, "\"v\"", 1},
     {{"SET a 1", "JSON.SET j $ 1"}, "\"j\"", 1},
     {{"JSON.MSET a $ 1 b $ 2"}, "\"a\", \"b\"", 0},
     {{"SET a 1", "SET a 2 SOMEOPTION"}, "\"a\"", 0},
