@@ -1,6 +1,7 @@
 """A folder includes only folders to its left; each foreign library is included in one place."""
 
 import re
+import sys
 
 import tree
 
@@ -38,7 +39,43 @@ EXCUSED = {
 }
 
 
+# Folders of the server that include each other. A pair that is gone from the sources must go from
+# here, too.
+MUTUAL = {
+    ("acl", "client"), ("acl", "core"), ("acl", "settings"), ("client", "core"),
+    ("client", "observe"), ("client", "persist"), ("client", "replication"),
+    ("client", "settings"), ("client", "tracking"), ("cmd", "core"), ("cmd", "observe"),
+    ("cmd", "replication"), ("core", "observe"), ("core", "persist"), ("core", "replication"),
+    ("core", "settings"), ("core", "tracking"), ("observe", "persist"),
+    ("observe", "replication"), ("persist", "replication"), ("replication", "settings"),
+}
+
+
+def pairs(under):
+    """(folder, included folder) below a folder, with the number of includes."""
+    found = {}
+    for path in tree.files(".c", ".h", under=under):
+        own = path.rpartition("/")[0][len(under) + 1 :]
+        for _, name in tree.includes(path):
+            other = name.strip('"').rpartition("/")[0]
+            if name[0] != '"' or not other.startswith(under + "/"):
+                continue
+            other = other[len(under) + 1 :]
+            if own and other != own:
+                found[own, other] = found.get((own, other), 0) + 1
+    return found
+
+
+def mutual(found):
+    return {(a, b) for a, b in found if a < b and (b, a) in found}
+
+
 class Layers(tree.Lint):
+    def test_folders_of_the_server_include_each_other_in_known_places_only(self):
+        found = mutual(pairs("server"))
+        self.none([f"{a} and {b} include each other" for a, b in sorted(found - MUTUAL)])
+        self.none([f"{a} and {b} are clean: remove them here" for a, b in sorted(MUTUAL - found)])
+
     def test_a_folder_includes_only_folders_to_its_left(self):
         wrong = []
         for folder, allowed in tree.LAYERS.items():
@@ -108,3 +145,17 @@ class Layers(tree.Lint):
                         if match.group(1) not in EXCUSED.get(path, ()):
                             wrong.append(f"{path}:{number}: {match.group(1)}()")
         self.none(wrong)
+
+
+def show(under):
+    """Prints which folder includes which, and how often; * marks those that include each other."""
+    found = pairs(under)
+    both = mutual(found)
+    for a, b in sorted(found):
+        mark = "*" if tuple(sorted((a, b))) in both else " "
+        print(f"{mark} {a} -> {b}: {found[a, b]}")
+    print(f"{len(both)} pairs include each other")
+
+
+if __name__ == "__main__":
+    show(sys.argv[1] if len(sys.argv) > 1 else "server")
