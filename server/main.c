@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/os.h"
-#include "server/acl/acl.h"
-#include "server/observe/crash.h"
-#include "server/core/daemon.h"
-#include "server/core/log.h"
-#include "server/core/memory_test.h"
-#include "server/core/server.h"
+#include "server/session/acl/acl.h"
+#include "server/surface/observe/crash.h"
+#include "server/loop/daemon.h"
+#include "server/loop/log.h"
+#include "server/loop/memory_test.h"
+#include "server/surface/server.h"
 #include "server/settings/item.h"
 #include "server/settings/text.h"
 

@@ -10,9 +10,9 @@
 
 #include "base/mem.h"
 #include "base/words.h"
-#include "server/acl/acl.h"
-#include "server/core/dispatch.h"
-#include "server/core/log.h"
+#include "server/session/acl/acl.h"
+#include "server/session/dispatch/dispatch.h"
+#include "server/loop/log.h"
 #include "server/settings/item.h"
 #include "server/settings/text.h"
 

@@ -1,5 +1,5 @@
 /* item.h - one directive: how its value is parsed, printed and checked. Private to
- * server/settings/, main.c and server/cmd/config.c.
+ * server/settings/, main.c and server/surface/cmd/config.c.
  *
  *     const struct settings_item *item = settings_item_find("maxmemory");
  *     struct settings_reading reading = {0};
@@ -7,7 +7,7 @@
  *     if (!settings_item_set(s, item, 1, words, &reading))
  *         ... reading.why, as 7.0 words it ...
  *
- * Setting a value has no other effect; server/settings/apply.c applies it.
+ * Setting a value has no other effect; server/surface/config/apply.c applies it.
  */
 #ifndef SERVER_SETTINGS_ITEM_H
 #define SERVER_SETTINGS_ITEM_H
@@ -79,7 +79,7 @@ bool settings_item_sound(const struct settings_item *item, const char *text,
                          struct settings_reading *reading);
 
 /* Logs a warning for each directive that differs from its default and has no effect in this server;
- * `only` NULL: for all directives. server/settings/unused.c */
+ * `only` NULL: for all directives. server/surface/config/unused.c */
 void settings_warn_unused(const struct settings *s, const struct settings_item *only);
 
 /* server/settings/special.c */

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
-#include "server/client/client.h"
+#include "server/session/client/client.h"
 #include "server/settings/item.h"
 #include "server/settings/text.h"
 

@@ -26,12 +26,12 @@
 
 #include "engine/digest.h"
 #include "engine/snapshot.h"
-#include "server/client/client.h"
-#include "server/cmd/commands.h"
-#include "server/replication/replication.h"
-#include "server/core/log.h"
-#include "server/persist/priv.h"
-#include "server/core/pubsub.h"
+#include "server/session/client/client.h"
+#include "server/surface/cmd/commands.h"
+#include "server/durable/replication/replication.h"
+#include "server/loop/log.h"
+#include "server/durable/persist/priv.h"
+#include "server/session/pubsub.h"
 #include "server/settings/item.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,6 @@
 """A folder includes only folders to its left; each foreign library is included in one place."""
 
 import re
-import sys
 
 import tree
 
@@ -11,7 +10,7 @@ DOORS = {
     re.compile(r"<lz4\w*\.h>"): {"base/lz4.c"},
     re.compile(r"<zstd\w*\.h>"): {"base/zstd.c"},
     re.compile(r"<openssl/"): {"base/digest.c", "base/seal.c", "client/peer_tls.c",
-                               "server/client/tls.c"},
+                               "server/loop/tls.c"},
     re.compile(r"<expat\.h>"): {"archive/s3_xml.c"},
     re.compile(r"<lua5\.1/(lua|lauxlib|lualib)\.h"): {"engine/script/vm.h"},
 }
@@ -39,15 +38,43 @@ EXCUSED = {
 }
 
 
-# Folders of the server that include each other. A pair that is gone from the sources must go from
-# here, too.
+# The layers of the server, the lowest first. Sub-folders belong to the layer of their folder.
+SERVER = ("settings", "loop", "session", "durable", "surface")
+
+# Folders of the server that include a higher layer, and folders of one layer that include each
+# other. A pair that is gone from the sources must go from here, too.
+UPWARD = {
+    ("durable/persist", "surface"),
+    ("durable/persist", "surface/observe"),
+    ("durable/replication", "surface/cmd"),
+    ("durable/replication", "surface/observe"),
+    ("loop", "session/acl"),
+    ("loop", "session/client"),
+    ("loop", "surface"),
+    ("loop", "surface/cmd"),
+    ("session", "surface"),
+    ("session", "surface/cmd"),
+    ("session/client", "durable/persist"),
+    ("session/client", "durable/replication"),
+    ("session/client", "surface"),
+    ("session/dispatch", "durable/persist"),
+    ("session/dispatch", "durable/replication"),
+    ("session/dispatch", "surface"),
+    ("session/dispatch", "surface/cmd"),
+    ("settings", "loop"),
+    ("settings", "session/acl"),
+    ("settings", "session/client"),
+    ("settings", "session/dispatch"),
+}
 MUTUAL = {
-    ("acl", "client"), ("acl", "core"), ("acl", "settings"), ("client", "core"),
-    ("client", "observe"), ("client", "persist"), ("client", "replication"),
-    ("client", "settings"), ("client", "tracking"), ("cmd", "core"), ("cmd", "observe"),
-    ("cmd", "replication"), ("core", "observe"), ("core", "persist"), ("core", "replication"),
-    ("core", "settings"), ("core", "tracking"), ("observe", "persist"),
-    ("observe", "replication"), ("persist", "replication"), ("replication", "settings"),
+    ("durable/persist", "durable/replication"),
+    ("session", "session/client"),
+    ("session/acl", "session/client"),
+    ("session/client", "session/dispatch"),
+    ("session/client", "session/tracking"),
+    ("session/dispatch", "session/tracking"),
+    ("surface", "surface/observe"),
+    ("surface/cmd", "surface/observe"),
 }
 
 
@@ -66,12 +93,25 @@ def pairs(under):
     return found
 
 
+def layer(folder):
+    return SERVER.index(folder.split("/")[0])
+
+
+def upward(found):
+    return {(a, b) for a, b in found if layer(b) > layer(a)}
+
+
 def mutual(found):
-    return {(a, b) for a, b in found if a < b and (b, a) in found}
+    return {(a, b) for a, b in found if a < b and (b, a) in found and layer(a) == layer(b)}
 
 
 class Layers(tree.Lint):
-    def test_folders_of_the_server_include_each_other_in_known_places_only(self):
+    def test_a_layer_of_the_server_includes_lower_layers_only(self):
+        found = upward(pairs("server"))
+        self.none([f"{a} includes {b}" for a, b in sorted(found - UPWARD)])
+        self.none([f"{a} no longer includes {b}: remove it" for a, b in sorted(UPWARD - found)])
+
+    def test_folders_of_one_layer_of_the_server_do_not_include_each_other(self):
         found = mutual(pairs("server"))
         self.none([f"{a} and {b} include each other" for a, b in sorted(found - MUTUAL)])
         self.none([f"{a} and {b} are clean: remove them here" for a, b in sorted(MUTUAL - found)])
@@ -147,15 +187,15 @@ class Layers(tree.Lint):
         self.none(wrong)
 
 
-def show(under):
-    """Prints which folder includes which, and how often; * marks those that include each other."""
-    found = pairs(under)
-    both = mutual(found)
+def show():
+    """Prints which folder of the server includes which, and how often."""
+    found = pairs("server")
+    up, both = upward(found), mutual(found)
     for a, b in sorted(found):
-        mark = "*" if tuple(sorted((a, b))) in both else " "
+        mark = "^" if (a, b) in up else "=" if tuple(sorted((a, b))) in both else " "
         print(f"{mark} {a} -> {b}: {found[a, b]}")
-    print(f"{len(both)} pairs include each other")
+    print(f"{len(up)} include a higher layer (^), {len(both)} pairs of a layer each other (=)")
 
 
 if __name__ == "__main__":
-    show(sys.argv[1] if len(sys.argv) > 1 else "server")
+    show()

@@ -1,4 +1,4 @@
-#include "server/core/ahead.h"
+#include "server/session/dispatch/ahead.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "server/client/parse.h"
+#include "server/session/client/parse.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

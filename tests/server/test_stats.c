@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "server/observe/redact.h"
-#include "server/observe/stats.h"
+#include "server/session/redact.h"
+#include "server/loop/stats.h"
 
 static const struct engine_command *command(const char *name)
 {

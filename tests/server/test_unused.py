@@ -16,19 +16,19 @@ from server_under_test import (  # noqa: E402
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 # These read, print, check or write a value; none of them acts on it.
-NO_READERS = {"server/settings/settings.c", "server/settings/item.c", "server/settings/unused.c",
-              "server/settings/rewrite.c", "server/settings/special.c", "server/settings/file.c",
-              "server/settings/apply.c", "server/settings/settings.h", "server/settings/table.h",
-              "server/observe/info.c", "server/cmd/config.c", "engine/config.c",
-              "engine/config.h"}
+NO_READERS = {"server/settings/settings.c", "server/settings/item.c", "server/settings/special.c",
+              "server/settings/file.c", "server/settings/settings.h", "server/settings/table.h",
+              "server/surface/config/unused.c", "server/surface/config/rewrite.c",
+              "server/surface/config/apply.c", "server/surface/observe/info.c",
+              "server/surface/cmd/config.c", "engine/config.c", "engine/config.h"}
 
 # Directives with a reader elsewhere: file, and what reads it.
 ELSEWHERE = {
     "activedefrag": ("server/settings/item.c", "Active defragmentation cannot be enabled"),
     "dir": ("server/settings/special.c", "chdir(words[0])"),
-    "latency-tracking-info-percentiles": ("server/observe/info.c",
+    "latency-tracking-info-percentiles": ("server/surface/observe/info.c",
                                           "->settings.latency_tracking_info_percentiles"),
-    "requirepass": ("server/acl/file.c", "settings_password(s)"),
+    "requirepass": ("server/session/acl/file.c", "settings_password(s)"),
     "sanitize-dump-payload": ("engine/cmd/dump.c", "sanitize_dump"),
 }
 
@@ -46,7 +46,7 @@ def directives():
 
 def declared():
     """The directives that are declared to have no effect."""
-    rows = text_of(os.path.join(SOURCE, "server", "settings", "unused.c"))
+    rows = text_of(os.path.join(SOURCE, "server", "surface", "config", "unused.c"))
     return set(re.findall(r'^    \{"([a-z_-]+)", ', rows, re.M))
 
 

@@ -1,0 +1,400 @@
+/* Loading at the start: the log, or the snapshot. If a file cannot be used, the process ends: it
+ * must not continue with less data than before. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "engine/db.h"
+#include "engine/script.h"
+#include "server/loop/log.h"
+#include "server/durable/persist/priv.h"
+
+enum { STEP_KEYS = 512, WINDOW = 1024 * 1024, AUX_MAX = 64, EMPTY_LOGGED = 10 };
+
+/* ---- clients meanwhile ---- */
+
+void persist_loading_begin(struct server *srv, uint64_t bytes)
+{
+    struct persist_info *info = persist_info(srv);
+    info->loading = true;
+    info->loading_start_s = persist_now_s(srv);
+    info->loading_total = bytes;
+    info->loading_read = 0;
+    persist_state(srv)->next_events_at =
+        (uint64_t)srv->settings.loading_process_events_interval_bytes;
+}
+
+void persist_loading_end(struct server *srv)
+{
+    persist_info(srv)->loading = false;
+    persist_info(srv)->async_loading = false;
+    persist_info(srv)->loading_used_mem = 0;
+}
+
+void persist_loading_at(struct server *srv, uint64_t read)
+{
+    struct persist_state *state = persist_state(srv);
+    struct persist_info *info = persist_info(srv);
+    if (read < state->next_events_at)
+        return;
+    info->loading_read = read;
+    state->next_events_at = read + (uint64_t)srv->settings.loading_process_events_interval_bytes;
+    server_clock(srv);
+    /* Clients wait for DEBUG RELOAD. */
+    if (state->may_run_loop)
+        server_turn_meanwhile(srv);
+}
+
+/* ---- log lines about a snapshot ---- */
+
+static void log_aux_field(const char *name, const char *value)
+{
+    if (strcmp(name, "redis-ver") == 0) {
+        log_notice("Loading RDB produced by version %s", value);
+    } else if (strcmp(name, "ctime") == 0) {
+        long long age = (long long)time(NULL) - strtoll(value, NULL, 10);
+        log_notice("RDB age %lld seconds", age > 0 ? age : 0);
+    } else if (strcmp(name, "used-mem") == 0) {
+        log_notice("RDB memory usage when created %.2f Mb",
+                   (double)strtoll(value, NULL, 10) / (1024 * 1024));
+    } else if (strcmp(name, "aof-base") == 0 && strtoll(value, NULL, 10) != 0) {
+        log_notice("RDB is base AOF");
+    }
+}
+
+void persist_report_aux_field(struct server *srv, struct rd_slice name, struct rd_slice value)
+{
+    char name_text[AUX_MAX], text[AUX_MAX];
+    snprintf(name_text, sizeof name_text, "%.*s", (int)(name.len < AUX_MAX ? name.len : 0),
+             (const char *)name.ptr);
+    snprintf(text, sizeof text, "%.*s", (int)(value.len < AUX_MAX ? value.len : 0),
+             (const char *)value.ptr);
+    if (strcmp(name_text, "used-mem") == 0)
+        persist_info(srv)->loading_used_mem = strtoull(text, NULL, 10);
+    log_aux_field(name_text, text);
+}
+
+static void log_aux(struct server *srv, const struct rdb_event *ev)
+{
+    char value[AUX_MAX];
+    const struct rdb_string *s = &ev->aux.value;
+    if (!s->first || s->more)
+        return;
+    if (s->is_int)
+        snprintf(value, sizeof value, "%" PRId64, s->num);
+    else
+        snprintf(value, sizeof value, "%.*s", (int)(s->len < AUX_MAX ? s->len : 0),
+                 (const char *)s->ptr);
+    persist_report_aux_field(srv, ev->aux.name, rd_slice_str(value));
+}
+
+void persist_report_aux(struct server *srv, const char *path)
+{
+    struct rd_src *src;
+    struct rdb_reader *reader;
+    struct rdb_event ev;
+    const struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES, .no_sum = true);
+    if (!rd_src_open_file(&src, path, &RD_SRC_OPTS(.window = 4096), NULL))
+        return;
+    if (rdb_reader_new(&reader, src, &opts, NULL)) {
+        while (rdb_reader_next(reader, &ev) == RDB_EVENT &&
+               (ev.kind == RDB_HEADER || ev.kind == RDB_AUX))
+            if (ev.kind == RDB_AUX)
+                log_aux(srv, &ev);
+        rdb_reader_free(reader);
+    }
+    rd_src_close(src);
+}
+
+void persist_report_loaded(const struct engine_load_info *info)
+{
+    if (info->empty > 0)
+        log_notice("Done loading RDB, keys loaded: %" PRIu64 ", keys expired: %" PRIu64
+                   ", empty keys skipped: %" PRIu64 ".",
+                   info->keys, info->expired, info->empty);
+    else
+        log_notice("Done loading RDB, keys loaded: %" PRIu64 ", keys expired: %" PRIu64 ".",
+                   info->keys, info->expired);
+}
+
+static void log_internal_error(const struct rd_err *err, const char *text)
+{
+    log_warning("Internal error in RDB reading offset %" PRIu64
+                ", function at rdb_reader_next -> %s",
+                err->offset == RD_NO_OFFSET ? 0 : err->offset, text);
+}
+
+/* Details for the operator: the position, and how to recover. */
+static void log_error_details(const struct rd_err *err)
+{
+    if (err->inner != RD_NO_OFFSET)
+        log_warning("[additional info] The integrity check failed at byte %" PRIu64
+                    " of the packed value",
+                    err->inner);
+    for (unsigned i = 0; i < err->n_doing; i++)
+        log_warning("[additional info] While reading %s", err->doing[i]);
+    if (err->origin[0] == '\0')
+        return; /* it came from a socket */
+    log_warning("'redoubt check-rdb %s' reports all errors in the file; with --salvage FILE it "
+                "saves every intact key.",
+                err->origin);
+}
+
+/* The last file that failed to load has a value that servers do not write. */
+static bool last_was_damage;
+
+/* The texts are those that programs look for. */
+enum persist_loaded persist_report_rdb_error(const struct rd_err *err)
+{
+    char line[512];
+    const uint64_t *args = err->reason.args;
+    rd_err_render(err, line, sizeof line);
+    switch (err->code) {
+    case RD_ERR_TRUNCATED:
+        log_warning("Short read or OOM loading DB. Unrecoverable error, aborting now.");
+        log_internal_error(err, "Unexpected EOF reading RDB file");
+        log_warning("[additional info] %s", line);
+        log_error_details(err);
+        return PERSIST_FAILED;
+    case RD_ERR_CHECKSUM:
+        log_warning("Wrong RDB checksum expected: (%" PRIx64 ") but got (%" PRIx64
+                    "). Aborting now.",
+                    args[1], args[0]);
+        log_internal_error(err, "RDB CRC error");
+        log_error_details(err);
+        return PERSIST_FAILED;
+    case RD_ERR_UNSUPPORTED:
+        if (err->reason.id == RDB_REASON_VERSION) {
+            log_warning("Can't handle RDB format version %d", (int)args[0]);
+            return PERSIST_REFUSED;
+        }
+        if (err->reason.id == RDB_REASON_TYPE)
+            snprintf(line, sizeof line, "Unknown RDB encoding type %" PRIu64, args[0]);
+        break;
+    case RD_ERR_CORRUPT:
+        if (err->offset != 0)
+            break;
+        log_warning("Wrong signature trying to load DB from file");
+        return PERSIST_REFUSED;
+    case RD_ERR_LIMIT:
+        if (err->reason.id == RDB_REASON_DB)
+            log_warning("FATAL: Data file was created with a Redis server configured to handle "
+                        "more than %" PRIu64 " databases. Exiting",
+                        args[1]);
+        break;
+    default:
+        break;
+    }
+    last_was_damage = err->code == RD_ERR_CORRUPT;
+    if (last_was_damage && err->inner != RD_NO_OFFSET)
+        log_internal_error(err, "Packed value integrity check failed.");
+    log_internal_error(err, line);
+    if (last_was_damage)
+        log_error_details(err);
+    return PERSIST_FAILED;
+}
+
+/* ---- steps ---- */
+
+static void on_empty(void *ctx, struct rd_slice key)
+{
+    char text[128];
+    struct persist_state *state = ctx;
+    if (state->empty_logged++ >= EMPTY_LOGGED)
+        return;
+    rd_err_quote(text, sizeof text, key);
+    size_t len = strlen(text);
+    log_notice("rdbLoadObject skipping empty key: %.*s", (int)(len >= 2 ? len - 2 : 0), text + 1);
+}
+
+void persist_load_opts(struct server *srv, struct engine_load_opts *ret)
+{
+    struct persist_state *state = persist_state(srv);
+    state->empty_logged = 0;
+    *ret = (struct engine_load_opts){
+        .no_sum = !srv->settings.rdbchecksum || srv->skip_checksum,
+        .no_aux = true,
+        .on_empty = on_empty,
+        .ctx = state,
+    };
+}
+
+bool persist_load_steps(struct server *srv, struct engine_loader *loader, uint64_t before,
+                        struct rd_err *err)
+{
+    const struct engine_load_info *info = engine_loader_info(loader);
+    int64_t delay = srv->settings.key_load_delay;
+    for (;;) {
+        enum rdb_status status = engine_loader_step(loader, delay != 0 ? 1 : STEP_KEYS, err);
+        if (delay != 0)
+            persist_delay(delay);
+        persist_loading_at(srv, before + info->offset);
+        delay = srv->settings.key_load_delay;
+        if (status != RDB_EVENT)
+            return status == RDB_END;
+    }
+}
+
+/* ---- a snapshot ---- */
+
+static void on_aux(void *ctx, struct rd_slice name, struct rd_slice value)
+{
+    struct persist_state *state = ctx;
+    replication_place_read(&state->place, name, value);
+}
+
+/* Replicas that resume after the restart of their master still have such keys. */
+static void on_expired(void *ctx, unsigned db, struct rd_slice key)
+{
+    struct persist_state *state = ctx;
+    const struct rd_slice argv[] = {rd_slice_str("DEL"), key};
+    if (repl_replid_is_set(&state->place.id))
+        engine_effects_add(&state->dropped, db, 2, argv);
+}
+
+static bool load_source(struct server *srv, struct rd_src *src, bool merge, struct rd_err *err)
+{
+    struct persist_info *info = persist_info(srv);
+    struct engine_load_opts opts;
+    struct engine_env env = server_env(srv);
+    struct engine_loader *loader;
+    struct persist_state *state = persist_state(srv);
+    persist_load_opts(srv, &opts);
+    opts.merge = merge;
+    if (srv->state == SERVER_LOADING) {
+        state->place = (struct replication_place){.offset = -1};
+        opts.on_aux = on_aux;
+        opts.on_expired = on_expired;
+        opts.keep_expired = srv->settings.replicaof_host != NULL;
+    }
+    if (!engine_loader_new(&loader, srv->engine, src, &opts, &env, err))
+        return false;
+    bool ok = persist_load_steps(srv, loader, 0, err);
+    info->loaded_keys = engine_loader_info(loader)->keys;
+    info->loaded_expired = engine_loader_info(loader)->expired;
+    if (ok)
+        persist_report_loaded(engine_loader_info(loader));
+    engine_loader_free(loader);
+    return ok;
+}
+
+enum persist_loaded persist_load_snapshot(struct server *srv, const char *path, bool merge)
+{
+    struct stat st;
+    struct rd_src *src;
+    struct rd_err err = {0};
+    if (stat(path, &st) != 0 && errno == ENOENT)
+        return PERSIST_NOTHING;
+    if (!rd_src_open_file(&src, path, &RD_SRC_OPTS(.window = WINDOW), &err)) {
+        log_warning("Fatal error: can't open the RDB file %s for reading: %s", path,
+                    strerror(err.sys));
+        return PERSIST_FAILED;
+    }
+    persist_report_aux(srv, path);
+    persist_loading_begin(srv, rd_src_size(src) == RD_NO_OFFSET ? 0 : rd_src_size(src));
+    bool ok = load_source(srv, src, merge, &err);
+    persist_loading_end(srv);
+    rd_src_close(src);
+    return ok ? PERSIST_LOADED : persist_report_rdb_error(&err);
+}
+
+static void continue_history(struct server *srv)
+{
+    struct persist_state *state = persist_state(srv);
+    replication_restored(srv, &state->place);
+    replication_append(srv, &state->dropped);
+    engine_effects_done(&state->dropped);
+}
+
+static bool start_from_snapshot(struct server *srv)
+{
+    int64_t from = srv->mono_us;
+    switch (persist_load_snapshot(srv, srv->settings.dbfilename, false)) {
+    case PERSIST_LOADED:
+        server_clock(srv);
+        log_notice("DB loaded from disk: %.3f seconds", (double)(srv->mono_us - from) / 1e6);
+        continue_history(srv);
+        return true;
+    case PERSIST_NOTHING:
+        return true;
+    case PERSIST_REFUSED:
+        log_warning("Fatal error loading the DB: Invalid argument. Exiting.");
+        return false;
+    default:
+        if (last_was_damage)
+            log_warning("Terminating server after rdb file reading failure.");
+        return false;
+    }
+}
+
+static bool run_flush(struct server *srv, size_t argc, const struct rd_slice *argv)
+{
+    struct engine_env env = server_env(srv);
+    struct engine_session session;
+    struct engine_reply reply = {.proto = 2, .off = true};
+    struct engine_effects fx = {.off = true};
+    engine_session_init(&session, srv->engine, ENGINE_LOADING);
+    enum engine_status status = engine_apply(srv->engine, &session, argc, argv, &env, &reply, &fx);
+    engine_session_done(&session);
+    engine_effects_done(&fx);
+    engine_reply_done(&reply);
+    persist_state(srv)->seen_flushes = engine_stats(srv->engine)->flushes;
+    return status == ENGINE_OK && !reply.error;
+}
+
+bool persist_empty(struct server *srv)
+{
+    const struct rd_slice argv[] = {rd_slice_str("FLUSHALL")};
+    return run_flush(srv, 1, argv);
+}
+
+bool persist_empty_as(struct server *srv, bool lazily)
+{
+    const struct rd_slice argv[] = {rd_slice_str("FLUSHALL"),
+                                    rd_slice_str(lazily ? "ASYNC" : "SYNC")};
+    return run_flush(srv, 2, argv);
+}
+
+static bool start_from_log(struct server *srv)
+{
+    int64_t from = srv->mono_us;
+    enum persist_loaded loaded = persist_load_log(srv);
+    if (loaded == PERSIST_FAILED)
+        return false;
+    server_clock(srv);
+    if (loaded == PERSIST_LOADED)
+        log_notice("DB loaded from append only file: %.3f seconds",
+                   (double)(srv->mono_us - from) / 1e6);
+    return persist_open_log(srv, loaded == PERSIST_LOADED, persist_state(srv)->has_incr);
+}
+
+/* A data set is useless without the functions that programs call. */
+static bool compile_libraries(struct server *srv)
+{
+    struct rd_err err = {0};
+    if (engine_script_check_libraries(srv->engine, &err))
+        return true;
+    log_warning("Failed creating a library of functions: %s", err.text);
+    return false;
+}
+
+bool persist_load(struct server *srv)
+{
+    struct persist_state *state = persist_state(srv);
+    server_clock(srv);
+    state->may_run_loop = true;
+    bool ok = srv->settings.appendonly ? start_from_log(srv) : start_from_snapshot(srv);
+    ok = ok && compile_libraries(srv);
+    state->may_run_loop = false;
+    server_clock(srv);
+    state->seen_flushes = engine_stats(srv->engine)->flushes;
+    persist_reset_dirty(srv, engine_stats(srv->engine)->dirty);
+    persist_info(srv)->last_save_s = persist_now_s(srv);
+    persist_state(srv)->saved_at_s = persist_mono_s(srv);
+    return ok;
+}

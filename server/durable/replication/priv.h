@@ -1,0 +1,155 @@
+/* priv.h - shared by the parts of replication; private to this folder and its commands.
+ */
+#ifndef SERVER_DURABLE_REPLICATION_PRIV_H
+#define SERVER_DURABLE_REPLICATION_PRIV_H
+
+#include "repl/psync.h"
+#include "server/session/dispatch/ahead.h"
+#include "server/durable/replication/replication.h"
+
+/* 40 random digits. */
+struct repl_replid replication_fresh_id(struct server *srv);
+
+_Noreturn void replication_no_memory(struct server *srv);
+
+/* From now on the stream is kept, under a new id if it was not kept before. */
+void replication_keep(struct server *srv);
+
+/* ---- replicas.c ---- */
+
+enum { REPLICA_NAME = REPL_ADDRESS_MAX + 32 }; /* bytes of its address and port as text */
+
+/* What the server knows about a replica beyond the protocol; client.replica. */
+struct replica {
+    struct repl_peer peer;
+    struct client *client;
+    int file; /* its snapshot; -1: none */
+    uint64_t file_len, file_at;
+    size_t piped;        /* bytes of the current part of a diskless snapshot that were sent */
+    bool piped_left;     /* some of them were not */
+    int64_t progress_ms; /* when it last took bytes of this part, or when the part began */
+};
+
+static inline struct replica *replica_of_peer(const struct repl_peer *peer)
+{
+    return peer->ctx;
+}
+
+/* The states of peers have changed: sends headers, closes those that failed. */
+void replicas_advance(struct server *srv);
+
+void replica_log_success(const struct client *c);
+
+/* Its address without the port: announced or seen. */
+void replica_address(const struct replica *replica, char *dst, size_t size);
+/* "wait_bgsave", "send_bulk", "online" */
+const char *replica_state_word(const struct repl_peer *peer);
+
+/* ---- failover.c ---- */
+
+struct dispatch_call;
+void failover_step(struct server *srv);
+void failover_abort(struct server *srv, const char *why);
+/* The target of a failover has answered PSYNC. */
+void failover_answered(struct server *srv, bool accepted);
+/* PSYNC with FAILOVER: this replica becomes the master. False: an error was replied. */
+bool failover_accept(struct dispatch_call *call);
+const char *failover_word(const struct server *srv);
+
+/* "WHAT enabled (WHY request from 'line of CLIENT LIST')" */
+void replication_log_role(const struct client *c, const char *what, const char *why);
+
+/* ---- snapshots.c ---- */
+
+/* Starts the snapshot that replicas wait for, if one is due. */
+void replicas_snapshot_try(struct server *srv);
+/* A replica has just asked for a full sync. */
+void replicas_snapshot_wanted(struct server *srv, struct replica *replica);
+/* For the timer: removes the file that was made for replicas, if the settings say so. */
+void replicas_remove_file(struct server *srv);
+/* A replica that waited for a snapshot on disk is gone. If it was the last one, the snapshot is
+ * cancelled. */
+void replicas_snapshot_unwanted(struct server *srv);
+/* Continues the diskless transfer: a replica can receive more, or is gone. */
+void replicas_snapshot_go_on(struct server *srv);
+bool replicas_snapshot_is_diskless(const struct server *srv);
+
+/* ---- link.c ---- */
+
+enum repl_link_state {
+    REPL_LINK_CONNECT,    /* to be connected by the timer */
+    REPL_LINK_CONNECTING, /* TCP, TLS */
+    REPL_LINK_HANDSHAKE,
+    REPL_LINK_TRANSFER, /* a snapshot arrives or is being loaded */
+    REPL_LINK_CONNECTED
+};
+
+struct receive; /* receive.c */
+
+struct repl_link {
+    struct server *srv;
+    char *host;
+    int port;
+    enum repl_link_state state;
+    struct conn *conn;     /* NULL: none. Owned by `client` if there is one */
+    struct client *client; /* runs the stream; NULL until it begins */
+    struct repl_psync *psync;
+
+    bool has_place;          /* the data is that of the history: a partial sync is possible */
+    unsigned db;             /* selected in the stream at that place */
+    struct rd_buf held;      /* bytes of an open transaction, which sub-replicas get at its end */
+    struct rd_buf unread;    /* bytes that arrived while the stream was held */
+    struct ahead ahead;      /* of the stream */
+    struct receive *receive; /* NULL: no snapshot is arriving */
+
+    int64_t since_ms;     /* of the state */
+    int64_t heard_ms;     /* by server_mono_ms() */
+    int64_t down_since_s; /* by persist_mono_s(); 0: never up */
+    bool late;            /* the master did not answer in time: connect again at once */
+    bool rejected;        /* a failover: the target refused PSYNC */
+    bool in_event;        /* events are being taken: do not free psync */
+    bool cut;             /* … and the connection will be closed after this event */
+};
+
+struct repl_link *link_new(struct server *srv, const char *host, int port);
+void link_free(struct repl_link *link);
+void link_connect(struct repl_link *link);
+void link_cron(struct repl_link *link);
+/* Logs that the connection is about to be closed, if it is up. */
+void link_log_lost(const struct repl_link *link);
+/* From here on the data is not that of the history of the master. */
+void link_forget_place(struct repl_link *link);
+/* Closes the connection; the timer connects again. */
+void link_drop(struct repl_link *link);
+/* Handles the pending events, then reads and writes more. */
+void link_go_on(struct repl_link *link);
+/* Handles the bytes that waited for the end of a pause. */
+void link_resume(struct repl_link *link);
+void link_watch(struct repl_link *link);
+bool link_is_up(const struct server *srv);
+
+/* ---- receive.c ---- */
+
+/* same_history: the snapshot is a later state of the history of this dataset. */
+struct receive *receive_new(struct repl_link *link, bool same_history);
+void receive_free(struct receive *receive);
+/* Bytes of a data set that is being loaded while the old one is served. */
+uint64_t receive_memory(const struct repl_link *link);
+/* False: failed and logged. */
+bool receive_begin(struct repl_link *link, const struct repl_event *ev);
+bool receive_bytes(struct repl_link *link, const struct repl_event *ev);
+bool receive_end(struct repl_link *link);
+bool receive_is_loading(const struct repl_link *link);
+/* The snapshot is in memory: the stream may begin. */
+bool receive_is_done(const struct repl_link *link);
+/* Of a snapshot that arrives: bytes in total (0: unknown), and so far. */
+void receive_progress(const struct repl_link *link, uint64_t *ret_total, uint64_t *ret_read,
+                      int64_t *ret_last_s);
+
+/* ---- apply.c ---- */
+
+void apply_begin(struct repl_link *link);
+void apply_command(struct repl_link *link, const struct repl_event *ev);
+void apply_pass(struct repl_link *link, struct rd_slice bytes);
+
+#endif

@@ -1,0 +1,55 @@
+/* latency.h - spikes by event: LATENCY LATEST, HISTORY, GRAPH, DOCTOR, RESET.
+ *
+ *     int64_t from = latency_begin(srv);
+ *     ... fork() ...
+ *     latency_end(srv, "fork", from);
+ *
+ * The last 160 seconds with a spike are kept for each event, each with its longest spike, and the
+ * longest spike ever. There are few events, and the server defines their names.
+ */
+#ifndef SERVER_LOOP_LATENCY_H
+#define SERVER_LOOP_LATENCY_H
+
+#include "server/surface/server.h"
+
+struct latency *latency_new(void);
+void latency_free(struct latency *latency);
+
+/* Recorded if the duration is at least latency-monitor-threshold (0: never). */
+void latency_add(struct server *srv, const char *event, int64_t ms);
+
+/* Microseconds of the monotonic clock; 0 while monitoring is off. */
+int64_t latency_begin(const struct server *srv);
+void latency_end(struct server *srv, const char *event, int64_t from_us);
+
+/* ---- for latency_report.c ---- */
+
+enum { LATENCY_SAMPLES = 160, LATENCY_EVENTS = 64, LATENCY_NAME = 32 };
+
+struct latency_sample {
+    int64_t at_s; /* unix time */
+    int64_t ms;
+};
+
+struct latency_event {
+    char name[LATENCY_NAME];
+    int64_t max_ms;
+    size_t n;
+    size_t first; /* the oldest of samples, which are a ring */
+    struct latency_sample samples[LATENCY_SAMPLES];
+};
+
+/* The i-th sample, the oldest first. */
+static inline struct latency_sample latency_sample(const struct latency_event *event, size_t i)
+{
+    return event->samples[(event->first + i) % LATENCY_SAMPLES];
+}
+
+size_t latency_count(const struct latency *latency);
+const struct latency_event *latency_event(const struct latency *latency, size_t i);
+
+/* LATENCY GRAPH and DOCTOR. */
+void latency_graph(const struct latency_event *event, int64_t now_s, struct rd_buf *out);
+void latency_doctor(struct server *srv, struct rd_buf *out);
+
+#endif

@@ -1,0 +1,389 @@
+#include "server/loop/net.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "server/session/acl/acl.h"
+#include "server/session/client/client.h"
+#include "server/loop/log.h"
+#include "server/loop/tls.h"
+
+enum { MAX_LISTENERS = 64, ACCEPT_TURN = 1000 };
+
+struct listener {
+    struct server *srv;
+    int fd;
+    bool tls, is_unix;
+    bool pending; /* clients wait to be accepted */
+    uv_poll_t poll;
+};
+
+struct listeners {
+    struct listener *list[MAX_LISTENERS];
+    size_t n;
+};
+
+/* ---- opening ---- */
+
+static struct listener *add(struct server *srv, struct listeners *all, int fd)
+{
+    struct listener *l = rd_calloc(1, sizeof *l);
+    if (l == NULL)
+        server_panic(srv, "out of memory");
+    l->srv = srv;
+    l->fd = fd;
+    uv_poll_init_socket(srv->loop, &l->poll, fd);
+    l->poll.data = l;
+    all->list[all->n++] = l;
+    return l;
+}
+
+static void set_mark(int fd, unsigned mark)
+{
+    if (mark != 0 && setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark) != 0)
+        log_warning("Warning: socket-mark-id has no effect: %s", strerror(errno));
+}
+
+static int open_one(const struct addrinfo *info, const struct settings *s, int *ret_errno)
+{
+    int one = 1;
+    int fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        *ret_errno = errno;
+        return -1;
+    }
+    if (info->ai_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    set_mark(fd, (unsigned)s->socket_mark_id);
+    if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, (int)s->tcp_backlog) == 0)
+        return fd;
+    *ret_errno = errno;
+    close(fd);
+    return -1;
+}
+
+static bool may_be_missing(int error)
+{
+    return error == ENOPROTOOPT || error == EPROTONOSUPPORT || error == ESOCKTNOSUPPORT ||
+           error == EPFNOSUPPORT || error == EAFNOSUPPORT;
+}
+
+/* "*" is every IPv4 address, "::*" every IPv6 address; with a leading '-' it may be unavailable. */
+static bool open_address(struct server *srv, struct listeners *all, const char *address,
+                         int64_t port, bool tls, struct rd_err *err)
+{
+    bool optional = address[0] == '-';
+    const char *host = address + optional;
+    char service[16];
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;
+    if (strcmp(host, "*") == 0) {
+        hints.ai_family = AF_INET;
+        host = NULL;
+    } else if (strcmp(host, "::*") == 0) {
+        hints.ai_family = AF_INET6;
+        host = NULL;
+    }
+    snprintf(service, sizeof service, "%d", (int)port);
+    int error = 0, status = getaddrinfo(host, service, &hints, &found);
+    int fd = status == 0 ? open_one(found, &srv->settings, &error) : -1;
+    if (found != NULL)
+        freeaddrinfo(found);
+    if (fd >= 0) {
+        if (all->n < MAX_LISTENERS)
+            add(srv, all, fd)->tls = tls;
+        return true;
+    }
+    if (optional && (error == EADDRNOTAVAIL || may_be_missing(error)))
+        return true;
+    log_warning("Warning: Could not create server TCP listening socket %s:%d: bind: %s",
+                host != NULL ? host : "*", (int)port,
+                status != 0 ? gai_strerror(status) : strerror(error));
+    if (!optional && may_be_missing(error))
+        return true;
+    return rd_err_sys(err, error, "Failed listening on port %d (%s), aborting.", (int)port,
+                      tls ? "TLS" : "TCP");
+}
+
+static bool open_port(struct server *srv, struct listeners *all, int64_t port, bool tls,
+                      struct rd_err *err)
+{
+    if (port == 0)
+        return true;
+    for (size_t i = 0; i < srv->settings.n_bind; i++)
+        if (!open_address(srv, all, srv->settings.bind[i], port, tls, err)) {
+            err->text[0] = 0;
+            snprintf(err->text, sizeof err->text, "Failed listening on port %d (%s), aborting.",
+                     (int)port, tls ? "TLS" : "TCP");
+            return false;
+        }
+    return true;
+}
+
+/* The socket has its permissions from the beginning: with chmod() after bind(), others could
+ * connect in between. */
+static int bind_unix(int fd, const struct sockaddr_un *addr, unsigned perm)
+{
+    mode_t before = perm != 0 ? umask(~perm & 0777) : 0;
+    int result = bind(fd, (const struct sockaddr *)addr, sizeof *addr);
+    if (perm != 0)
+        umask(before);
+    return result;
+}
+
+static bool open_unix(struct server *srv, struct listeners *all, struct rd_err *err)
+{
+    const char *path = srv->settings.unixsocket;
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    if (path[0] == 0)
+        return true;
+    unlink(path);
+    int fd = -1;
+    errno = ENAMETOOLONG;
+    if (strlen(path) < sizeof addr.sun_path) {
+        strcpy(addr.sun_path, path);
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    }
+    if (fd < 0 || bind_unix(fd, &addr, (unsigned)srv->settings.unixsocketperm) != 0 ||
+        listen(fd, (int)srv->settings.tcp_backlog) != 0) {
+        int error = errno;
+        if (fd >= 0)
+            close(fd);
+        rd_err_sys(err, error, "Opening Unix socket: bind");
+        return false;
+    }
+    add(srv, all, fd)->is_unix = true;
+    return true;
+}
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+    rd_free(handle->data);
+}
+
+static void close_all(struct listeners *all, bool keep_unix)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        struct listener *l = all->list[i];
+        if (keep_unix && l->is_unix) {
+            all->list[kept++] = l;
+            continue;
+        }
+        uv_poll_stop(&l->poll);
+        uv_close((uv_handle_t *)&l->poll, on_listener_closed);
+        close(l->fd);
+    }
+    all->n = kept;
+}
+
+static bool make_tls(struct server *srv, struct rd_err *err)
+{
+    struct tls *tls = NULL;
+    if (srv->settings.tls_port == 0)
+        return true;
+    if (!tls_new(&tls, &srv->settings, err))
+        return false;
+    tls_free(srv->tls);
+    srv->tls = tls;
+    return true;
+}
+
+bool net_listen(struct server *srv, struct rd_err *err)
+{
+    srv->listeners = rd_calloc(1, sizeof *srv->listeners);
+    if (srv->listeners == NULL)
+        server_panic(srv, "out of memory");
+    struct listeners *all = srv->listeners;
+    if (!make_tls(srv, err) || !open_port(srv, all, srv->settings.port, false, err) ||
+        !open_port(srv, all, srv->settings.tls_port, true, err) || !open_unix(srv, all, err))
+        return false;
+    if (all->n == 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "Configured to not listen anywhere, exiting.");
+    return true;
+}
+
+/* ---- accepting ---- */
+
+/* With TLS nothing can be sent before the handshake: the connection is closed silently. */
+static void turn_away(const struct listener *l, int fd, const char *text)
+{
+    if (!l->tls && write(fd, text, strlen(text)) < 0)
+        log_verbose("cannot send the reason to a refused client");
+    l->srv->stats.rejected_connections++;
+    close(fd);
+}
+
+static bool is_loopback(const struct sockaddr_storage *addr)
+{
+    if (addr->ss_family == AF_INET)
+        return (ntohl(((const struct sockaddr_in *)addr)->sin_addr.s_addr) >> 24) == 127;
+    if (addr->ss_family == AF_INET6) {
+        const struct in6_addr *ip = &((const struct sockaddr_in6 *)addr)->sin6_addr;
+        return IN6_IS_ADDR_LOOPBACK(ip) || (IN6_IS_ADDR_V4MAPPED(ip) && ip->s6_addr[12] == 127);
+    }
+    return true;
+}
+
+/* Protected mode: without a password, only clients on this machine are served. */
+static bool is_protected(const struct conn *conn)
+{
+    struct sockaddr_storage addr = {0};
+    socklen_t len = sizeof addr;
+    return conn->srv->settings.protected_mode && acl_is_open(conn->srv) && !conn->is_unix &&
+           getpeername(conn->fd, (struct sockaddr *)&addr, &len) == 0 && !is_loopback(&addr);
+}
+
+static const char protected_text[] =
+    "-DENIED Redis is running in protected mode because protected mode is enabled and no password "
+    "is set for the default user. In this mode connections are only accepted from the loopback "
+    "interface. Set a password (CONFIG SET requirepass), or turn protected mode off with CONFIG "
+    "SET protected-mode no from this machine, or start the server with '--protected-mode no'.\r\n";
+
+static void set_options(struct server *srv, int fd)
+{
+    int one = 1, idle = (int)srv->settings.tcp_keepalive, count = 3;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (idle <= 0)
+        return;
+    int interval = idle / 3 > 0 ? idle / 3 : 1;
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
+
+static void log_accepted(const struct listener *l, int fd)
+{
+    char peer[CONN_NAME] = "?:0";
+    if (l->is_unix) {
+        log_verbose("Accepted connection to %s", l->srv->settings.unixsocket);
+    } else {
+        conn_peer_name(fd, peer, sizeof peer);
+        log_verbose("Accepted %s", peer);
+    }
+}
+
+bool net_accepted(struct client *c)
+{
+    struct stats *stats = &c->srv->stats;
+    if (is_protected(c->conn)) {
+        if (conn_write(c->conn, protected_text, strlen(protected_text)) < 0)
+            log_verbose("cannot send the reason to a refused client");
+        stats->rejected_connections++;
+        client_close_asap(c);
+        return false;
+    }
+    stats->connections++;
+    return true;
+}
+
+/* A client counts from here on, also during the TLS handshake: for maxclients and `timeout`. */
+static void accept_socket(struct listener *l, int fd)
+{
+    struct server *srv = l->srv;
+    log_accepted(l, fd);
+    if ((int64_t)srv->clients->n >= srv->settings.maxclients) {
+        turn_away(l, fd, "-ERR max number of clients reached\r\n");
+        return;
+    }
+    if (!l->is_unix)
+        set_options(srv, fd);
+    struct conn *conn = conn_new(srv, fd, l->is_unix, l->tls ? srv->tls : NULL);
+    if (conn == NULL)
+        return;
+    struct client *c = client_new(srv, conn);
+    if (!l->tls)
+        net_accepted(c);
+}
+
+static void accept_clients(struct listener *l)
+{
+    l->pending = false;
+    server_awake(l->srv);
+    for (int i = 0; i < ACCEPT_TURN; i++) {
+        int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            accept_socket(l, fd);
+            continue;
+        }
+        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+            log_warning("Accepting client connection: accept: %s", strerror(errno));
+        return;
+    }
+}
+
+static void on_acceptable(uv_poll_t *poll, int status, int events)
+{
+    struct listener *l = poll->data;
+    (void)status;
+    (void)events;
+    l->pending = true;
+    conn_accept_in_order(l->srv);
+}
+
+void net_accept(struct server *srv)
+{
+    for (size_t i = 0; i < srv->listeners->n; i++) {
+        if (srv->listeners->list[i]->pending)
+            accept_clients(srv->listeners->list[i]);
+    }
+}
+
+void net_start(struct server *srv)
+{
+    for (size_t i = 0; i < srv->listeners->n; i++)
+        uv_poll_start(&srv->listeners->list[i]->poll, UV_READABLE, on_acceptable);
+}
+
+/* ---- changing and ending ---- */
+
+static bool open_ports(struct server *srv, struct listeners *all, struct rd_err *err)
+{
+    if (open_port(srv, all, srv->settings.port, false, err) &&
+        open_port(srv, all, srv->settings.tls_port, true, err))
+        return true;
+    close_all(all, false);
+    return false;
+}
+
+/* Opens the new sockets while the old ones are open, if possible; if an address is in both, the old
+ * ones must be closed first. */
+bool net_change(struct server *srv, struct rd_err *err)
+{
+    struct listeners fresh = {0};
+    struct listeners *all = srv->listeners;
+    if (!make_tls(srv, err))
+        return false;
+    bool beside = open_ports(srv, &fresh, err);
+    close_all(all, true);
+    if (!beside) {
+        rd_err_reset(err);
+        if (!open_ports(srv, &fresh, err))
+            return false;
+    }
+    for (size_t i = 0; i < fresh.n && all->n < MAX_LISTENERS; i++)
+        all->list[all->n++] = fresh.list[i];
+    net_start(srv);
+    return true;
+}
+
+void net_stop(struct server *srv)
+{
+    if (srv->listeners == NULL)
+        return;
+    close_all(srv->listeners, false);
+    if (srv->settings.unixsocket[0] != 0) {
+        log_notice("Removing the unix socket file.");
+        unlink(srv->settings.unixsocket);
+    }
+}

@@ -1,0 +1,453 @@
+#include "server/surface/cmd/commands.h"
+
+#include <string.h>
+
+#include "engine/admit.h"
+#include "server/session/acl/acl.h"
+#include "server/session/account.h"
+#include "server/loop/log.h"
+#include "server/session/monitor.h"
+#include "server/durable/persist/persist.h"
+#include "server/session/pubsub.h"
+#include "server/session/dispatch/ldb.h"
+#include "server/session/dispatch/script.h"
+#include "server/durable/replication/replication.h"
+#include "server/session/tracking/tracking.h"
+
+/* ---- refusals ---- */
+
+static enum dispatch_status refuse(struct client *c, const struct engine_command *command,
+                                   const struct engine_refusal *refusal)
+{
+    struct stats *stats = &c->srv->stats;
+    if (refusal->why != ENGINE_REFUSED_UNKNOWN)
+        stats_rejected(stats, command);
+    engine_refuse(&c->session, command, refusal, client_reply(c));
+    stats_error(stats, client_reply(c)->text);
+    client_reply(c)->error = false;
+    return DISPATCH_DONE;
+}
+
+/* ---- whether a command may run: engine/admit.h ---- */
+
+static bool is_local(const struct client *c)
+{
+    return (c->flags & CLIENT_UNIX_SOCKET) || strncmp(c->peer, "127.", 4) == 0 ||
+           strncmp(c->peer, "[::1]", 5) == 0;
+}
+
+static bool may_use_protected(void *ctx, const struct engine_command *command)
+{
+    const struct client *c = ctx;
+    const struct settings *s = &c->srv->settings;
+    int allow = command->container != NULL ? s->enable_module_command : s->enable_debug_command;
+    return allow == SETTINGS_ALLOW_YES || (allow == SETTINGS_ALLOW_LOCAL && is_local(c));
+}
+
+/* Whether the rules of the client's user allow this command line. A refusal is added to ACL LOG. */
+static enum engine_permit permit(void *ctx, const struct engine_command *command, size_t argc,
+                                 const struct rd_slice *argv)
+{
+    struct client *c = ctx;
+    size_t at = 0;
+    enum acl_verdict verdict = acl_check(c->user, command, argc, argv, &at);
+    if (verdict == ACL_OK)
+        return ENGINE_PERMIT_OK;
+    enum acl_context context = c->session.in_multi ? ACL_CONTEXT_MULTI : ACL_CONTEXT_TOPLEVEL;
+    const struct engine_running *running = engine_script_running(c->srv->engine);
+    if (running != NULL && running->caller == &c->session)
+        context = ACL_CONTEXT_SCRIPT;
+    acl_log_refusal(c, verdict, context, command, argv[at]);
+    return acl_permit(verdict);
+}
+
+static bool still_open(void *ctx)
+{
+    return !clients_evict_before(ctx);
+}
+
+static bool make_room(void *ctx)
+{
+    const struct client *c = ctx;
+    bool fits = server_make_room(c->srv);
+    script_note_room(fits);
+    return fits;
+}
+
+static const struct engine_admit_hooks admit_hooks = {
+    .find = dispatch_find_name,
+    .protected = may_use_protected,
+    .permit = permit,
+    .still_open = still_open,
+    .make_room = make_room,
+};
+
+static uint32_t pause_state(const struct client *c)
+{
+    const struct clients *all = c->srv->clients;
+    if (RD_LIKELY(all->pause_until_ms == 0) || c->conn == NULL || (c->flags & CLIENT_REPLICA))
+        return 0;
+    return all->pause_writes_only ? ENGINE_ADMIT_PAUSED_WRITES : ENGINE_ADMIT_PAUSED;
+}
+
+struct engine_admit dispatch_describe(struct client *c)
+{
+    const struct server *srv = c->srv;
+    struct engine_admit admit = {.hooks = &admit_hooks, .ctx = c};
+    uint32_t state = pause_state(c) | replication_limits(srv) | script_busy();
+    admit.disk_error = persist_refusal(srv);
+    if (RD_UNLIKELY(c->flags & (CLIENT_MONITOR | CLIENT_REPLICA)))
+        admit.who = ENGINE_ADMIT_REPLICA;
+    if (RD_UNLIKELY(acl_login_needed(c)))
+        state |= ENGINE_ADMIT_UNAUTHENTICATED;
+    if (RD_UNLIKELY(acl_is_limited(c->user)))
+        state |= ENGINE_ADMIT_RESTRICTED;
+    if (srv->clients->counting)
+        state |= ENGINE_ADMIT_CLIENTS_LIMITED;
+    if (srv->settings.maxmemory > 0 && srv->state != SERVER_LOADING && script_busy() == 0)
+        state |= ENGINE_ADMIT_MEMORY_LIMITED;
+    if (RD_UNLIKELY(admit.disk_error != NULL))
+        state |= ENGINE_ADMIT_DISK_ERROR;
+    if (RD_UNLIKELY(c->flags & CLIENT_PUBSUB) && c->reply.proto == 2)
+        state |= ENGINE_ADMIT_SUBSCRIBED;
+    if (RD_UNLIKELY(srv->persist->info.async_loading))
+        state |= ENGINE_ADMIT_ASYNC_LOADING;
+    else if (RD_UNLIKELY(srv->state == SERVER_LOADING || srv->persist->info.loading))
+        state |= ENGINE_ADMIT_LOADING;
+    admit.state = state;
+    return admit;
+}
+
+/* ---- running ---- */
+
+static void run_foreign(struct dispatch_call *call)
+{
+    dispatch_fn fn = dispatch_handler(call->command);
+    if (fn != NULL)
+        fn(call);
+    else
+        engine_reply_errorf(call->reply, "ERR '%s' is not supported yet", call->command->name);
+}
+
+/* EXEC runs a command of the server: engine_hooks.foreign. */
+static void in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
+                    size_t argc, const struct rd_slice *argv, struct engine_reply *reply,
+                    struct engine_effects *fx)
+{
+    struct server *srv = ctx;
+    struct dispatch_call call = {.srv = srv,
+                                 .c = s->ctx,
+                                 .command = command,
+                                 .argc = argc,
+                                 .argv = argv,
+                                 .reply = reply,
+                                 .fx = fx,
+                                 .in_exec = true};
+    run_foreign(&call);
+}
+
+/* Rules can change between queueing a command and EXEC: engine_hooks.may. */
+static bool may_in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
+                        size_t argc, const struct rd_slice *argv, struct engine_reply *reply)
+{
+    struct server *srv = ctx;
+    struct client *c = s->ctx;
+    size_t at = 0;
+    enum acl_verdict verdict = c == NULL ? ACL_OK : acl_check(c->user, command, argc, argv, &at);
+    if (verdict == ACL_OK)
+        return true;
+    acl_log_refusal(c, verdict, ACL_CONTEXT_MULTI, command, argv[at]);
+    engine_reply_errorf(reply,
+                        "NOPERM ACLs rules changed between the moment the transaction was "
+                        "accumulated and the EXEC call. This command is no longer allowed for the "
+                        "following reason: %s",
+                        acl_refusal_in_exec(verdict));
+    stats_error(&srv->stats, reply->text);
+    reply->error = false;
+    return false;
+}
+
+static bool reads_all(void *ctx, const struct engine_session *s,
+                      const struct engine_command *command, size_t argc,
+                      const struct rd_slice *argv)
+{
+    const struct client *c = s->ctx;
+    (void)ctx;
+    return c == NULL || acl_reads_all_keys(c->user, command, argc, argv);
+}
+
+static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
+                        size_t argc, const struct rd_slice *argv, struct engine_reply *reply);
+
+static const struct engine_command *named(void *ctx, struct rd_slice name)
+{
+    (void)ctx;
+    return dispatch_find_name(name);
+}
+
+static bool callable(void *ctx, const struct engine_command *command)
+{
+    (void)ctx;
+    return dispatch_is_callable(command);
+}
+
+void dispatch_hooks(struct server *srv, struct engine_hooks *hooks)
+{
+    hooks->foreign = in_exec;
+    hooks->ran = ran_in_exec;
+    hooks->may = may_in_exec;
+    hooks->reads_all = reads_all;
+    hooks->named = named;
+    hooks->callable = callable;
+    hooks->ctx = srv;
+}
+
+static enum engine_status run(struct client *c, const struct engine_command *command, bool queue,
+                              size_t argc, const struct rd_slice *argv)
+{
+    struct server *srv = c->srv;
+    struct engine_env env = server_env(srv);
+    engine_effects_reset(&srv->fx);
+    bool debugs = RD_UNLIKELY(c->ldb_mode != LDB_OFF) && !queue;
+    if (debugs && ldb_begin(c, command, argv) == LDB_ANSWERED)
+        return ENGINE_OK;
+    enum engine_status status = engine_apply_admitted(srv->engine, &c->session, command, queue,
+                                                      argc, argv, &env, client_reply(c), &srv->fx);
+    if (status == ENGINE_ELSEWHERE) {
+        struct dispatch_call call = {.srv = srv,
+                                     .c = c,
+                                     .command = command,
+                                     .argc = argc,
+                                     .argv = argv,
+                                     .reply = client_reply(c),
+                                     .fx = &srv->fx};
+        run_foreign(&call);
+        status = ENGINE_OK;
+    }
+    if (debugs)
+        ldb_end(c);
+    return status;
+}
+
+/* EXEC ran a command: it is counted and shown as if it had been sent alone. */
+static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
+                        size_t argc, const struct rd_slice *argv, struct engine_reply *reply)
+{
+    struct server *srv = ctx;
+    struct client *c = s->ctx;
+    int64_t began_us = srv->mono_us;
+    if (c == NULL)
+        return;
+    server_clock(srv);
+    srv->stats.commands++;
+    tracking_read(c, command, argc, argv);
+    account_ran(s, command, argc, argv, began_us, reply);
+    monitor_command(srv, s, command, argc, argv);
+}
+
+/* The deadline on the monotonic clock. `wall_us` and `mono_us`: both clocks when the command that
+ * computed the deadline began. The wall clock may have been set since. */
+static int64_t monotonic(int64_t deadline_us, int64_t wall_us, int64_t mono_us)
+{
+    int64_t at;
+    if (deadline_us == INT64_MAX || __builtin_add_overflow(deadline_us - wall_us, mono_us, &at))
+        return INT64_MAX;
+    return at;
+}
+
+static inline enum dispatch_status execute(struct client *c, const struct engine_command *command,
+                                           bool queued, size_t argc, const struct rd_slice *argv)
+{
+    struct server *srv = c->srv;
+    struct client *before = srv->current;
+    int64_t began_us = srv->mono_us, began_wall_us = srv->now_us;
+    size_t answer_at = client_reply(c)->buf.len;
+    bool held = pubsub_hold(srv, c), begun = client_run_begin(c);
+    client_output_limit(c);
+    srv->current = c;
+    srv->command_began_us = began_us;
+    enum engine_status status = run(c, command, queued, argc, argv);
+    client_reply(c)->limit = 0;
+    server_clock(srv);
+    srv->stats.commands += !queued;
+    if (held)
+        pubsub_release(srv, answer_at);
+    if (!queued)
+        tracking_read(c, command, argc, argv);
+    if (before == NULL)
+        tracking_after(srv);
+    if (status == ENGINE_BLOCKED)
+        client_block(c, CLIENT_WAITS_KEY,
+                     monotonic(engine_block_deadline(&c->session), began_wall_us, began_us));
+    if (c->flags & CLIENT_BLOCKED)
+        account_waits(c, command, argc, argv, began_us);
+    else if (!queued)
+        account_ran(&c->session, command, argc, argv, began_us, client_reply(c));
+    if (!queued)
+        monitor_command(srv, &c->session, command, argc, argv);
+    if (srv->fx.n > 0) {
+        server_propagate(srv, &srv->fx);
+        engine_effects_reset(&srv->fx);
+    }
+    srv->current = before;
+    client_run_end(c, begun);
+    c->write_offset = srv->replication->master->offset;
+    c->last_command = command;
+    if (script_busy() == 0 && engine_ready(srv->engine))
+        clients_serve(srv);
+    return DISPATCH_DONE;
+}
+
+/* A page in a browser can send lines to this port: the connection ends at their header. */
+static bool is_browser(struct rd_slice word)
+{
+    return dispatch_arg_is(word, "post") || dispatch_arg_is(word, "host:");
+}
+
+static enum dispatch_status refuse_browser(struct client *c)
+{
+    enum { QUIET_US = 60 * 1000000 };
+    static int64_t logged_us;
+    struct server *srv = c->srv;
+    if (logged_us == 0 || srv->mono_us - logged_us > QUIET_US) {
+        logged_us = srv->mono_us;
+        log_warning("Possible SECURITY ATTACK detected: %s sent POST or Host: lines, as a browser "
+                    "does when a web page attacks a server on its network (cross protocol "
+                    "scripting). Closing the connection.",
+                    c->peer);
+    }
+    client_close_asap(c);
+    return DISPATCH_DONE;
+}
+
+/* A script can declare that it does not write: then its command is judged as one that does not. */
+static const struct engine_command *with_script_flags(struct server *srv,
+                                                      const struct engine_command *command,
+                                                      size_t argc, const struct rd_slice *argv,
+                                                      struct engine_command *own)
+{
+    if (RD_LIKELY(command == NULL || command->group != ENGINE_GROUP_SCRIPTING) ||
+        !engine_command_arity_ok(command, argc) || script_busy() != 0)
+        return command;
+    *own = *command;
+    own->flags = engine_script_command_flags(srv->engine, command, argc, argv);
+    return own;
+}
+
+static enum dispatch_status check_and_run(struct client *c, size_t argc,
+                                          const struct rd_slice *argv)
+{
+    const struct engine_command *command = dispatch_find(argv, argc);
+    if (RD_UNLIKELY(command == NULL) && is_browser(argv[0]))
+        return refuse_browser(c);
+    tracking_limit(c->srv);
+    struct engine_refusal refusal;
+    struct engine_admit admit = dispatch_describe(c);
+    struct engine_command own;
+    c->last_command = command; /* the log of refusals by rules shows it */
+    enum engine_admit_answer answer =
+        engine_admit(&admit, &c->session, with_script_flags(c->srv, command, argc, argv, &own),
+                     argc, argv, &refusal);
+    if (RD_UNLIKELY(answer == ENGINE_ADMIT_REFUSE) && refusal.why == ENGINE_REFUSED_UNKNOWN)
+        c->last_command = NULL;
+    switch (answer) {
+    case ENGINE_ADMIT_REFUSE:
+        return refuse(c, command, &refusal);
+    case ENGINE_ADMIT_GONE:
+        return DISPATCH_DONE;
+    case ENGINE_ADMIT_WAIT:
+        client_block(c, CLIENT_WAITS_PAUSE, INT64_MAX);
+        return DISPATCH_LATER;
+    default:
+        return execute(c, command, answer == ENGINE_ADMIT_QUEUE, argc, argv);
+    }
+}
+
+static _Noreturn void panic_for(const struct client *c, const struct engine_command *command)
+{
+    char why[256];
+    snprintf(why, sizeof why,
+             "This replica panicked sending an error to its master after processing the command "
+             "'%.100s'",
+             command != NULL ? command->name : "<unknown>");
+    server_panic(c->srv, why);
+}
+
+/* As servers log errors: the code ERR is left out, others follow a '-'. */
+static void log_unexpected(struct client *c, const char *from, const char *to,
+                           const struct engine_command *command)
+{
+    const char *text = client_reply(c)->text, *dash = "-";
+    if (strncmp(text, "ERR ", 4) == 0) {
+        text += 4;
+        dash = "";
+    }
+    log_warning("== CRITICAL == This %s is sending an error to its %s: '%s%s' after processing the "
+                "command '%s'",
+                from, to, dash, text, command != NULL ? command->name : "<unknown>");
+}
+
+/* A master sends only commands that it ran itself, so an error means that the copies differ. */
+static void log_divergence(struct client *c, const struct engine_command *command)
+{
+    log_unexpected(c, "replica", "master", command);
+    replication_log_latest(c->srv);
+    c->srv->stats.unexpected_errors++;
+    const struct settings *s = &c->srv->settings;
+    if (s->propagation_error_behavior != SETTINGS_PROPAGATION_IGNORE && s->replica_read_only)
+        panic_for(c, command);
+}
+
+void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *argv)
+{
+    const struct engine_command *command = engine_command_resolve(argv, argc);
+    /* Who has taken over the master must not get DEBUG here, too. */
+    static const struct engine_admit_hooks hooks = {.protected = may_use_protected};
+    const struct engine_admit admit = {.who = ENGINE_ADMIT_LOG, .hooks = &hooks, .ctx = c};
+    struct engine_refusal refusal;
+    if (command == NULL)
+        command = dispatch_find(argv, argc);
+    client_reply(c)->text[0] = '\0'; /* the error is already counted */
+    enum engine_admit_answer answer =
+        engine_admit(&admit, &c->session, command, argc, argv, &refusal);
+    if (RD_UNLIKELY(answer == ENGINE_ADMIT_REFUSE))
+        refuse(c, command, &refusal);
+    else
+        execute(c, command, answer == ENGINE_ADMIT_QUEUE, argc, argv);
+    if (RD_UNLIKELY(client_reply(c)->text[0] != '\0'))
+        log_divergence(c, command);
+}
+
+/* The connection of a replica carries the stream; a reply would corrupt it. */
+static void withdraw_reply(struct client *c, size_t at, const struct rd_slice *argv, size_t argc)
+{
+    const struct engine_command *command = dispatch_find(argv, argc);
+    const char *name = command != NULL ? command->name : "<unknown>";
+    struct rd_buf *reply = &client_reply(c)->buf, line = {0};
+    if (reply->ptr[at] == '-')
+        log_unexpected(c, "master", "replica", command);
+    client_describe(c, &line);
+    log_warning("Replica generated a reply to command '%s', disconnecting it: %.*s", name,
+                (int)line.len, (const char *)line.ptr);
+    rd_buf_done(&line);
+    reply->len = at;
+    client_close_asap(c);
+}
+
+enum dispatch_status dispatch(struct client *c, size_t argc, const struct rd_slice *argv)
+{
+    bool is_replica = (c->flags & CLIENT_REPLICA) != 0;
+    size_t at = client_reply(c)->buf.len;
+    enum dispatch_status status = check_and_run(c, argc, argv);
+    if (RD_UNLIKELY(is_replica) && client_reply(c)->buf.len > at)
+        withdraw_reply(c, at, argv, argc);
+    if (RD_UNLIKELY(c->tracker != NULL))
+        tracking_next_command(c, dispatch_find(argv, argc));
+    if (RD_UNLIKELY(c->flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP | CLIENT_REPLY_SKIP_NEXT)) ||
+        c->reply.off)
+        client_end_reply(c);
+    if (client_pending_output(c) > 0)
+        client_queue_write(c);
+    client_count(c);
+    return status;
+}

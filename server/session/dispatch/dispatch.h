@@ -1,0 +1,75 @@
+/* dispatch.h - runs one command: asks engine/admit.h whether it may run, calls its handler and
+ * propagates its effects.
+ *
+ *     dispatch.c           the state of the server for engine_admit(), and running
+ *     dispatch_names.c     maps words to commands and their handlers
+ *     dispatch_answer.c    common replies
+ */
+#ifndef SERVER_SESSION_DISPATCH_DISPATCH_H
+#define SERVER_SESSION_DISPATCH_DISPATCH_H
+
+#include "server/session/client/client.h"
+
+enum dispatch_status {
+    DISPATCH_DONE,   /* replied, or blocked */
+    DISPATCH_LATER,  /* CLIENT PAUSE: run the same command again later */
+    DISPATCH_CLOSED, /* the client will be closed: run no more of its input */
+};
+
+enum dispatch_status dispatch(struct client *c, size_t argc, const struct rd_slice *argv);
+
+/* Runs a command of the stream of this server's master, whatever the settings are. */
+void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *argv);
+
+/* The call of a command of the server itself. The reply goes to reply. fx receives effects to
+ * propagate (FLUSH …); dispatch forwards them. */
+struct dispatch_call {
+    struct server *srv;
+    struct client *c;
+    const struct engine_command *command;
+    size_t argc;
+    const struct rd_slice *argv;
+    struct engine_reply *reply; /* reply of the client, or of EXEC */
+    struct engine_effects *fx;
+    bool in_exec; /* the command must not block */
+};
+
+typedef void (*dispatch_fn)(struct dispatch_call *call);
+
+/* The client and the state of the server, for engine_admit(). */
+struct engine_admit dispatch_describe(struct client *c);
+
+/* The handler of a command, or NULL. Generated from server/surface/cmd/commands.h. */
+dispatch_fn dispatch_handler(const struct engine_command *command);
+
+/* rename-command: sets the name of a command ("": disables it). False: the command does not exist,
+ * or the new name does. */
+bool dispatch_rename(struct rd_slice from, struct rd_slice to);
+
+/* The command or container that has this name for clients, after renaming; and the same with its
+ * subcommand. NULL: there is none. */
+const struct engine_command *dispatch_find_name(struct rd_slice name);
+const struct engine_command *dispatch_find(const struct rd_slice *argv, size_t argc);
+/* The same for "NAME" and "NAME|SUBCOMMAND". */
+const struct engine_command *dispatch_find_path(struct rd_slice path);
+/* False: rename-command has disabled it, or its container. */
+bool dispatch_is_callable(const struct engine_command *command);
+
+/* Calls the handler of a command for EXEC. */
+void dispatch_hooks(struct server *srv, struct engine_hooks *hooks);
+
+/* ---- for handlers ---- */
+
+/* "ERR syntax error" and other common replies. */
+void dispatch_syntax(struct dispatch_call *call);
+void dispatch_wrong_arity(struct dispatch_call *call);
+/* "ERR unknown subcommand '%.128s'. Try %s HELP." */
+void dispatch_unknown_subcommand(struct dispatch_call *call);
+/* HELP: these lines in the usual frame (NULL ends them). */
+void dispatch_help(struct dispatch_call *call, const char *const *lines);
+bool dispatch_arg_is(struct rd_slice arg, const char *word); /* case-insensitive */
+/* "ERR value is not an integer or out of range", or `error` if not NULL. */
+bool dispatch_arg_i64(struct dispatch_call *call, struct rd_slice arg, int64_t min, int64_t max,
+                      int64_t *ret, const char *error);
+
+#endif

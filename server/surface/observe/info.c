@@ -1,0 +1,228 @@
+#include "server/surface/observe/info.h"
+
+#include "server/session/client/client.h"
+#include "server/surface/cmd/commands.h"
+#include "server/durable/persist/persist.h"
+#include "server/durable/replication/replication.h"
+#include "server/session/tracking/tracking.h"
+
+#include "engine/db.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* ---- fields ---- */
+
+void info_num(struct rd_buf *out, const char *name, int64_t value)
+{
+    rd_buf_printf(out, "%s:%lld\r\n", name, (long long)value);
+}
+
+void info_str(struct rd_buf *out, const char *name, const char *value)
+{
+    rd_buf_printf(out, "%s:%s\r\n", name, value);
+}
+
+void info_real(struct rd_buf *out, const char *name, double value)
+{
+    rd_buf_printf(out, "%s:%.2f\r\n", name, value);
+}
+
+void info_human(char *dst, size_t size, uint64_t bytes)
+{
+    static const char units[] = "KMGTP";
+    double value = (double)bytes / 1024;
+    if (bytes < 1024) {
+        snprintf(dst, size, "%lluB", (unsigned long long)bytes);
+        return;
+    }
+    const char *unit = units;
+    while (value >= 1024 && unit[1] != '\0') {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(dst, size, "%.2f%c", value, *unit);
+}
+
+/* ---- sections ---- */
+
+static const char *supervised_word(const struct server *srv)
+{
+    static const char *const words[] = {"no", "systemd", "upstart", "unknown"};
+    unsigned how = (unsigned)srv->settings.supervised;
+    return words[how < 4 ? how : 3];
+}
+
+static void put_build(struct rd_buf *out)
+{
+    struct utsname os;
+    info_str(out, "redis_version", SERVER_REDIS_VERSION);
+    info_str(out, "redis_git_sha1", "00000000");
+    info_num(out, "redis_git_dirty", 0);
+    info_str(out, "redis_build_id", "0");
+    info_str(out, "redis_mode", "standalone");
+    if (uname(&os) == 0)
+        rd_buf_printf(out, "os:%s %s %s\r\n", os.sysname, os.release, os.machine);
+    info_num(out, "arch_bits", sizeof(long) * 8);
+    info_str(out, "monotonic_clock", "POSIX clock_gettime");
+    info_str(out, "multiplexing_api", "epoll");
+    info_str(out, "atomicvar_api", "c11-builtin");
+    rd_buf_printf(out, "gcc_version:%d.%d.%d\r\n", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+}
+
+static void section_server(struct server *srv, struct rd_buf *out)
+{
+    int64_t up_s = (srv->now_us - srv->started_us) / 1000000;
+    const struct settings *s = &srv->settings;
+    put_build(out);
+    info_num(out, "process_id", getpid());
+    info_str(out, "process_supervised", supervised_word(srv));
+    info_str(out, "run_id", srv->run_id);
+    info_num(out, "tcp_port", s->port != 0 ? s->port : s->tls_port);
+    info_num(out, "server_time_usec", srv->now_us);
+    info_num(out, "uptime_in_seconds", up_s);
+    info_num(out, "uptime_in_days", up_s / 86400);
+    info_num(out, "hz", srv->hz);
+    info_num(out, "configured_hz", s->hz);
+    info_num(out, "lru_clock", (srv->now_us / 1000000) & 0xffffff);
+    info_str(out, "executable", srv->executable != NULL ? srv->executable : "");
+    info_str(out, "config_file", srv->config_file != NULL ? srv->config_file : "");
+    info_num(out, "io_threads_active", 0);
+    if (srv->shutdown_until_ms != 0)
+        info_num(out, "shutdown_in_milliseconds", srv->shutdown_until_ms - server_mono_ms(srv));
+    info_str(out, "redoubt_version", REDOUBT_VERSION_STRING);
+}
+
+static void section_clients(struct server *srv, struct rd_buf *out)
+{
+    struct tracking_figures tracking;
+    tracking_figures(srv, &tracking);
+    const struct clients *all = srv->clients;
+    info_num(out, "connected_clients", (int64_t)all->n - srv->replication->master->n_peers);
+    info_num(out, "cluster_connections", 0);
+    info_num(out, "maxclients", srv->settings.maxclients);
+    info_num(out, "client_recent_max_input_buffer", (int64_t)all->recent_max_input);
+    info_num(out, "client_recent_max_output_buffer", (int64_t)all->recent_max_output);
+    info_num(out, "blocked_clients", (int64_t)all->n_blocked);
+    info_num(out, "tracking_clients", (int64_t)tracking.clients);
+    info_num(out, "clients_in_timeout_table", (int64_t)all->n_waiting);
+}
+
+static void put_time(struct rd_buf *out, const char *name, const struct timeval *time)
+{
+    rd_buf_printf(out, "%s:%ld.%06ld\r\n", name, (long)time->tv_sec, (long)time->tv_usec);
+}
+
+static void section_cpu(struct server *srv, struct rd_buf *out)
+{
+    (void)srv;
+    struct rusage self, children, thread;
+    getrusage(RUSAGE_SELF, &self);
+    getrusage(RUSAGE_CHILDREN, &children);
+    getrusage(RUSAGE_THREAD, &thread);
+    put_time(out, "used_cpu_sys", &self.ru_stime);
+    put_time(out, "used_cpu_user", &self.ru_utime);
+    put_time(out, "used_cpu_sys_children", &children.ru_stime);
+    put_time(out, "used_cpu_user_children", &children.ru_utime);
+    put_time(out, "used_cpu_sys_main_thread", &thread.ru_stime);
+    put_time(out, "used_cpu_user_main_thread", &thread.ru_utime);
+}
+
+static void section_nothing(struct server *srv, struct rd_buf *out)
+{
+    (void)srv;
+    (void)out;
+}
+
+static void section_commands(struct server *srv, struct rd_buf *out)
+{
+    stats_info_commands(&srv->stats, out);
+}
+
+static void section_errors(struct server *srv, struct rd_buf *out)
+{
+    stats_info_errors(&srv->stats, out);
+}
+
+static void section_latency(struct server *srv, struct rd_buf *out)
+{
+    if (srv->settings.latency_tracking)
+        stats_info_latency(&srv->stats, srv->settings.latency_tracking_info_percentiles,
+                           srv->settings.n_latency_tracking_info_percentiles, out);
+}
+
+static void section_cluster(struct server *srv, struct rd_buf *out)
+{
+    (void)srv;
+    info_num(out, "cluster_enabled", 0);
+}
+
+static void section_keyspace(struct server *srv, struct rd_buf *out)
+{
+    const struct engine_db *db;
+    for (unsigned id = 0; (db = engine_db(srv->engine, id)) != NULL; id++)
+        if (engine_db_count(db) > 0)
+            rd_buf_printf(out, "db%u:keys=%llu,expires=%llu,avg_ttl=%lld\r\n", id,
+                          (unsigned long long)engine_db_count(db),
+                          (unsigned long long)engine_table_count(&db->expires),
+                          (long long)db->avg_ttl_ms);
+}
+
+/* ---- selecting sections ---- */
+
+/* In the order of the text. */
+static const struct section {
+    const char *name;
+    const char *title;
+    void (*put)(struct server *srv, struct rd_buf *out);
+    bool by_default;
+} sections[] = {
+    {"server", "Server", section_server, true},
+    {"clients", "Clients", section_clients, true},
+    {"memory", "Memory", info_section_memory, true},
+    {"persistence", "Persistence", info_section_persistence, true},
+    {"stats", "Stats", info_section_stats, true},
+    {"replication", "Replication", info_section_replication, true},
+    {"cpu", "CPU", section_cpu, true},
+    {"modules", "Modules", section_nothing, true},
+    {"commandstats", "Commandstats", section_commands, false},
+    {"errorstats", "Errorstats", section_errors, true},
+    {"latencystats", "Latencystats", section_latency, false},
+    {"cluster", "Cluster", section_cluster, true},
+    {"keyspace", "Keyspace", section_keyspace, true},
+};
+
+static bool wanted(const struct section *section, size_t n, const struct rd_slice *names)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct rd_slice name = names[i];
+        if (dispatch_arg_is(name, section->name) || dispatch_arg_is(name, "all") ||
+            dispatch_arg_is(name, "everything") ||
+            (section->by_default && dispatch_arg_is(name, "default")) ||
+            (section->put == section_nothing && dispatch_arg_is(name, "module_list")))
+            return true;
+    }
+    return n == 0 && section->by_default;
+}
+
+void info_text(struct server *srv, size_t n, const struct rd_slice *names, struct rd_buf *out)
+{
+    bool first = true;
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
+        if (!wanted(&sections[i], n, names))
+            continue;
+        rd_buf_printf(out, "%s# %s\r\n", first ? "" : "\r\n", sections[i].title);
+        sections[i].put(srv, out);
+        first = false;
+    }
+}
+
+void server_cmd_info(struct dispatch_call *call)
+{
+    struct rd_buf text = {0};
+    info_text(call->srv, call->argc - 1, call->argv + 1, &text);
+    engine_reply_verbatim(call->reply, rd_buf_slice(&text), "txt");
+    rd_buf_done(&text);
+}
