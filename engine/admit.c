@@ -86,7 +86,7 @@ static enum engine_admit_answer unknown(const struct engine_admit *admit, size_t
     if (admit->who == ENGINE_ADMIT_SCRIPT)
         return refuse(ret, ENGINE_REFUSED_UNKNOWN, "ERR Unknown Redis command called from script");
     const struct engine_command *container = admit->hooks != NULL && admit->hooks->find != NULL
-                                                 ? admit->hooks->find(argv[0])
+                                                 ? admit->hooks->find(admit->ctx, argv[0])
                                                  : engine_command_find(argv[0]);
     return argc > 1 && is_known(admit, container) ? unknown_subcommand(container, argv, ret)
                                                   : unknown_command(argc, argv, ret);

@@ -68,7 +68,7 @@ enum engine_permit {
  * find and protected may be NULL. */
 struct engine_admit_hooks {
     /* The command of a name, if names were changed (rename-command); NULL: the table's. */
-    const struct engine_command *(*find)(struct rd_slice name);
+    const struct engine_command *(*find)(void *ctx, struct rd_slice name);
     /* Whether this client may use DEBUG, or MODULE LOAD (ENGINE_CMD_PROTECTED); NULL: it may. */
     bool (*protected)(void *ctx, const struct engine_command *command);
     /* Also records what was denied (ACL LOG). */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/os.h"
+#include "server/surface/config/config.h"
 #include "server/session/acl/acl.h"
 #include "server/surface/observe/crash.h"
 #include "server/loop/daemon.h"
@@ -106,10 +107,17 @@ static bool can_be_served(const struct settings *s)
     return true;
 }
 
+static void note(const char *text)
+{
+    log_warning("%s", text);
+}
+
 static bool load_settings(struct server *srv, int argc, char **argv)
 {
+    static const struct settings_readers readers = {.user = acl_check_line, .note = note};
     struct rd_buf why = {0};
-    bool ok = settings_load(&srv->settings, argc, argv, &srv->config_file, &why);
+    bool ok =
+        settings_load(&srv->loop.settings, argc, argv, &readers, &srv->loop.config_file, &why);
     if (!ok && why.len > 0 && why.ptr[0] == '\n')
         fprintf(stderr, "%.*s", (int)why.len, (const char *)why.ptr);
     else if (!ok)
@@ -144,26 +152,26 @@ int main(int argc, char **argv)
     if (status >= 0)
         return status;
 
-    srv.executable = own_path(argv[0]);
-    settings_init(&srv.settings);
+    srv.loop.executable = own_path(argv[0]);
+    settings_init(&srv.loop.settings);
     if (!load_settings(&srv, argc, argv))
         return 1;
-    if (srv.config_file != NULL)
-        daemon_config_file(srv.config_file);
-    log_setup(&srv.settings);
-    daemon_enter(&srv.settings);
+    if (srv.loop.config_file != NULL)
+        daemon_config_file(srv.loop.config_file);
+    log_setup(&srv.loop.settings);
+    daemon_enter(&srv.loop.settings);
     log_start(argc, argv);
-    if (!can_be_served(&srv.settings))
+    if (!can_be_served(&srv.loop.settings))
         return 1;
-    settings_warn_unused(&srv.settings, NULL);
+    config_warn_unused(&srv.loop.settings, NULL);
 
-    log_role(srv.settings.replicaof_host != NULL ? 'S' : 'M');
+    log_role(srv.loop.settings.replicaof_host != NULL ? 'S' : 'M');
     crash_watch(&srv);
-    if (!daemon_prepare(&srv))
+    if (!daemon_prepare(&srv.loop))
         return 1;
     log_notice("monotonic clock: POSIX clock_gettime");
     server_init(&srv);
-    if (!acl_load_at_start(&srv))
+    if (!acl_load_at_start(&srv.sessions))
         return 1;
     return server_run(&srv);
 }

@@ -1,14 +1,14 @@
 /* background.h - jobs for background threads: fsync, closing deleted files, freeing memory, and
  * checking snapshots.
  *
- *     background_run(srv, fsync_it, when_done, job);
+ *     background_run(loop, fsync_it, when_done, job);
  *
  * `work` runs in another thread and must not use the server; `done` runs in the loop.
  */
 #ifndef SERVER_LOOP_BACKGROUND_H
 #define SERVER_LOOP_BACKGROUND_H
 
-#include "server/surface/server.h"
+#include "server/loop/loop.h"
 
 typedef void (*background_fn)(void *arg);
 
@@ -22,16 +22,19 @@ enum background_lane {
 };
 
 /* done may be NULL. */
-void background_run(struct server *srv, enum background_lane lane, background_fn work,
+void background_run(struct loop *loop, enum background_lane lane, background_fn work,
                     background_fn done, void *arg);
 
 /* The number of jobs that have not run yet. */
-size_t background_pending(enum background_lane lane);
+size_t background_pending(const struct loop *loop, enum background_lane lane);
 
 /* Ends the threads immediately. For a process that has crashed. */
-void background_kill(void);
+void background_kill(struct background *background);
+
+/* Ends the threads after the jobs that they have. */
+void background_free(struct loop *loop);
 
 /* Waits until a lane is empty and all its `done` functions have run. */
-void background_drain(struct server *srv, enum background_lane lane);
+void background_drain(struct loop *loop, enum background_lane lane);
 
 #endif

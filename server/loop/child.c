@@ -164,16 +164,16 @@ void child_exit(struct child *child, int status)
     _exit(status);
 }
 
-static void become_child(struct server *srv, struct child *child, int fd, const char *cpulist,
+static void become_child(struct loop *loop, struct child *child, int fd, const char *cpulist,
                          int keep_fd)
 {
     close_others(fd, keep_fd);
     signal(SIGPIPE, SIG_IGN);
     reset_signals();
     log_role('C');
-    daemon_oom_score(&srv->settings, true); /* the first process to be killed when memory is
+    daemon_oom_score(&loop->settings, true); /* the first process to be killed when memory is
                                                short */
-    if (keep_fd < 0)                        /* no replica waits for it */
+    if (keep_fd < 0)                         /* no replica waits for it */
         setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + CHILD_NICE);
     if (cpulist[0] != '\0')
         set_cpus(cpulist);
@@ -184,14 +184,14 @@ static void become_child(struct server *srv, struct child *child, int fd, const 
 
 /* ---- in the parent ---- */
 
-static void count_fork(struct server *srv, int64_t us)
+static void count_fork(struct loop *loop, int64_t us)
 {
-    srv->stats.forks++;
-    srv->stats.fork_us = us;
-    latency_add(srv, "fork", us / 1000);
+    loop->stats.forks++;
+    loop->stats.fork_us = us;
+    latency_add(loop, "fork", us / 1000);
 }
 
-int child_fork(struct server *srv, struct child *child, const char *name, const char *cpulist,
+int child_fork(struct loop *loop, struct child *child, const char *name, const char *cpulist,
                int keep_fd)
 {
     int fds[2];
@@ -208,7 +208,7 @@ int child_fork(struct server *srv, struct child *child, const char *name, const 
     fflush(NULL);
     int pid = fork();
     if (pid == 0) {
-        become_child(srv, child, fds[1], cpulist, keep_fd);
+        become_child(loop, child, fds[1], cpulist, keep_fd);
         return 0;
     }
     child->error = errno;
@@ -221,7 +221,7 @@ int child_fork(struct server *srv, struct child *child, const char *name, const 
     child->error = 0;
     child->pid = pid;
     child->fd = fds[0];
-    count_fork(srv, clock_us() - from);
+    count_fork(loop, clock_us() - from);
     return pid;
 }
 

@@ -1,6 +1,6 @@
 /* child.h - a copy of the process that writes a file while the server continues.
  *
- *     switch (child_fork(srv, &child, "rdb")) {
+ *     switch (child_fork(loop, &child, "rdb")) {
  *     case 0:
  *         ok = write the file, with child_progress() now and then
  *         child_exit(&child, ok ? 0 : 1);
@@ -19,7 +19,7 @@
 #ifndef SERVER_LOOP_CHILD_H
 #define SERVER_LOOP_CHILD_H
 
-#include "server/surface/server.h"
+#include "server/loop/loop.h"
 
 enum { CHILD_SILENT = 255 };
 
@@ -45,7 +45,7 @@ struct child {
 /* Returns 0 in the child, -1 after a failure, else the pid. Counts and times the fork: stats,
  * latency "fork". cpulist: CPUs of the child; "": all. keep_fd: a descriptor that the child needs;
  * -1: none. */
-int child_fork(struct server *srv, struct child *child, const char *name, const char *cpulist,
+int child_fork(struct loop *loop, struct child *child, const char *name, const char *cpulist,
                int keep_fd);
 
 /* In the child: to be called after each key. Sends a report every second. */

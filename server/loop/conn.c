@@ -10,57 +10,16 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "server/session/client/client.h"
+#include "server/loop/loop.h"
 #include "server/loop/log.h"
 #include "server/loop/net.h"
 #include "server/loop/tls.h"
-
-static void handshake(struct conn *conn)
-{
-    ssize_t done = tls_handshake(conn);
-    if (done == CONN_FAIL) {
-        log_warning("Error accepting a client connection: %s (conn: fd=%d)", conn->error, conn->fd);
-        client_free(conn->client);
-    } else if (done == CONN_AGAIN) {
-        conn_watch(conn, !conn->tls_wants_write, conn->tls_wants_write);
-    } else {
-        conn->shakes_hands = false;
-        conn_watch(conn, true, false);
-        if (net_accepted(conn->client) && tls_pending(conn))
-            client_readable(conn->client);
-    }
-}
-
-/* Freeing the client closes the connection; the loop frees it later. Until then it has no client.
- */
-static void handle(struct conn *conn, int events)
-{
-    struct client *c = conn->client;
-    if (conn->ready != NULL) {
-        conn->ready(conn, events);
-        return;
-    }
-    if (c == NULL)
-        return;
-    if (conn->shakes_hands) {
-        handshake(conn);
-        return;
-    }
-    bool tls = conn->ssl != NULL;
-    if (tls || (events & UV_READABLE))
-        client_readable(c);
-    if ((events & UV_WRITABLE) && conn->client == c)
-        client_writable(c);
-    while (tls && conn->client == c && tls_pending(conn) && (c->flags & CLIENT_CLOSE_ASAP) == 0 &&
-           !client_is_running(c))
-        client_readable(c);
-}
 
 /* ---- the queue of events ---- */
 
 static void queue_remove(struct conn *conn)
 {
-    struct conn_queue *queue = &conn->srv->conns;
+    struct conn_queue *queue = &conn->loop->conns;
     if (conn->pending == 0)
         return;
     if (queue->accept_after == conn)
@@ -73,7 +32,7 @@ static void queue_remove(struct conn *conn)
 
 static void queue_add(struct conn *conn, int events)
 {
-    struct conn_queue *queue = &conn->srv->conns;
+    struct conn_queue *queue = &conn->loop->conns;
     if (conn->pending == 0) {
         conn->before = queue->last;
         *(queue->last != NULL ? &queue->last->after : &queue->first) = conn;
@@ -91,49 +50,49 @@ static void on_event(uv_poll_t *poll, int status, int events)
     queue_add(conn, status < 0 ? UV_READABLE | UV_WRITABLE : events);
 }
 
-void conn_accept_in_order(struct server *srv)
+void conn_accept_in_order(struct loop *loop)
 {
-    struct conn_queue *queue = &srv->conns;
+    struct conn_queue *queue = &loop->conns;
     if (!queue->accept)
         queue->accept_after = queue->last;
     queue->accept = true;
 }
 
-static void accept_if_due(struct server *srv)
+static void accept_if_due(struct loop *loop)
 {
-    struct conn_queue *queue = &srv->conns;
+    struct conn_queue *queue = &loop->conns;
     if (!queue->accept || queue->accept_after != NULL)
         return;
     queue->accept = false;
-    net_accept(srv);
+    net_accept(loop);
 }
 
-void conn_run_events(struct server *srv)
+void conn_run_events(struct loop *loop)
 {
     for (;;) {
-        accept_if_due(srv);
-        struct conn *conn = srv->conns.first;
+        accept_if_due(loop);
+        struct conn *conn = loop->conns.first;
         if (conn == NULL)
             break;
         /* An earlier command may have changed the watched events. */
         int events = conn->failed ? conn->pending : conn->pending & conn->events;
         queue_remove(conn);
-        if (events != 0)
-            handle(conn, events);
+        if (events != 0 && conn->ready != NULL)
+            conn->ready(conn, events);
     }
 }
 
 /* ---- life ---- */
 
-struct conn *conn_new(struct server *srv, int fd, bool is_unix, struct tls *tls)
+struct conn *conn_new(struct loop *loop, int fd, bool is_unix, struct tls *tls)
 {
     struct conn *conn = rd_calloc(1, sizeof *conn);
     if (conn == NULL)
-        server_panic(srv, "out of memory");
-    conn->srv = srv;
+        log_panic("out of memory");
+    conn->loop = loop;
     conn->fd = fd;
     conn->is_unix = is_unix;
-    uv_poll_init_socket(srv->loop, &conn->poll, fd);
+    uv_poll_init_socket(loop->uv, &conn->poll, fd);
     conn->poll.data = conn;
     if (tls == NULL)
         return conn;
@@ -234,7 +193,7 @@ void conn_names(struct conn *conn, char *peer, char *local, size_t size)
     struct sockaddr_storage addr = {0};
     socklen_t len = sizeof addr;
     if (conn->is_unix) {
-        snprintf(peer, size, "%.*s:0", (int)size - 3, conn->srv->settings.unixsocket);
+        snprintf(peer, size, "%.*s:0", (int)size - 3, conn->loop->settings.unixsocket);
         snprintf(local, size, "%s", peer);
         return;
     }

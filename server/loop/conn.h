@@ -1,7 +1,7 @@
 /* conn.h - a connection: a non-blocking socket, plain or with TLS.
  *
- *     struct conn *conn = conn_new(srv, fd, tls);
- *     conn_watch(conn, true, false);          // calls client_readable(conn->client)
+ *     struct conn *conn = conn_new(loop, fd, tls);
+ *     conn_watch(conn, true, false);          // calls conn->ready(conn, events)
  *     n = conn_read(conn, buf, size);         // > 0, CONN_AGAIN, CONN_END, CONN_FAIL
  *     n = conn_write(conn, bytes, len);
  *     conn_free(conn);
@@ -16,16 +16,16 @@
 #include "base/slice.h"
 
 struct client;
-struct server;
+struct loop;
 struct tls; /* tls.h: a context made from the settings */
 
 enum { CONN_NAME = 80 }; /* bytes of a name that CLIENT LIST can show */
 enum { CONN_AGAIN = 0, CONN_END = -1, CONN_FAIL = -2 };
 
 struct conn {
-    struct server *srv;
-    struct client *client; /* the client to notify; NULL after conn_free() */
-    /* NULL, or called instead of the client's functions; may free the connection. */
+    struct loop *loop;
+    struct client *client; /* NULL: none, or after conn_free() */
+    /* Handles events; may free the connection. NULL: they are dropped. */
     void (*ready)(struct conn *conn, int events);
     void *owner; /* of `ready` */
     int fd;
@@ -42,23 +42,23 @@ struct conn {
     char error[128]; /* reason of a failure */
 };
 
-/* Takes ownership of fd. tls NULL: plain. The caller must create a client for the connection
- * immediately; with TLS, the client's input is read after the handshake. NULL: the library failed,
+/* Takes ownership of fd. tls NULL: plain. The caller sets `ready`; with TLS, it
+ * drives the handshake. NULL: the library failed,
  * and fd is closed. */
-struct conn *conn_new(struct server *srv, int fd, bool is_unix, struct tls *tls);
+struct conn *conn_new(struct loop *loop, int fd, bool is_unix, struct tls *tls);
 
 /* Closes the socket; the struct is freed by the loop later. */
 void conn_free(struct conn *conn);
 
-/* Selects the events that call client_readable() and client_writable(). */
+/* Selects the events that call `ready`. */
 void conn_watch(struct conn *conn, bool read, bool write);
 
 /* Handles the events that the loop has reported: runs the commands of clients. Such a command may
- * run the loop (server_events()), which is not possible in a callback of the loop. */
-void conn_run_events(struct server *srv);
+ * run the loop (loop_events()), which is not possible in a callback of the loop. */
+void conn_run_events(struct loop *loop);
 
 /* Calls net_accept() when the events so far are handled, and before later ones. */
-void conn_accept_in_order(struct server *srv);
+void conn_accept_in_order(struct loop *loop);
 
 ssize_t conn_read(struct conn *conn, void *dst, size_t size);
 ssize_t conn_write(struct conn *conn, const void *src, size_t len);

@@ -63,13 +63,13 @@ char *const *daemon_argv(void)
     return title.argv;
 }
 
-void daemon_title(struct server *srv, const char *what)
+void daemon_title(struct loop *loop, const char *what)
 {
     struct rd_buf text = {0};
-    const struct settings *s = &srv->settings;
+    const struct settings *s = &loop->settings;
     if (title.room == NULL || !s->set_proc_title)
         return;
-    if (settings_title(s, srv->config_file, s->proc_title_template,
+    if (settings_title(s, loop->config_file, s->proc_title_template,
                        what != NULL ? what : title.name, &text)) {
         memset(title.room, 0, title.size);
         snprintf(title.room, title.size, "%s", (const char *)text.ptr);
@@ -327,10 +327,10 @@ void daemon_cpus(const char *list)
         log_warning("cannot set the CPU affinity to '%s': %s", list, strerror(errno));
 }
 
-bool daemon_prepare(struct server *srv)
+bool daemon_prepare(struct loop *loop)
 {
-    struct settings *s = &srv->settings;
-    daemon_title(srv, NULL);
+    struct settings *s = &loop->settings;
+    daemon_title(loop, NULL);
     daemon_cpus(s->server_cpulist);
     if (s->disable_thp)
         prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);

@@ -2,9 +2,9 @@
  *
  *     daemon_begin(argc, argv);                        // first of all
  *     ... settings_load() ...
- *     daemon_enter(&srv->settings);                    // before anything else is opened
+ *     daemon_enter(&loop->settings);                    // before anything else is opened
  *     ... server_init(), ports are opened ...
- *     daemon_announce(srv);                            // pid file, logo or line, warnings
+ *     daemon_announce(loop);                            // pid file, logo or line, warnings
  *     ... data is loaded ...
  *     daemon_ready();                                  // notifies systemd
  *     daemon_stopping();                               // at the end
@@ -12,7 +12,7 @@
 #ifndef SERVER_LOOP_DAEMON_H
 #define SERVER_LOOP_DAEMON_H
 
-#include "server/surface/server.h"
+#include "server/loop/loop.h"
 
 enum { DAEMON_FILES_RESERVED = 32 }; /* descriptors reserved for other uses than clients */
 
@@ -25,7 +25,7 @@ void daemon_enter(struct settings *settings);
 
 /* Sets title, CPUs, huge pages, OOM score and the limit of open files, which can lower maxclients.
  * Logs. False: there are too few descriptors to start. */
-bool daemon_prepare(struct server *srv);
+bool daemon_prepare(struct loop *loop);
 
 /* The arguments of the process, terminated by NULL; NULL before daemon_begin(). The system shows
  * the title instead. */
@@ -37,7 +37,7 @@ void daemon_config_file(const char *path);
 
 /* Sets the process title to proc-title-template with `what` for {title}; NULL: the name of the
  * program. Does nothing with set-proc-title no. */
-void daemon_title(struct server *srv, const char *what);
+void daemon_title(struct loop *loop, const char *what);
 
 /* Writes oom_score_adj for a master, a replica or a child. False: that failed (logged). */
 bool daemon_oom_score(const struct settings *settings, bool child);
@@ -52,7 +52,7 @@ uint64_t daemon_open_files(uint64_t want, int *ret_errno);
 
 /* After the ports are open: writes the pid file, logs " PID: 1234", the mode, "Server initialized"
  * and warnings about this system. */
-void daemon_announce(const struct server *srv);
+void daemon_announce(const struct loop *loop);
 
 /* Removes the pid file, if this process wrote it and no other process has replaced it. For every
  * way to end the process; a signal handler may call it. */

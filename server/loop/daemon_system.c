@@ -146,9 +146,9 @@ static void write_pidfile(const char *path)
 }
 
 /* Programs parse the lines next to the drawing. */
-static void show_logo(const struct server *srv)
+static void show_logo(const struct loop *loop)
 {
-    const struct settings *s = &srv->settings;
+    const struct settings *s = &loop->settings;
     char text[512];
     snprintf(text, sizeof text,
              "\n    ____\n   /\\___\\     Redoubt, as Redis %s 64 bit\n"
@@ -161,14 +161,14 @@ static void show_logo(const struct server *srv)
     log_raw(text);
 }
 
-void daemon_announce(const struct server *srv)
+void daemon_announce(const struct loop *loop)
 {
-    const struct settings *s = &srv->settings;
+    const struct settings *s = &loop->settings;
     if (s->pidfile[0] != '\0')
         write_pidfile(s->pidfile);
     bool terminal = s->logfile[0] == '\0' && !s->syslog_enabled && isatty(STDOUT_FILENO);
     if (s->always_show_logo || terminal)
-        show_logo(srv);
+        show_logo(loop);
     else
         log_notice("Running mode=%s, port=%d.", s->cluster_enabled ? "cluster" : "standalone",
                    (int)(s->port != 0 ? s->port : s->tls_port));

@@ -1,8 +1,8 @@
 /* latency.h - spikes by event: LATENCY LATEST, HISTORY, GRAPH, DOCTOR, RESET.
  *
- *     int64_t from = latency_begin(srv);
+ *     int64_t from = latency_begin(loop);
  *     ... fork() ...
- *     latency_end(srv, "fork", from);
+ *     latency_end(loop, "fork", from);
  *
  * The last 160 seconds with a spike are kept for each event, each with its longest spike, and the
  * longest spike ever. There are few events, and the server defines their names.
@@ -10,17 +10,17 @@
 #ifndef SERVER_LOOP_LATENCY_H
 #define SERVER_LOOP_LATENCY_H
 
-#include "server/surface/server.h"
+#include "server/loop/loop.h"
 
 struct latency *latency_new(void);
 void latency_free(struct latency *latency);
 
 /* Recorded if the duration is at least latency-monitor-threshold (0: never). */
-void latency_add(struct server *srv, const char *event, int64_t ms);
+void latency_add(struct loop *loop, const char *event, int64_t ms);
 
 /* Microseconds of the monotonic clock; 0 while monitoring is off. */
-int64_t latency_begin(const struct server *srv);
-void latency_end(struct server *srv, const char *event, int64_t from_us);
+int64_t latency_begin(const struct loop *loop);
+void latency_end(struct loop *loop, const char *event, int64_t from_us);
 
 /* ---- for latency_report.c ---- */
 
@@ -48,8 +48,10 @@ static inline struct latency_sample latency_sample(const struct latency_event *e
 size_t latency_count(const struct latency *latency);
 const struct latency_event *latency_event(const struct latency *latency, size_t i);
 
-/* LATENCY GRAPH and DOCTOR. */
-void latency_graph(const struct latency_event *event, int64_t now_s, struct rd_buf *out);
-void latency_doctor(struct server *srv, struct rd_buf *out);
+/* NULL: there is none. */
+struct latency_event *latency_find(const struct latency *latency, struct rd_slice name);
+
+/* Removes the i-th event. */
+void latency_drop(struct latency *latency, size_t i);
 
 #endif

@@ -4,11 +4,14 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "server/loop/daemon.h"
 
 enum { LOG_LINE_MAX = 1024, LOG_PATH_MAX = 4096 };
 
@@ -19,6 +22,7 @@ static struct {
     bool to_syslog;
     char role;
     char ident[128];
+    bool exit_on_panic;
     /* The offset of local time, if this process looked it up in this quarter of an hour: daylight
      * saving time changes at quarters only. A child must not look it up, because a thread that the
      * child does not have may hold the lock of the C library. */
@@ -61,6 +65,7 @@ static void put_time(char *dst, size_t size, const struct timeval *now)
 
 void log_setup(const struct settings *settings)
 {
+    state.exit_on_panic = settings->use_exit_on_panic;
     state.level = settings->loglevel;
     snprintf(state.path, sizeof state.path, "%s", settings->logfile);
     bool open_syslog = settings->syslog_enabled && !state.to_syslog;
@@ -255,4 +260,17 @@ void log_from_handler(const char *text)
 void log_raw(const char *text)
 {
     put(text, strlen(text));
+}
+
+void log_panic(const char *why)
+{
+    log_warning("------------------------------------------------");
+    log_warning("!!! Software Failure");
+    log_warning("Guru Meditation: %s", why);
+    log_warning("------------------------------------------------");
+    if (state.exit_on_panic) {
+        daemon_remove_pidfile();
+        _exit(1);
+    }
+    abort();
 }

@@ -20,6 +20,10 @@ void log_verbose(const char *fmt, ...) RD_PRINTF(1, 2);
 void log_notice(const char *fmt, ...) RD_PRINTF(1, 2);
 void log_warning(const char *fmt, ...) RD_PRINTF(1, 2);
 
+/* Logs the reason and ends the process with SIGABRT, which makes the crash report (with
+ * use-exit-on-panic: with status 1). */
+_Noreturn void log_panic(const char *why);
+
 /* For signal handlers: writes the text alone; async-signal-safe. */
 void log_from_handler(const char *text);
 

@@ -11,15 +11,14 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "server/session/acl/acl.h"
-#include "server/session/client/client.h"
+#include "server/loop/conn.h"
 #include "server/loop/log.h"
 #include "server/loop/tls.h"
 
 enum { MAX_LISTENERS = 64, ACCEPT_TURN = 1000 };
 
 struct listener {
-    struct server *srv;
+    struct loop *loop;
     int fd;
     bool tls, is_unix;
     bool pending; /* clients wait to be accepted */
@@ -33,14 +32,14 @@ struct listeners {
 
 /* ---- opening ---- */
 
-static struct listener *add(struct server *srv, struct listeners *all, int fd)
+static struct listener *add(struct loop *loop, struct listeners *all, int fd)
 {
     struct listener *l = rd_calloc(1, sizeof *l);
     if (l == NULL)
-        server_panic(srv, "out of memory");
-    l->srv = srv;
+        log_panic("out of memory");
+    l->loop = loop;
     l->fd = fd;
-    uv_poll_init_socket(srv->loop, &l->poll, fd);
+    uv_poll_init_socket(loop->uv, &l->poll, fd);
     l->poll.data = l;
     all->list[all->n++] = l;
     return l;
@@ -78,7 +77,7 @@ static bool may_be_missing(int error)
 }
 
 /* "*" is every IPv4 address, "::*" every IPv6 address; with a leading '-' it may be unavailable. */
-static bool open_address(struct server *srv, struct listeners *all, const char *address,
+static bool open_address(struct loop *loop, struct listeners *all, const char *address,
                          int64_t port, bool tls, struct rd_err *err)
 {
     bool optional = address[0] == '-';
@@ -94,12 +93,12 @@ static bool open_address(struct server *srv, struct listeners *all, const char *
     }
     snprintf(service, sizeof service, "%d", (int)port);
     int error = 0, status = getaddrinfo(host, service, &hints, &found);
-    int fd = status == 0 ? open_one(found, &srv->settings, &error) : -1;
+    int fd = status == 0 ? open_one(found, &loop->settings, &error) : -1;
     if (found != NULL)
         freeaddrinfo(found);
     if (fd >= 0) {
         if (all->n < MAX_LISTENERS)
-            add(srv, all, fd)->tls = tls;
+            add(loop, all, fd)->tls = tls;
         return true;
     }
     if (optional && (error == EADDRNOTAVAIL || may_be_missing(error)))
@@ -113,13 +112,13 @@ static bool open_address(struct server *srv, struct listeners *all, const char *
                       tls ? "TLS" : "TCP");
 }
 
-static bool open_port(struct server *srv, struct listeners *all, int64_t port, bool tls,
+static bool open_port(struct loop *loop, struct listeners *all, int64_t port, bool tls,
                       struct rd_err *err)
 {
     if (port == 0)
         return true;
-    for (size_t i = 0; i < srv->settings.n_bind; i++)
-        if (!open_address(srv, all, srv->settings.bind[i], port, tls, err)) {
+    for (size_t i = 0; i < loop->settings.n_bind; i++)
+        if (!open_address(loop, all, loop->settings.bind[i], port, tls, err)) {
             err->text[0] = 0;
             snprintf(err->text, sizeof err->text, "Failed listening on port %d (%s), aborting.",
                      (int)port, tls ? "TLS" : "TCP");
@@ -139,9 +138,9 @@ static int bind_unix(int fd, const struct sockaddr_un *addr, unsigned perm)
     return result;
 }
 
-static bool open_unix(struct server *srv, struct listeners *all, struct rd_err *err)
+static bool open_unix(struct loop *loop, struct listeners *all, struct rd_err *err)
 {
-    const char *path = srv->settings.unixsocket;
+    const char *path = loop->settings.unixsocket;
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     if (path[0] == 0)
         return true;
@@ -152,15 +151,15 @@ static bool open_unix(struct server *srv, struct listeners *all, struct rd_err *
         strcpy(addr.sun_path, path);
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     }
-    if (fd < 0 || bind_unix(fd, &addr, (unsigned)srv->settings.unixsocketperm) != 0 ||
-        listen(fd, (int)srv->settings.tcp_backlog) != 0) {
+    if (fd < 0 || bind_unix(fd, &addr, (unsigned)loop->settings.unixsocketperm) != 0 ||
+        listen(fd, (int)loop->settings.tcp_backlog) != 0) {
         int error = errno;
         if (fd >= 0)
             close(fd);
         rd_err_sys(err, error, "Opening Unix socket: bind");
         return false;
     }
-    add(srv, all, fd)->is_unix = true;
+    add(loop, all, fd)->is_unix = true;
     return true;
 }
 
@@ -185,26 +184,26 @@ static void close_all(struct listeners *all, bool keep_unix)
     all->n = kept;
 }
 
-static bool make_tls(struct server *srv, struct rd_err *err)
+static bool make_tls(struct loop *loop, struct rd_err *err)
 {
     struct tls *tls = NULL;
-    if (srv->settings.tls_port == 0)
+    if (loop->settings.tls_port == 0)
         return true;
-    if (!tls_new(&tls, &srv->settings, err))
+    if (!tls_new(&tls, &loop->settings, err))
         return false;
-    tls_free(srv->tls);
-    srv->tls = tls;
+    tls_free(loop->tls);
+    loop->tls = tls;
     return true;
 }
 
-bool net_listen(struct server *srv, struct rd_err *err)
+bool net_listen(struct loop *loop, struct rd_err *err)
 {
-    srv->listeners = rd_calloc(1, sizeof *srv->listeners);
-    if (srv->listeners == NULL)
-        server_panic(srv, "out of memory");
-    struct listeners *all = srv->listeners;
-    if (!make_tls(srv, err) || !open_port(srv, all, srv->settings.port, false, err) ||
-        !open_port(srv, all, srv->settings.tls_port, true, err) || !open_unix(srv, all, err))
+    loop->listeners = rd_calloc(1, sizeof *loop->listeners);
+    if (loop->listeners == NULL)
+        log_panic("out of memory");
+    struct listeners *all = loop->listeners;
+    if (!make_tls(loop, err) || !open_port(loop, all, loop->settings.port, false, err) ||
+        !open_port(loop, all, loop->settings.tls_port, true, err) || !open_unix(loop, all, err))
         return false;
     if (all->n == 0)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
@@ -219,39 +218,13 @@ static void turn_away(const struct listener *l, int fd, const char *text)
 {
     if (!l->tls && write(fd, text, strlen(text)) < 0)
         log_verbose("cannot send the reason to a refused client");
-    l->srv->stats.rejected_connections++;
+    l->loop->stats.rejected_connections++;
     close(fd);
 }
 
-static bool is_loopback(const struct sockaddr_storage *addr)
+static void set_options(struct loop *loop, int fd)
 {
-    if (addr->ss_family == AF_INET)
-        return (ntohl(((const struct sockaddr_in *)addr)->sin_addr.s_addr) >> 24) == 127;
-    if (addr->ss_family == AF_INET6) {
-        const struct in6_addr *ip = &((const struct sockaddr_in6 *)addr)->sin6_addr;
-        return IN6_IS_ADDR_LOOPBACK(ip) || (IN6_IS_ADDR_V4MAPPED(ip) && ip->s6_addr[12] == 127);
-    }
-    return true;
-}
-
-/* Protected mode: without a password, only clients on this machine are served. */
-static bool is_protected(const struct conn *conn)
-{
-    struct sockaddr_storage addr = {0};
-    socklen_t len = sizeof addr;
-    return conn->srv->settings.protected_mode && acl_is_open(conn->srv) && !conn->is_unix &&
-           getpeername(conn->fd, (struct sockaddr *)&addr, &len) == 0 && !is_loopback(&addr);
-}
-
-static const char protected_text[] =
-    "-DENIED Redis is running in protected mode because protected mode is enabled and no password "
-    "is set for the default user. In this mode connections are only accepted from the loopback "
-    "interface. Set a password (CONFIG SET requirepass), or turn protected mode off with CONFIG "
-    "SET protected-mode no from this machine, or start the server with '--protected-mode no'.\r\n";
-
-static void set_options(struct server *srv, int fd)
-{
-    int one = 1, idle = (int)srv->settings.tcp_keepalive, count = 3;
+    int one = 1, idle = (int)loop->settings.tcp_keepalive, count = 3;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     if (idle <= 0)
         return;
@@ -266,50 +239,33 @@ static void log_accepted(const struct listener *l, int fd)
 {
     char peer[CONN_NAME] = "?:0";
     if (l->is_unix) {
-        log_verbose("Accepted connection to %s", l->srv->settings.unixsocket);
+        log_verbose("Accepted connection to %s", l->loop->settings.unixsocket);
     } else {
         conn_peer_name(fd, peer, sizeof peer);
         log_verbose("Accepted %s", peer);
     }
 }
 
-bool net_accepted(struct client *c)
-{
-    struct stats *stats = &c->srv->stats;
-    if (is_protected(c->conn)) {
-        if (conn_write(c->conn, protected_text, strlen(protected_text)) < 0)
-            log_verbose("cannot send the reason to a refused client");
-        stats->rejected_connections++;
-        client_close_asap(c);
-        return false;
-    }
-    stats->connections++;
-    return true;
-}
-
 /* A client counts from here on, also during the TLS handshake: for maxclients and `timeout`. */
 static void accept_socket(struct listener *l, int fd)
 {
-    struct server *srv = l->srv;
+    struct loop *loop = l->loop;
     log_accepted(l, fd);
-    if ((int64_t)srv->clients->n >= srv->settings.maxclients) {
+    if (!loop->room(loop)) {
         turn_away(l, fd, "-ERR max number of clients reached\r\n");
         return;
     }
     if (!l->is_unix)
-        set_options(srv, fd);
-    struct conn *conn = conn_new(srv, fd, l->is_unix, l->tls ? srv->tls : NULL);
-    if (conn == NULL)
-        return;
-    struct client *c = client_new(srv, conn);
-    if (!l->tls)
-        net_accepted(c);
+        set_options(loop, fd);
+    struct conn *conn = conn_new(loop, fd, l->is_unix, l->tls ? loop->tls : NULL);
+    if (conn != NULL)
+        loop->accepted(loop, conn);
 }
 
 static void accept_clients(struct listener *l)
 {
     l->pending = false;
-    server_awake(l->srv);
+    loop_awake(l->loop);
     for (int i = 0; i < ACCEPT_TURN; i++) {
         int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
@@ -328,29 +284,29 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     l->pending = true;
-    conn_accept_in_order(l->srv);
+    conn_accept_in_order(l->loop);
 }
 
-void net_accept(struct server *srv)
+void net_accept(struct loop *loop)
 {
-    for (size_t i = 0; i < srv->listeners->n; i++) {
-        if (srv->listeners->list[i]->pending)
-            accept_clients(srv->listeners->list[i]);
+    for (size_t i = 0; i < loop->listeners->n; i++) {
+        if (loop->listeners->list[i]->pending)
+            accept_clients(loop->listeners->list[i]);
     }
 }
 
-void net_start(struct server *srv)
+void net_start(struct loop *loop)
 {
-    for (size_t i = 0; i < srv->listeners->n; i++)
-        uv_poll_start(&srv->listeners->list[i]->poll, UV_READABLE, on_acceptable);
+    for (size_t i = 0; i < loop->listeners->n; i++)
+        uv_poll_start(&loop->listeners->list[i]->poll, UV_READABLE, on_acceptable);
 }
 
 /* ---- changing and ending ---- */
 
-static bool open_ports(struct server *srv, struct listeners *all, struct rd_err *err)
+static bool open_ports(struct loop *loop, struct listeners *all, struct rd_err *err)
 {
-    if (open_port(srv, all, srv->settings.port, false, err) &&
-        open_port(srv, all, srv->settings.tls_port, true, err))
+    if (open_port(loop, all, loop->settings.port, false, err) &&
+        open_port(loop, all, loop->settings.tls_port, true, err))
         return true;
     close_all(all, false);
     return false;
@@ -358,32 +314,41 @@ static bool open_ports(struct server *srv, struct listeners *all, struct rd_err 
 
 /* Opens the new sockets while the old ones are open, if possible; if an address is in both, the old
  * ones must be closed first. */
-bool net_change(struct server *srv, struct rd_err *err)
+bool net_change(struct loop *loop, struct rd_err *err)
 {
     struct listeners fresh = {0};
-    struct listeners *all = srv->listeners;
-    if (!make_tls(srv, err))
+    struct listeners *all = loop->listeners;
+    if (!make_tls(loop, err))
         return false;
-    bool beside = open_ports(srv, &fresh, err);
+    bool beside = open_ports(loop, &fresh, err);
     close_all(all, true);
     if (!beside) {
         rd_err_reset(err);
-        if (!open_ports(srv, &fresh, err))
+        if (!open_ports(loop, &fresh, err))
             return false;
     }
     for (size_t i = 0; i < fresh.n && all->n < MAX_LISTENERS; i++)
         all->list[all->n++] = fresh.list[i];
-    net_start(srv);
+    net_start(loop);
     return true;
 }
 
-void net_stop(struct server *srv)
+void net_free(struct loop *loop)
 {
-    if (srv->listeners == NULL)
+    if (loop->listeners == NULL)
         return;
-    close_all(srv->listeners, false);
-    if (srv->settings.unixsocket[0] != 0) {
+    close_all(loop->listeners, false);
+    rd_free(loop->listeners);
+    loop->listeners = NULL;
+}
+
+void net_stop(struct loop *loop)
+{
+    if (loop->listeners == NULL)
+        return;
+    close_all(loop->listeners, false);
+    if (loop->settings.unixsocket[0] != 0) {
         log_notice("Removing the unix socket file.");
-        unlink(srv->settings.unixsocket);
+        unlink(loop->settings.unixsocket);
     }
 }

@@ -272,3 +272,18 @@ void stats_info_latency(const struct stats *stats, const double *percentiles, si
         rd_buf_printf(out, "\r\n");
     }
 }
+
+void stats_info_num(struct rd_buf *out, const char *name, int64_t value)
+{
+    rd_buf_printf(out, "%s:%lld\r\n", name, (long long)value);
+}
+
+void stats_info_str(struct rd_buf *out, const char *name, const char *value)
+{
+    rd_buf_printf(out, "%s:%s\r\n", name, value);
+}
+
+void stats_info_real(struct rd_buf *out, const char *name, double value)
+{
+    rd_buf_printf(out, "%s:%.2f\r\n", name, value);
+}

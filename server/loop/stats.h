@@ -95,6 +95,11 @@ uint64_t stats_latency_calls(const struct stats_histogram *h);
 size_t stats_latency_levels(const struct stats_histogram *h, struct stats_level *out, size_t max);
 
 struct rd_buf;
+/* Lines of INFO. */
+void stats_info_num(struct rd_buf *out, const char *name, int64_t value);
+void stats_info_str(struct rd_buf *out, const char *name, const char *value);
+void stats_info_real(struct rd_buf *out, const char *name, double value); /* two digits */
+
 void stats_info_commands(const struct stats *stats, struct rd_buf *out);
 void stats_info_errors(const struct stats *stats, struct rd_buf *out);
 void stats_info_latency(const struct stats *stats, const double *percentiles, size_t n,

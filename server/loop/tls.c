@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "server/surface/server.h"
+#include "server/loop/loop.h"
 
 struct tls {
     SSL_CTX *ctx;

@@ -4,25 +4,26 @@
 #include "server/session/slowlog.h"
 #include "server/loop/stats.h"
 
-static void note_error(struct server *srv, struct engine_reply *reply)
+static void note_error(struct sessions *sessions, struct engine_reply *reply)
 {
     if (!reply->error)
         return;
     if (!reply->counted)
-        stats_error(&srv->stats, reply->text);
+        stats_error(&sessions->loop->stats, reply->text);
     reply->error = reply->counted = false;
 }
 
-static void note_latency(struct server *srv, const struct engine_command *command, int64_t us)
+static void note_latency(struct sessions *sessions, const struct engine_command *command,
+                         int64_t us)
 {
-    if (srv->settings.latency_monitor_threshold > 0)
-        latency_add(srv, (command->flags & ENGINE_CMD_FAST) ? "fast-command" : "command",
+    if (sessions->loop->settings.latency_monitor_threshold > 0)
+        latency_add(sessions->loop, (command->flags & ENGINE_CMD_FAST) ? "fast-command" : "command",
                     us / 1000);
 }
 
-static bool may_be_slow(const struct server *srv, const struct engine_command *command)
+static bool may_be_slow(const struct sessions *sessions, const struct engine_command *command)
 {
-    return srv->settings.slowlog_log_slower_than >= 0 &&
+    return sessions->loop->settings.slowlog_log_slower_than >= 0 &&
            (command->flags & ENGINE_CMD_SKIP_SLOWLOG) == 0;
 }
 
@@ -30,37 +31,39 @@ void account_ran(const struct engine_session *s, const struct engine_command *co
                  const struct rd_slice *argv, int64_t began_us, struct engine_reply *reply)
 {
     const struct client *c = s->ctx;
-    struct server *srv = c->srv;
-    int64_t us = srv->mono_us - began_us;
-    stats_ran(&srv->stats, command, (uint64_t)us, reply->error, srv->settings.latency_tracking);
-    note_error(srv, reply);
-    note_latency(srv, command, us);
-    if (may_be_slow(srv, command) && us >= srv->settings.slowlog_log_slower_than)
-        slowlog_add(srv, slowlog_entry(s, argc, argv), (uint64_t)us);
+    struct sessions *sessions = c->sessions;
+    int64_t us = sessions->loop->mono_us - began_us;
+    stats_ran(&sessions->loop->stats, command, (uint64_t)us, reply->error,
+              sessions->loop->settings.latency_tracking);
+    note_error(sessions, reply);
+    note_latency(sessions, command, us);
+    if (may_be_slow(sessions, command) && us >= sessions->loop->settings.slowlog_log_slower_than)
+        slowlog_add(sessions, slowlog_entry(s, argc, argv), (uint64_t)us);
 }
 
 void account_waits(struct client *c, const struct engine_command *command, size_t argc,
                    const struct rd_slice *argv, int64_t began_us)
 {
-    struct server *srv = c->srv;
-    c->worked_us = (uint64_t)(srv->mono_us - began_us);
-    stats_ran(&srv->stats, command, c->worked_us, false, srv->settings.latency_tracking);
-    note_latency(srv, command, srv->mono_us - began_us);
-    if (may_be_slow(srv, command))
+    struct sessions *sessions = c->sessions;
+    c->worked_us = (uint64_t)(sessions->loop->mono_us - began_us);
+    stats_ran(&sessions->loop->stats, command, c->worked_us, false,
+              sessions->loop->settings.latency_tracking);
+    note_latency(sessions, command, sessions->loop->mono_us - began_us);
+    if (may_be_slow(sessions, command))
         c->slow = slowlog_entry(&c->session, argc, argv);
 }
 
 static void note_end(struct client *c, struct engine_reply *reply, uint64_t us)
 {
-    stats_ended(&c->srv->stats, c->last_command, us, reply->error);
-    note_error(c->srv, reply);
+    stats_ended(&c->sessions->loop->stats, c->last_command, us, reply->error);
+    note_error(c->sessions, reply);
 }
 
 void account_served(struct client *c, struct engine_reply *reply, uint64_t us)
 {
     note_end(c, reply, us);
     if (c->slow != NULL)
-        slowlog_add(c->srv, c->slow, c->worked_us + us);
+        slowlog_add(c->sessions, c->slow, c->worked_us + us);
     c->slow = NULL;
 }
 

@@ -15,8 +15,8 @@
 
 #include "server/session/client/client.h"
 
-/* The session is that of a client, or of its script. `began_us` is monotonic, like srv->mono_us,
- * which must be up to date. */
+/* The session is that of a client, or of its script. `began_us` is monotonic, like
+ * loop.mono_us, which must be up to date. */
 void account_ran(const struct engine_session *s, const struct engine_command *command, size_t argc,
                  const struct rd_slice *argv, int64_t began_us, struct engine_reply *reply);
 

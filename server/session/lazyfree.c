@@ -5,11 +5,9 @@
 #include "server/loop/background.h"
 
 struct job {
-    struct server *srv;
+    struct sessions *sessions;
     struct engine_trash *trash;
 };
-
-static uint64_t pending; /* of the loop's thread */
 
 static void work(void *arg)
 {
@@ -20,23 +18,18 @@ static void work(void *arg)
 static void done(void *arg)
 {
     struct job *job = arg;
-    struct server *srv = job->srv;
+    struct sessions *sessions = job->sessions;
     uint64_t count = engine_trash_count(job->trash);
-    pending -= count;
-    srv->stats.lazyfreed += count;
-    engine_trash_done(srv->engine, job->trash);
+    sessions->lazyfree_pending -= count;
+    sessions->loop->stats.lazyfreed += count;
+    engine_trash_done(sessions->engine, job->trash);
     engine_scratch_free(job);
 }
 
 void lazyfree_take(void *ctx, struct engine_trash *trash)
 {
     struct job *job = engine_scratch_alloc(sizeof *job);
-    *job = (struct job){.srv = ctx, .trash = trash};
-    pending += engine_trash_count(trash);
-    background_run(job->srv, BACKGROUND_FREE, work, done, job);
-}
-
-uint64_t lazyfree_pending(void)
-{
-    return pending;
+    *job = (struct job){.sessions = ctx, .trash = trash};
+    job->sessions->lazyfree_pending += engine_trash_count(trash);
+    background_run(job->sessions->loop, BACKGROUND_FREE, work, done, job);
 }

@@ -4,12 +4,9 @@
 #ifndef SERVER_SESSION_LAZYFREE_H
 #define SERVER_SESSION_LAZYFREE_H
 
-#include "server/surface/server.h"
+#include "server/session/sessions.h"
 
-/* The hook of engine/trash.h; ctx is the server. */
+/* The hook of engine/trash.h; ctx is the sessions. */
 void lazyfree_take(void *ctx, struct engine_trash *trash);
-
-/* The number of removed keys that are not freed yet. */
-uint64_t lazyfree_pending(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* monitor.h - MONITOR: shows commands as they run.
  *
- *     monitor_command(srv, session, command, argc, argv);     // after each command that ran
+ *     monitor_command(sessions, session, command, argc, argv);     // after each command that ran
  *
  * A line is "1339518083.107412 [0 127.0.0.1:60866] "keys" "*"". Administrative commands and
  * passwords are not shown (redact.h).
@@ -8,16 +8,21 @@
 #ifndef SERVER_SESSION_MONITOR_H
 #define SERVER_SESSION_MONITOR_H
 
-#include "server/session/client/client.h"
+#include "server/session/dispatch/dispatch.h"
+
+struct monitors *monitors_new(void);
+void monitors_free(struct monitors *monitors);
 
 /* Sends the command to the monitors; cheap without monitors. */
-void monitor_command(struct server *srv, const struct engine_session *s,
+void monitor_command(struct sessions *sessions, const struct engine_session *s,
                      const struct engine_command *command, size_t argc,
                      const struct rd_slice *argv);
 
 /* The same for a command that runs a script, before the script runs. */
-void monitor_script(struct server *srv, struct client *c, const struct engine_command *command,
-                    size_t argc, const struct rd_slice *argv);
+void monitor_script(struct sessions *sessions, struct client *c,
+                    const struct engine_command *command, size_t argc, const struct rd_slice *argv);
+
+DISPATCH_HANDLER(monitor);
 
 /* A monitor disconnects, or is reset. */
 void monitor_forget(struct client *c);

@@ -58,12 +58,12 @@ static struct rd_slice subscription_name(const void *item)
 static const struct engine_table_type topics_type = {.name = topic_name};
 static const struct engine_table_type subscriptions_type = {.name = subscription_name};
 
-struct pubsub *pubsub_new(struct server *srv)
+struct pubsub *pubsub_new(struct sessions *sessions)
 {
     struct pubsub *pubsub = engine_scratch_alloc(sizeof *pubsub);
     *pubsub = (struct pubsub){0};
     for (unsigned i = 0; i < PUBSUB_KINDS; i++)
-        engine_table_init(&pubsub->kinds[i].by_name, &topics_type, srv->table_seed);
+        engine_table_init(&pubsub->kinds[i].by_name, &topics_type, sessions->table_seed);
     return pubsub;
 }
 
@@ -129,10 +129,11 @@ static struct pubsub_client *client_get(struct client *c)
     c->pubsub = engine_scratch_alloc(sizeof *c->pubsub);
     *c->pubsub = (struct pubsub_client){0};
     for (unsigned i = 0; i < PUBSUB_KINDS; i++)
-        engine_table_init(&c->pubsub->kinds[i].by_name, &subscriptions_type, c->srv->table_seed);
+        engine_table_init(&c->pubsub->kinds[i].by_name, &subscriptions_type,
+                          c->sessions->table_seed);
     c->flags |= CLIENT_PUBSUB;
     c->session.subscribed = true;
-    c->srv->clients->n_pubsub++;
+    c->sessions->clients->n_pubsub++;
     return c->pubsub;
 }
 
@@ -147,7 +148,7 @@ static void client_drop_if_empty(struct client *c)
     c->pubsub = NULL;
     c->flags &= ~(uint32_t)CLIENT_PUBSUB;
     c->session.subscribed = false;
-    c->srv->clients->n_pubsub--;
+    c->sessions->clients->n_pubsub--;
 }
 
 bool pubsub_subscribe(struct client *c, enum pubsub_kind kind, struct rd_slice name)
@@ -155,7 +156,7 @@ bool pubsub_subscribe(struct client *c, enum pubsub_kind kind, struct rd_slice n
     struct pubsub_list *list = &client_get(c)->kinds[kind];
     if (engine_table_find(&list->by_name, name) != NULL)
         return false;
-    struct topic *topic = topic_get(&c->srv->pubsub->kinds[kind], name);
+    struct topic *topic = topic_get(&c->sessions->pubsub->kinds[kind], name);
     struct subscription *s = engine_scratch_alloc(sizeof *s);
     *s = (struct subscription){.topic = topic, .client = c, .client_prev = list->last};
     *(list->last != NULL ? &list->last->client_next : &list->first) = s;
@@ -177,7 +178,7 @@ bool pubsub_unsubscribe(struct client *c, enum pubsub_kind kind, struct rd_slice
     *(s->client_next != NULL ? &s->client_next->client_prev : &list->last) = s->client_prev;
     topic_leave(s->topic, s);
     if (s->topic->n == 0)
-        topic_drop(&c->srv->pubsub->kinds[kind], s->topic);
+        topic_drop(&c->sessions->pubsub->kinds[kind], s->topic);
     engine_scratch_free(s);
     client_drop_if_empty(c);
     return true;
@@ -197,8 +198,8 @@ void pubsub_forget(struct client *c)
     for (unsigned i = 0; i < PUBSUB_KINDS; i++)
         while (pubsub_first(c, i, &name))
             pubsub_unsubscribe(c, i, name);
-    if (c->srv->pubsub != NULL && c->srv->pubsub->held == c)
-        c->srv->pubsub->held = NULL;
+    if (c->sessions->pubsub != NULL && c->sessions->pubsub->held == c)
+        c->sessions->pubsub->held = NULL;
 }
 
 /* ---- messages ---- */
@@ -263,10 +264,10 @@ static uint64_t publish_to_patterns(struct pubsub *pubsub, struct rd_slice chann
     return n;
 }
 
-uint64_t pubsub_publish(struct server *srv, enum pubsub_kind kind, struct rd_slice channel,
+uint64_t pubsub_publish(struct sessions *sessions, enum pubsub_kind kind, struct rd_slice channel,
                         struct rd_slice message)
 {
-    struct pubsub *pubsub = srv->pubsub;
+    struct pubsub *pubsub = sessions->pubsub;
     uint64_t n = 0;
     const struct topic *topic = engine_table_find(&pubsub->kinds[kind].by_name, channel);
     if (topic != NULL) {
@@ -280,17 +281,17 @@ uint64_t pubsub_publish(struct server *srv, enum pubsub_kind kind, struct rd_sli
     return n;
 }
 
-bool pubsub_hold(struct server *srv, struct client *c)
+bool pubsub_hold(struct sessions *sessions, struct client *c)
 {
-    if (RD_UNLIKELY(srv->pubsub->held != NULL))
+    if (RD_UNLIKELY(sessions->pubsub->held != NULL))
         return false;
-    srv->pubsub->held = c;
+    sessions->pubsub->held = c;
     return true;
 }
 
-void pubsub_release(struct server *srv, size_t at)
+void pubsub_release(struct sessions *sessions, size_t at)
 {
-    struct pubsub *pubsub = srv->pubsub;
+    struct pubsub *pubsub = sessions->pubsub;
     struct client *c = pubsub->held;
     pubsub->held = NULL;
     if (RD_LIKELY(pubsub->kept.len == 0))
@@ -313,9 +314,9 @@ size_t pubsub_count(const struct client *c, enum pubsub_kind kind)
     return c->pubsub != NULL ? engine_table_count(&c->pubsub->kinds[kind].by_name) : 0;
 }
 
-size_t pubsub_total(const struct server *srv, enum pubsub_kind kind)
+size_t pubsub_total(const struct sessions *sessions, enum pubsub_kind kind)
 {
-    return engine_table_count(&srv->pubsub->kinds[kind].by_name);
+    return engine_table_count(&sessions->pubsub->kinds[kind].by_name);
 }
 
 size_t pubsub_memory(const struct client *c)
@@ -331,15 +332,17 @@ size_t pubsub_memory(const struct client *c)
     return sum;
 }
 
-size_t pubsub_listeners(const struct server *srv, enum pubsub_kind kind, struct rd_slice name)
+size_t pubsub_listeners(const struct sessions *sessions, enum pubsub_kind kind,
+                        struct rd_slice name)
 {
-    const struct topic *topic = engine_table_find(&srv->pubsub->kinds[kind].by_name, name);
+    const struct topic *topic = engine_table_find(&sessions->pubsub->kinds[kind].by_name, name);
     return topic != NULL ? topic->n : 0;
 }
 
-void pubsub_each(const struct server *srv, enum pubsub_kind kind, pubsub_each_fn fn, void *ctx)
+void pubsub_each(const struct sessions *sessions, enum pubsub_kind kind, pubsub_each_fn fn,
+                 void *ctx)
 {
-    for (const struct topic *t = srv->pubsub->kinds[kind].first; t != NULL; t = t->next)
+    for (const struct topic *t = sessions->pubsub->kinds[kind].first; t != NULL; t = t->next)
         fn(ctx, topic_name(t));
 }
 
@@ -373,15 +376,15 @@ static struct rd_slice event_channel(struct pubsub *pubsub, const char *kind, un
 void pubsub_keyspace_event(void *ctx, enum engine_notify class, const char *event,
                            struct rd_slice key, unsigned db)
 {
-    struct server *srv = ctx;
-    unsigned wanted = srv->settings.notify_keyspace_events;
+    struct sessions *sessions = ctx;
+    unsigned wanted = sessions->loop->settings.notify_keyspace_events;
     struct rd_slice name = rd_slice_str(event);
-    if ((wanted & class) == 0 || nobody_listens(srv->pubsub))
+    if ((wanted & class) == 0 || nobody_listens(sessions->pubsub))
         return;
     if (wanted & ENGINE_NOTIFY_KEYSPACE)
-        pubsub_publish(srv, PUBSUB_CHANNEL, event_channel(srv->pubsub, "__keyspace@", db, key),
-                       name);
+        pubsub_publish(sessions, PUBSUB_CHANNEL,
+                       event_channel(sessions->pubsub, "__keyspace@", db, key), name);
     if (wanted & ENGINE_NOTIFY_KEYEVENT)
-        pubsub_publish(srv, PUBSUB_CHANNEL, event_channel(srv->pubsub, "__keyevent@", db, name),
-                       key);
+        pubsub_publish(sessions, PUBSUB_CHANNEL,
+                       event_channel(sessions->pubsub, "__keyevent@", db, name), key);
 }

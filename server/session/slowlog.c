@@ -1,9 +1,9 @@
 #include "server/session/slowlog.h"
 
 #include "engine/mem.h"
-#include "server/surface/cmd/commands.h"
+#include "server/session/dispatch/dispatch.h"
 #include "server/session/redact.h"
-#include "server/surface/cmd/subcommand.h"
+#include "server/session/dispatch/subcommand.h"
 
 #include <stdio.h>
 
@@ -107,7 +107,7 @@ struct slowlog_entry *slowlog_entry(const struct engine_session *s, size_t argc,
     const struct client *c = s->ctx;
     struct slowlog_entry *entry = engine_scratch_alloc(sizeof *entry);
     *entry = (struct slowlog_entry){0};
-    keep_args(entry, dispatch_find(argv, argc), argc, argv);
+    keep_args(entry, dispatch_find(c->sessions, argv, argc), argc, argv);
     if (s->in_script) { /* its commands come from a client without address and name */
         entry->peer = keep_bytes(entry, rd_slice_str("?:0"));
         return entry;
@@ -117,22 +117,22 @@ struct slowlog_entry *slowlog_entry(const struct engine_session *s, size_t argc,
     return entry;
 }
 
-void slowlog_add(struct server *srv, struct slowlog_entry *entry, uint64_t us)
+void slowlog_add(struct sessions *sessions, struct slowlog_entry *entry, uint64_t us)
 {
-    struct slowlog *log = srv->slowlog;
-    int64_t limit = srv->settings.slowlog_log_slower_than;
+    struct slowlog *log = sessions->slowlog;
+    int64_t limit = sessions->loop->settings.slowlog_log_slower_than;
     if (limit < 0 || us < (uint64_t)limit) {
         slowlog_entry_free(entry);
         return;
     }
     entry->id = log->next_id++;
-    entry->at_s = srv->now_us / 1000000;
+    entry->at_s = sessions->loop->now_us / 1000000;
     entry->us = us;
     entry->older = log->newest;
     *(log->newest != NULL ? &log->newest->newer : &log->oldest) = entry;
     log->newest = entry;
     log->n++;
-    trim(log, srv->settings.slowlog_max_len);
+    trim(log, sessions->loop->settings.slowlog_max_len);
 }
 
 /* ---- SLOWLOG ---- */
@@ -158,7 +158,7 @@ static void reply_entry(struct engine_reply *reply, const struct slowlog_entry *
 
 static void sub_get(struct dispatch_call *call)
 {
-    const struct slowlog *log = call->srv->slowlog;
+    const struct slowlog *log = call->sessions->slowlog;
     int64_t count = SHOWN;
     if (call->argc > 3) {
         subcommand_syntax(call);
@@ -176,12 +176,12 @@ static void sub_get(struct dispatch_call *call)
 
 static void sub_len(struct dispatch_call *call)
 {
-    engine_reply_int(call->reply, (int64_t)call->srv->slowlog->n);
+    engine_reply_int(call->reply, (int64_t)call->sessions->slowlog->n);
 }
 
 static void sub_reset(struct dispatch_call *call)
 {
-    trim(call->srv->slowlog, 0);
+    trim(call->sessions->slowlog, 0);
     engine_reply_ok(call->reply);
 }
 

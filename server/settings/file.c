@@ -10,9 +10,6 @@
 
 #include "base/mem.h"
 #include "base/words.h"
-#include "server/session/acl/acl.h"
-#include "server/session/dispatch/dispatch.h"
-#include "server/loop/log.h"
 #include "server/settings/item.h"
 #include "server/settings/text.h"
 
@@ -23,6 +20,7 @@ enum {
 
 struct reading {
     struct settings *s;
+    const struct settings_readers *readers;
     struct settings_reading value; /* .why: the error of a line */
     struct rd_buf *why;            /* the whole message */
     unsigned depth;
@@ -59,9 +57,9 @@ static bool line_rename(struct reading *r, size_t n, char **words)
 {
     (void)n;
     struct rd_slice from = rd_slice_str(words[1]), to = rd_slice_str(words[2]);
-    if (dispatch_find(&from, 1) == NULL)
+    if (names_find(&r->s->names, from) == NULL)
         return wrong(r, "No such command in rename-command");
-    if (!dispatch_rename(from, to))
+    if (!names_rename(&r->s->names, from, to))
         return wrong(r, "Target command name already exists");
     struct settings *s = r->s;
     struct settings_rename *grown = rd_realloc(s->renames, (s->n_renames + 1) * sizeof *s->renames);
@@ -182,6 +180,11 @@ static bool is_defined(const struct settings *s, struct rd_slice user)
     return found;
 }
 
+static bool is_word(struct rd_slice bytes, const char *word)
+{
+    return bytes.len == strlen(word) && strncasecmp((const char *)bytes.ptr, word, bytes.len) == 0;
+}
+
 /* A user line is kept as it is: its passwords can contain any bytes. False: another directive;
  * *ret_ok: the rules are valid. */
 static bool user_line(struct reading *r, const char *line, bool *ret_ok)
@@ -189,14 +192,14 @@ static bool user_line(struct reading *r, const char *line, bool *ret_ok)
     struct rd_words words = {0};
     struct rd_buf why = {0};
     bool found = rd_words_split(&words, rd_slice_str(line)) && words.argc >= 2 &&
-                 dispatch_arg_is(words.argv[0], "user");
+                 is_word(words.argv[0], "user");
     if (found && is_defined(r->s, words.argv[1]))
         rd_buf_printf(&why,
                       "Error in user declaration '%s': Duplicate user found. A user can only "
                       "be defined once in config files",
                       (const char *)words.argv[1].ptr);
     else if (found)
-        acl_check_line(r->s, words.argv + 1, words.argc - 1, &why);
+        r->readers->user(r->s, words.argv + 1, words.argc - 1, &why);
     *ret_ok = why.len == 0;
     if (found && *ret_ok)
         settings_text_append(&r->s->users, &r->s->n_users, line);
@@ -410,9 +413,10 @@ static bool load_checked(struct reading *r)
     return true;
 }
 
-bool settings_load(struct settings *s, int argc, char **argv, char **ret_file, struct rd_buf *why)
+bool settings_load(struct settings *s, int argc, char **argv,
+                   const struct settings_readers *readers, char **ret_file, struct rd_buf *why)
 {
-    struct reading r = {.s = s, .value = {.at_start = true}, .why = why};
+    struct reading r = {.s = s, .readers = readers, .value = {.at_start = true}, .why = why};
     struct rd_buf text = {0}, options = {0};
     bool named = argc >= 2 && argv[1][0] != '-', from_stdin = false, ok = true;
     char *file = named ? absolute(argv[1]) : NULL;
@@ -420,7 +424,7 @@ bool settings_load(struct settings *s, int argc, char **argv, char **ret_file, s
     if (named)
         ok = add_files(&r, file, &text);
     if (ok && from_stdin) {
-        log_warning("Reading config from stdin");
+        readers->note("Reading config from stdin");
         end_line(&text);
         ok = read_all(stdin, &text);
     }

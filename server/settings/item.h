@@ -78,10 +78,6 @@ bool settings_item_memory(const char *text, uint64_t *ret);
 bool settings_item_sound(const struct settings_item *item, const char *text,
                          struct settings_reading *reading);
 
-/* Logs a warning for each directive that differs from its default and has no effect in this server;
- * `only` NULL: for all directives. server/surface/config/unused.c */
-void settings_warn_unused(const struct settings *s, const struct settings_item *only);
-
 /* server/settings/special.c */
 #define X(field, name, alias, value, flags) extern const struct settings_special settings_##field;
 SETTINGS_SPECIAL(X)

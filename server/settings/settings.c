@@ -33,6 +33,7 @@ void settings_init(struct settings *s)
 
 void settings_done(struct settings *s)
 {
+    names_done(&s->names);
     for (size_t i = 0; i < settings_n_items; i++) {
         if (settings_items[i].kind == SETTINGS_KIND_STR)
             rd_free(*(char **)((char *)s + settings_items[i].offset));

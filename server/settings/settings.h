@@ -1,9 +1,9 @@
 /* settings.h - redis.conf: every directive of Redis 7.0, its value, and how it is read and changed.
  *
- *     settings_init(&srv->settings);                       // the defaults
- *     if (!settings_load(&srv->settings, argc, argv, &file, &why)) // file, stdin, command line
+ *     settings_init(&settings);                            // the defaults
+ *     if (!settings_load(&settings, argc, argv, &readers, &file, &why)) // file, command line
  *         ... why is "*** FATAL CONFIG FILE ERROR …" ...
- *     srv->settings.maxclients
+ *     loop->settings.maxclients
  *
  * A directive `some-name` is the field some_name: bool, int64_t, uint64_t (bytes), char * (never
  * NULL) or an enum declared here. The table is server/settings/table.h.
@@ -16,9 +16,10 @@
 #include "base/err.h"
 #include "base/slice.h"
 #include "engine/config.h"
+#include "server/settings/names.h"
 #include "server/settings/table.h"
 
-struct server;
+#define SERVER_REDIS_VERSION "7.0.15" /* the compatible version: INFO, HELLO, AUX fields */
 
 enum settings_loglevel {
     SETTINGS_LOG_DEBUG,
@@ -61,6 +62,9 @@ enum settings_shutdown {
 
 enum { SETTINGS_HZ_MIN = 1, SETTINGS_HZ_MAX = 500 };
 
+/* The classes of clients that have limits of their own. */
+enum client_type { CLIENT_TYPE_NORMAL, CLIENT_TYPE_REPLICA, CLIENT_TYPE_PUBSUB, CLIENT_TYPES };
+
 struct settings_save {
     int64_t seconds;
     int64_t changes;
@@ -93,8 +97,8 @@ struct settings {
     char **bind;
     size_t n_bind;
     char *dir; /* as given at the start; CONFIG GET returns the working directory */
-    struct settings_limit client_output_buffer_limit[3]; /* by enum client_type */
-    unsigned notify_keyspace_events;                     /* enum engine_notify */
+    struct settings_limit client_output_buffer_limit[CLIENT_TYPES]; /* by enum client_type */
+    unsigned notify_keyspace_events;                                /* enum engine_notify */
     int oom_score_adj_values[3];
     double latency_tracking_info_percentiles[16];
     size_t n_latency_tracking_info_percentiles;
@@ -108,6 +112,7 @@ struct settings {
         char *from, *to;
     } * renames;
     size_t n_renames;
+    struct names names; /* the same, of commands */
     char **users;
     size_t n_users;
     char **modules;
@@ -129,12 +134,21 @@ void settings_follow(struct settings *s, const char *host, int port);
 void settings_init(struct settings *s);
 void settings_done(struct settings *s);
 
+/* What the parts of the server know about lines of a file. */
+struct settings_readers {
+    /* A user line: the words after `user`. False: *why is the error. */
+    bool (*user)(const struct settings *s, const struct rd_slice *words, size_t n,
+                 struct rd_buf *why);
+    void (*note)(const char *text); /* for the log */
+};
+
 /* argv is that of main(): [FILE | -] [--option value …]; argv[1] is a file unless it begins with
  * '-'. main handles --help, --version and --test-memory. *ret_file: the absolute path of the file,
  * to be freed, or NULL. On failure why is the message: for stderr if it begins with a line end
  * (several lines: FATAL CONFIG FILE ERROR with line number and line, as in Redis 7.0), else for the
  * log. Changes the working directory if the file says so. */
-bool settings_load(struct settings *s, int argc, char **argv, char **ret_file, struct rd_buf *why);
+bool settings_load(struct settings *s, int argc, char **argv,
+                   const struct settings_readers *readers, char **ret_file, struct rd_buf *why);
 
 /* The settings that the engine keeps. */
 void settings_to_engine(const struct settings *s, struct engine_config *config);
@@ -146,16 +160,6 @@ bool settings_title(const struct settings *s, const char *config_file, const cha
 
 /* CONFIG GET: the value as text; false: unknown directive. Names are case-insensitive. */
 bool settings_get(const struct settings *s, const char *name, struct rd_buf *ret);
-
-/* CONFIG SET of several directives, all or none: applies them (ports, logs, appendonly …), and
- * restores the old values if one fails. why: the error of Redis 7.0. */
-bool settings_set(struct server *srv, size_t n, const struct rd_slice *names,
-                  const struct rd_slice *values, struct rd_buf *why);
-
-/* CONFIG REWRITE: keeps the comments and the order of the file, replaces changed values and appends
- * missing ones; writes a temporary file and renames it. `all`: includes default values. The text of
- * err is the reason of a failure. */
-bool settings_rewrite(struct server *srv, bool all, struct rd_err *err);
 
 /* Returns whether the value of this directive is a password, which logs of commands must not
  * contain. */

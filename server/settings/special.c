@@ -9,7 +9,6 @@
 
 #include "base/mem.h"
 #include "base/num.h"
-#include "server/session/client/client.h"
 #include "server/settings/item.h"
 #include "server/settings/text.h"
 

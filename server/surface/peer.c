@@ -19,7 +19,7 @@ enum { KEEP_S = 10, PEERS_MAX = 64, NAME_MAX_LEN = 512, LINE_MAX_LEN = 1024, REA
 
 static int64_t now_s(const struct server *srv)
 {
-    return srv->mono_us / 1000000;
+    return srv->loop.mono_us / 1000000;
 }
 
 /* ---- waiting ---- */
@@ -94,6 +94,12 @@ size_t peers_count(const struct server *srv)
     return n;
 }
 
+void peers_free(struct server *srv)
+{
+    while (srv->peers != NULL)
+        peer_drop(srv, srv->peers);
+}
+
 void peers_cron(struct server *srv)
 {
     for (struct peer *peer = srv->peers, *next; peer != NULL; peer = next) {
@@ -131,7 +137,7 @@ static bool secure(struct peer *peer)
     struct conn *conn = &peer->conn;
     struct rd_err err = {0};
     struct tls *tls;
-    if (!tls_new_client(&tls, &conn->srv->settings, &err)) {
+    if (!tls_new_client(&tls, &conn->loop->settings, &err)) {
         snprintf(conn->error, sizeof conn->error, "%.100s", err.text);
         return false;
     }
@@ -158,10 +164,10 @@ static struct peer *connect_peer(struct server *srv, const char *name, struct rd
         return NULL;
     struct peer *peer = settings_text_room(1, sizeof *peer);
     *peer = (struct peer){.name = settings_text_copy(name, strlen(name)),
-                          .conn = {.srv = srv, .fd = fd},
+                          .conn = {.loop = &srv->loop, .fd = fd},
                           .timeout_ms = timeout_ms,
                           .db = -1};
-    if (srv->settings.tls_cluster && !secure(peer)) {
+    if (srv->loop.settings.tls_cluster && !secure(peer)) {
         log_verbose("Can't connect to %s with TLS: %s", name, peer->conn.error);
         free_peer(peer);
         return NULL;

@@ -44,6 +44,8 @@ bool peer_line(struct peer *peer, struct rd_slice *ret);
 /* Closes connections that were not used for ten seconds. */
 void peers_cron(struct server *srv);
 
+void peers_free(struct server *srv);
+
 size_t peers_count(const struct server *srv);
 
 #endif

@@ -26,6 +26,7 @@
 
 #include "engine/digest.h"
 #include "engine/snapshot.h"
+#include "server/surface/config/config.h"
 #include "server/session/client/client.h"
 #include "server/surface/cmd/commands.h"
 #include "server/durable/replication/replication.h"
@@ -63,11 +64,11 @@ static void check(bool ok, const char *what)
 
 /* ---- the log ---- */
 
-void __wrap_persist_append(struct server *server, const struct engine_effects *fx);
+void __wrap_persist_append(struct durable *durable, const struct engine_effects *fx);
 
-void __wrap_persist_append(struct server *server, const struct engine_effects *fx)
+void __wrap_persist_append(struct durable *durable, const struct engine_effects *fx)
 {
-    struct engine_env env = server_env(server);
+    struct engine_env env = session_env(durable->sessions);
     for (size_t i = 0; i < fx->n; i++) {
         copy.session.db = fx->list[i].db;
         engine_reply_reset(&copy.reply);
@@ -140,7 +141,7 @@ static void note_settings(void)
     settings_before = calloc(settings_n_items, sizeof *settings_before);
     check(settings_before != NULL, "no memory");
     for (size_t i = 0; i < settings_n_items; i++)
-        settings_item_get(&srv.settings, &settings_items[i], &settings_before[i]);
+        settings_item_get(&srv.loop.settings, &settings_items[i], &settings_before[i]);
 }
 
 static void reset_settings(void)
@@ -151,9 +152,9 @@ static void reset_settings(void)
         struct rd_slice name = rd_slice_str(item->name), value = rd_buf_slice(&settings_before[i]);
         if (setting_is_fixed(name))
             continue;
-        settings_item_get(&srv.settings, item, &now);
+        settings_item_get(&srv.loop.settings, item, &now);
         if (!rd_slice_eq(rd_buf_slice(&now), value))
-            check(settings_set(&srv, 1, &name, &value, &why), item->name);
+            check(config_set(&srv, 1, &name, &value, &why), item->name);
         rd_buf_done(&now);
         rd_buf_done(&why);
     }
@@ -166,7 +167,8 @@ static void forbid(void)
 {
     static const char *const names[] = {"shutdown", "migrate"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        check(dispatch_rename(rd_slice_str(names[i]), rd_slice("", 0)), "a command is missing");
+        check(names_rename(&srv.loop.settings.names, rd_slice_str(names[i]), rd_slice("", 0)),
+              "a command is missing");
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
@@ -201,18 +203,18 @@ static void start(void)
 {
     make_folder();
     make_copy();
-    settings_init(&srv.settings);
-    srv.settings.enable_debug_command = SETTINGS_ALLOW_YES;
-    srv.settings.loglevel = SETTINGS_LOG_NOTHING;
-    srv.settings.proto_max_bulk_len = 64 * 1024;
-    srv.settings.client_query_buffer_limit = 1024 * 1024;
-    srv.settings.maxmemory = 64 * 1024 * 1024;
-    srv.settings.notify_keyspace_events = settings_events_parse(rd_slice_str("KEA"));
-    srv.settings.slowlog_log_slower_than = 0;
-    srv.settings.latency_monitor_threshold = 1;
-    log_setup(&srv.settings);
+    settings_init(&srv.loop.settings);
+    srv.loop.settings.enable_debug_command = SETTINGS_ALLOW_YES;
+    srv.loop.settings.loglevel = SETTINGS_LOG_NOTHING;
+    srv.loop.settings.proto_max_bulk_len = 64 * 1024;
+    srv.loop.settings.client_query_buffer_limit = 1024 * 1024;
+    srv.loop.settings.maxmemory = 64 * 1024 * 1024;
+    srv.loop.settings.notify_keyspace_events = settings_events_parse(rd_slice_str("KEA"));
+    srv.loop.settings.slowlog_log_slower_than = 0;
+    srv.loop.settings.latency_monitor_threshold = 1;
+    log_setup(&srv.loop.settings);
     server_init(&srv);
-    srv.state = SERVER_RUNNING;
+    srv.sessions.state = SESSIONS_RUNNING;
     forbid();
     note_settings();
 }
@@ -220,8 +222,8 @@ static void start(void)
 static void turn(void)
 {
     server_turn(&srv);
-    srv.fx.off = false; /* as if the log were on */
-    server_events(&srv, UV_RUN_NOWAIT);
+    srv.sessions.fx.off = false; /* as if the log were on */
+    loop_events(&srv.loop, UV_RUN_NOWAIT);
 }
 
 static void open_peer(int i)
@@ -230,7 +232,7 @@ static void open_peer(int i)
     check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0,
           "no sockets");
     peers[i] = fds[0];
-    client_new(&srv, conn_new(&srv, fds[1], true, NULL));
+    client_new(&srv.sessions, conn_new(&srv.loop, fds[1], true, NULL));
 }
 
 /* Reads and discards the answers. A client may get more than it asked for, but not without end. */
@@ -266,7 +268,7 @@ static void close_peer(int i)
  */
 static bool rests(void)
 {
-    struct pollfd loop = {.fd = uv_backend_fd(srv.loop), .events = POLLIN};
+    struct pollfd loop = {.fd = uv_backend_fd(srv.loop.uv), .events = POLLIN};
     return poll(&loop, 1, 0) == 0;
 }
 
@@ -283,11 +285,11 @@ static void settle(void)
 static void end_child(void)
 {
     enum { WAITS_MAX = 1000, WAIT_US = 1000 };
-    for (int n = 0; n < WAITS_MAX && persist_has_child(&srv); n++) {
+    for (int n = 0; n < WAITS_MAX && persist_has_child(&srv.durable); n++) {
         usleep(WAIT_US);
         turn();
     }
-    persist_kill_child(&srv);
+    persist_kill_child(&srv.durable);
 }
 
 /* ---- what is left ---- */
@@ -295,7 +297,7 @@ static void end_child(void)
 static void check_same(struct engine *e, const char *what)
 {
     uint8_t x[ENGINE_DIGEST], y[ENGINE_DIGEST];
-    engine_digest(srv.engine, x);
+    engine_digest(srv.sessions.engine, x);
     engine_digest(e, y);
     check(memcmp(x, y, sizeof x) == 0, what);
 }
@@ -303,7 +305,7 @@ static void check_same(struct engine *e, const char *what)
 /* What is due is gone for every client, and may be there or not. */
 static void drop_due(struct engine *e)
 {
-    struct engine_env env = server_env(&srv);
+    struct engine_env env = session_env(&srv.sessions);
     struct engine_effects fx = {.off = true};
     while (engine_expire_cycle(e, &env, false, 1000 * 1000, &fx) > 0)
         engine_effects_reset(&fx);
@@ -312,7 +314,7 @@ static void drop_due(struct engine *e)
 
 static void check_reload(void)
 {
-    struct engine_env env = server_env(&srv);
+    struct engine_env env = session_env(&srv.sessions);
     struct engine_save_opts opts = {
         .compress = true, .keep_expired = true, .now_ms = env.now_us / 1000};
     const struct engine_load_opts how = {.keep_expired = true};
@@ -321,9 +323,9 @@ static void check_reload(void)
     struct rd_sink *sink;
     struct rd_src *src;
     struct rd_err err = {0};
-    engine_save_fitting(srv.engine, &opts.dialect, &opts.version);
-    check(rd_sink_open_buf(&sink, &buf, NULL, NULL) && engine_save(srv.engine, sink, &opts, &err) &&
-              rd_sink_close(sink, NULL),
+    engine_save_fitting(srv.sessions.engine, &opts.dialect, &opts.version);
+    check(rd_sink_open_buf(&sink, &buf, NULL, NULL) &&
+              engine_save(srv.sessions.engine, sink, &opts, &err) && rd_sink_close(sink, NULL),
           "it cannot be saved");
     check(rd_src_open_memory(&src, rd_buf_slice(&buf), NULL, NULL) &&
               engine_load(again, src, &how, &env, NULL, &err),
@@ -339,7 +341,7 @@ static void empty(struct engine *e)
     struct engine_session s;
     struct engine_reply reply = {.proto = 2};
     struct engine_effects fx = {.off = true};
-    struct engine_env env = server_env(&srv);
+    struct engine_env env = session_env(&srv.sessions);
     struct rd_slice flush = rd_slice_str("FLUSHALL");
     engine_session_init(&s, e, ENGINE_CLIENT);
     engine_apply(e, &s, 1, &flush, &env, &reply, &fx);
@@ -365,23 +367,24 @@ static void finish(void)
     for (int i = 0; i < CONNECTIONS; i++)
         close_peer(i);
     server_shutdown_abort(&srv);
-    clients_unpause(&srv, CLIENT_PAUSE_COMMAND);
-    if (replication_is_replica(&srv))
-        replication_lead(&srv);
-    for (int n = 0; n < TURNS_MAX && srv.clients->n > 0; n++)
+    clients_unpause(&srv.sessions, CLIENT_PAUSE_COMMAND);
+    if (replication_is_replica(&srv.durable))
+        replication_lead(&srv.durable);
+    for (int n = 0; n < TURNS_MAX && srv.sessions.clients->n > 0; n++)
         turn();
-    check(srv.clients->n == 0, "a client stays");
-    check(srv.clients->n_blocked == 0 && srv.clients->n_waiting == 0, "a client waits");
+    check(srv.sessions.clients->n == 0, "a client stays");
+    check(srv.sessions.clients->n_blocked == 0 && srv.sessions.clients->n_waiting == 0,
+          "a client waits");
     for (int kind = 0; kind < PUBSUB_KINDS; kind++)
-        check(pubsub_total(&srv, (enum pubsub_kind)kind) == 0, "a channel has listeners");
-    srv.active_expire_off = srv.cron_paused = srv.skip_checksum = false;
-    engine_config(srv.engine)->skip_dump_checksum = false;
-    drop_due(srv.engine);
+        check(pubsub_total(&srv.sessions, (enum pubsub_kind)kind) == 0, "a channel has listeners");
+    srv.active_expire_off = srv.cron_paused = srv.durable.skip_checksum = false;
+    engine_config(srv.sessions.engine)->skip_dump_checksum = false;
+    drop_due(srv.sessions.engine);
     drop_due(copy.engine);
     check_same(copy.engine, "the log leads elsewhere");
     check_reload();
     reset_settings();
-    empty(srv.engine);
+    empty(srv.sessions.engine);
     empty(copy.engine);
     turn();
 }
@@ -390,7 +393,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const uint8_t *end = data + size;
     int now = 0;
-    if (srv.loop == NULL)
+    if (srv.loop.uv == NULL)
         start();
     check(fchdir(inside) == 0, "the folder is gone");
     for (int i = 0; i < CONNECTIONS; i++)

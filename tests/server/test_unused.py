@@ -27,7 +27,7 @@ ELSEWHERE = {
     "activedefrag": ("server/settings/item.c", "Active defragmentation cannot be enabled"),
     "dir": ("server/settings/special.c", "chdir(words[0])"),
     "latency-tracking-info-percentiles": ("server/surface/observe/info.c",
-                                          "->settings.latency_tracking_info_percentiles"),
+                                          "settings.latency_tracking_info_percentiles"),
     "requirepass": ("server/session/acl/file.c", "settings_password(s)"),
     "sanitize-dump-payload": ("engine/cmd/dump.c", "sanitize_dump"),
 }

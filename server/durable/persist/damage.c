@@ -58,10 +58,9 @@ static const char *other_words(const struct rd_err *err)
     }
 }
 
-void persist_refused(void *ctx, const struct rdb_type *type, const struct rd_err *err)
+void persist_refused(const struct rdb_type *type, const struct rd_err *err)
 {
     char text[256];
-    (void)ctx;
     bool inside = err->inner != RD_NO_OFFSET;
     const char *what = encoding_words(type->id);
     if (inside && (what == NULL || type->id == RDB_TYPE_LIST_QUICKLIST_2))

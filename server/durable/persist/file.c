@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "rdb/commands.h"
-#include "server/surface/observe/info.h"
 #include "server/loop/log.h"
 #include "server/durable/persist/priv.h"
 
@@ -154,14 +153,15 @@ static bool lost_nothing(const struct rdb_omitted_counts *loss, struct rd_err *e
                       "module values, or hash fields with an expiry");
 }
 
-static bool save_fed(struct server *srv, struct feed *feed, const struct engine_save_opts *opts,
-                     struct rd_err *err)
+static bool save_fed(struct durable *durable, struct feed *feed,
+                     const struct engine_save_opts *opts, struct rd_err *err)
 {
     static const struct rd_sink_ops ops = {.write = feed_write, .close = feed_close};
     struct rd_sink *snapshot;
     if (!rd_sink_new(&snapshot, &ops, feed, &RD_SINK_OPTS(.buffer = FEED_WINDOW / 4), err))
         return false;
-    bool ok = engine_save(srv->engine, snapshot, opts, err) && rd_sink_flush(snapshot);
+    bool ok =
+        engine_save(durable->sessions->engine, snapshot, opts, err) && rd_sink_flush(snapshot);
     if (ok) {
         rd_src_push_end(feed->src);
         ok = pump(feed, err);
@@ -174,31 +174,31 @@ static bool save_fed(struct server *srv, struct feed *feed, const struct engine_
 }
 
 /* The time of the state that the commands make. */
-static bool put_time(const struct server *srv, struct rd_sink *sink)
+static bool put_time(const struct durable *durable, struct rd_sink *sink)
 {
     char line[RD_NUM_I64_MAX + 8];
-    int len = snprintf(line, sizeof line, "#TS:%" PRId64 "\r\n", persist_now_s(srv));
+    int len = snprintf(line, sizeof line, "#TS:%" PRId64 "\r\n", persist_now_s(durable));
     return rd_sink_write(sink, line, (size_t)len);
 }
 
-static bool save_commands(struct server *srv, struct rd_sink *sink,
+static bool save_commands(struct durable *durable, struct rd_sink *sink,
                           const struct engine_save_opts *opts, struct rd_err *err)
 {
     struct feed feed = {0};
     struct engine_save_opts plain = *opts;
     const struct rdb_commands_opts how = RDB_COMMANDS_OPTS(.lossy = true);
     uint64_t n_functions;
-    engine_kept_functions(srv->engine, &n_functions);
+    engine_kept_functions(durable->sessions->engine, &n_functions);
     if (n_functions > 0) /* this server cannot run FUNCTION LOAD from a log */
         return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "function libraries");
     plain.compress = false;
     plain.no_checksum = true;
     plain.n_aux = 0;
-    if (srv->settings.aof_timestamp_enabled && !put_time(srv, sink))
+    if (durable->loop->settings.aof_timestamp_enabled && !put_time(durable, sink))
         return false;
     bool ok = rd_src_open_push(&feed.src, &RD_SRC_OPTS(.window = FEED_WINDOW), err) &&
               rdb_commands_new(&feed.commands, sink, &how, err) &&
-              save_fed(srv, &feed, &plain, err);
+              save_fed(durable, &feed, &plain, err);
     rdb_commands_free(feed.commands);
     rd_src_close(feed.src);
     return ok;
@@ -230,7 +230,7 @@ static void on_key(void *ctx, uint64_t n_keys)
         child_progress(progress->child, n_keys);
 }
 
-static bool save(struct server *srv, const struct persist_file *how, struct rd_sink *sink,
+static bool save(struct durable *durable, const struct persist_file *how, struct rd_sink *sink,
                  struct rd_err *err)
 {
     struct digits bits, created, memory, base;
@@ -238,37 +238,38 @@ static bool save(struct server *srv, const struct persist_file *how, struct rd_s
     struct engine_aux aux[N_AUX_MAX] = {
         {rd_slice_str("redis-ver"), rd_slice_str(SERVER_REDIS_VERSION)},
         number("redis-bits", &bits, sizeof(void *) * 8),
-        number("ctime", &created, (uint64_t)persist_now_s(srv)),
-        number("used-mem", &memory, info_used_memory(srv)),
+        number("ctime", &created, (uint64_t)persist_now_s(durable)),
+        number("used-mem", &memory, durable->used_memory(durable->sessions)),
         number("aof-base", &base, how->base),
     };
-    int version = engine_save_version(srv->engine);
+    int version = engine_save_version(durable->sessions->engine);
     if (version > RDB_VERSION_OF_7_0 && !how->commands)
         log_notice("Some hash fields have an expiry: writing the snapshot as RDB version %d, which "
                    "needs Redis 7.4 or later to load",
                    version);
-    struct progress progress = {.child = how->child, .delay_us = srv->settings.rdb_key_save_delay};
+    struct progress progress = {.child = how->child,
+                                .delay_us = durable->loop->settings.rdb_key_save_delay};
     const struct engine_save_opts opts = {
         .version = version,
-        .compress = srv->settings.rdbcompression,
-        .no_checksum = !srv->settings.rdbchecksum,
+        .compress = durable->loop->settings.rdbcompression,
+        .no_checksum = !durable->loop->settings.rdbchecksum,
         .keep_expired = true, /* the loader decides; a log after it may use such keys */
         .with_access = true,
         .two_threads = how->child == NULL && progress.delay_us == 0, /* clients wait for SAVE */
-        .now_ms = server_now_ms(srv),
+        .now_ms = loop_now_ms(durable->loop),
         .each = how->child != NULL || progress.delay_us != 0 ? on_key : NULL,
         .ctx = &progress,
         .no_keys = how->filter != REPL_FILTER_ALL,
         .no_functions = how->filter == REPL_FILTER_NOTHING,
         .aux = aux,
-        .n_aux = N_AUX + (how->base ? 0 : replication_aux(srv, aux + N_AUX, text)),
+        .n_aux = N_AUX + (how->base ? 0 : replication_aux(durable, aux + N_AUX, text)),
     };
-    return how->commands ? save_commands(srv, sink, &opts, err)
-                         : engine_save(srv->engine, sink, &opts, err);
+    return how->commands ? save_commands(durable, sink, &opts, err)
+                         : engine_save(durable->sessions->engine, sink, &opts, err);
 }
 
 /* A base can be a snapshot whatever its name is. */
-static bool write_as_snapshot(struct server *srv, const struct persist_file *how,
+static bool write_as_snapshot(struct durable *durable, const struct persist_file *how,
                               struct rd_err *err)
 {
     struct persist_file snapshot = *how;
@@ -279,17 +280,17 @@ static bool write_as_snapshot(struct server *srv, const struct persist_file *how
     rd_err_reset(err);
     snapshot.commands = false;
     return persist_file_open(&sink, &snapshot, err) &&
-           persist_file_write(srv, &snapshot, sink, err);
+           persist_file_write(durable, &snapshot, sink, err);
 }
 
-bool persist_file_write(struct server *srv, const struct persist_file *how, struct rd_sink *sink,
-                        struct rd_err *err)
+bool persist_file_write(struct durable *durable, const struct persist_file *how,
+                        struct rd_sink *sink, struct rd_err *err)
 {
-    if (!save(srv, how, sink, err)) {
+    if (!save(durable, how, sink, err)) {
         rd_err_adopt(err, rd_sink_err(sink));
         rd_sink_abort(sink);
         if (how->commands && err->code == RD_ERR_UNSUPPORTED)
-            return write_as_snapshot(srv, how, err);
+            return write_as_snapshot(durable, how, err);
         unlink(how->path);
         return false;
     }
@@ -325,7 +326,7 @@ static void wait_for_reader(int fd)
     while (n < 0 && errno == EINTR);
 }
 
-bool persist_file_stream(struct server *srv, struct child *child, int fd,
+bool persist_file_stream(struct durable *durable, struct child *child, int fd,
                          const struct repl_payload *payload, enum repl_filter filter)
 {
     static const struct rd_sink_ops ops = {.write = pipe_write, .close = pipe_close};
@@ -336,7 +337,7 @@ bool persist_file_stream(struct server *srv, struct child *child, int fd,
     size_t len = repl_payload_put(payload, header);
     bool ok = rd_sink_new(&sink, &ops, &fd, &RD_SINK_OPTS(.buffer = BUFFER), &err);
     if (ok) {
-        ok = rd_sink_write(sink, header, len) && save(srv, &how, sink, &err) &&
+        ok = rd_sink_write(sink, header, len) && save(durable, &how, sink, &err) &&
              rd_sink_write(sink, payload->mark, REPL_MARK_LEN) && rd_sink_flush(sink);
         rd_err_adopt(&err, rd_sink_err(sink));
         rd_sink_abort(sink);

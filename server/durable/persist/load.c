@@ -17,36 +17,37 @@ enum { STEP_KEYS = 512, WINDOW = 1024 * 1024, AUX_MAX = 64, EMPTY_LOGGED = 10 };
 
 /* ---- clients meanwhile ---- */
 
-void persist_loading_begin(struct server *srv, uint64_t bytes)
+void persist_loading_begin(struct durable *durable, uint64_t bytes)
 {
-    struct persist_info *info = persist_info(srv);
-    info->loading = true;
-    info->loading_start_s = persist_now_s(srv);
+    struct persist_info *info = persist_info(durable);
+    durable->sessions->loading = true;
+    info->loading_start_s = persist_now_s(durable);
     info->loading_total = bytes;
     info->loading_read = 0;
-    persist_state(srv)->next_events_at =
-        (uint64_t)srv->settings.loading_process_events_interval_bytes;
+    persist_state(durable)->next_events_at =
+        (uint64_t)durable->loop->settings.loading_process_events_interval_bytes;
 }
 
-void persist_loading_end(struct server *srv)
+void persist_loading_end(struct durable *durable)
 {
-    persist_info(srv)->loading = false;
-    persist_info(srv)->async_loading = false;
-    persist_info(srv)->loading_used_mem = 0;
+    durable->sessions->loading = false;
+    durable->sessions->async_loading = false;
+    persist_info(durable)->loading_used_mem = 0;
 }
 
-void persist_loading_at(struct server *srv, uint64_t read)
+void persist_loading_at(struct durable *durable, uint64_t read)
 {
-    struct persist_state *state = persist_state(srv);
-    struct persist_info *info = persist_info(srv);
+    struct persist_state *state = persist_state(durable);
+    struct persist_info *info = persist_info(durable);
     if (read < state->next_events_at)
         return;
     info->loading_read = read;
-    state->next_events_at = read + (uint64_t)srv->settings.loading_process_events_interval_bytes;
-    server_clock(srv);
+    state->next_events_at =
+        read + (uint64_t)durable->loop->settings.loading_process_events_interval_bytes;
+    loop_clock(durable->loop);
     /* Clients wait for DEBUG RELOAD. */
     if (state->may_run_loop)
-        server_turn_meanwhile(srv);
+        sessions_turn_meanwhile(durable->sessions);
 }
 
 /* ---- log lines about a snapshot ---- */
@@ -66,7 +67,7 @@ static void log_aux_field(const char *name, const char *value)
     }
 }
 
-void persist_report_aux_field(struct server *srv, struct rd_slice name, struct rd_slice value)
+void persist_report_aux_field(struct durable *durable, struct rd_slice name, struct rd_slice value)
 {
     char name_text[AUX_MAX], text[AUX_MAX];
     snprintf(name_text, sizeof name_text, "%.*s", (int)(name.len < AUX_MAX ? name.len : 0),
@@ -74,11 +75,11 @@ void persist_report_aux_field(struct server *srv, struct rd_slice name, struct r
     snprintf(text, sizeof text, "%.*s", (int)(value.len < AUX_MAX ? value.len : 0),
              (const char *)value.ptr);
     if (strcmp(name_text, "used-mem") == 0)
-        persist_info(srv)->loading_used_mem = strtoull(text, NULL, 10);
+        persist_info(durable)->loading_used_mem = strtoull(text, NULL, 10);
     log_aux_field(name_text, text);
 }
 
-static void log_aux(struct server *srv, const struct rdb_event *ev)
+static void log_aux(struct durable *durable, const struct rdb_event *ev)
 {
     char value[AUX_MAX];
     const struct rdb_string *s = &ev->aux.value;
@@ -89,10 +90,10 @@ static void log_aux(struct server *srv, const struct rdb_event *ev)
     else
         snprintf(value, sizeof value, "%.*s", (int)(s->len < AUX_MAX ? s->len : 0),
                  (const char *)s->ptr);
-    persist_report_aux_field(srv, ev->aux.name, rd_slice_str(value));
+    persist_report_aux_field(durable, ev->aux.name, rd_slice_str(value));
 }
 
-void persist_report_aux(struct server *srv, const char *path)
+void persist_report_aux(struct durable *durable, const char *path)
 {
     struct rd_src *src;
     struct rdb_reader *reader;
@@ -105,7 +106,7 @@ void persist_report_aux(struct server *srv, const char *path)
         while (rdb_reader_next(reader, &ev) == RDB_EVENT &&
                (ev.kind == RDB_HEADER || ev.kind == RDB_AUX))
             if (ev.kind == RDB_AUX)
-                log_aux(srv, &ev);
+                log_aux(durable, &ev);
         rdb_reader_free(reader);
     }
     rd_src_close(src);
@@ -144,9 +145,6 @@ static void log_error_details(const struct rd_err *err)
                 "saves every intact key.",
                 err->origin);
 }
-
-/* The last file that failed to load has a value that servers do not write. */
-static bool last_was_damage;
 
 /* The texts are those that programs look for. */
 enum persist_loaded persist_report_rdb_error(const struct rd_err *err)
@@ -190,13 +188,13 @@ enum persist_loaded persist_report_rdb_error(const struct rd_err *err)
     default:
         break;
     }
-    last_was_damage = err->code == RD_ERR_CORRUPT;
-    if (last_was_damage && err->inner != RD_NO_OFFSET)
+    bool damaged = err->code == RD_ERR_CORRUPT;
+    if (damaged && err->inner != RD_NO_OFFSET)
         log_internal_error(err, "Packed value integrity check failed.");
     log_internal_error(err, line);
-    if (last_was_damage)
+    if (damaged)
         log_error_details(err);
-    return PERSIST_FAILED;
+    return damaged ? PERSIST_DAMAGED : PERSIST_FAILED;
 }
 
 /* ---- steps ---- */
@@ -212,29 +210,29 @@ static void on_empty(void *ctx, struct rd_slice key)
     log_notice("rdbLoadObject skipping empty key: %.*s", (int)(len >= 2 ? len - 2 : 0), text + 1);
 }
 
-void persist_load_opts(struct server *srv, struct engine_load_opts *ret)
+void persist_load_opts(struct durable *durable, struct engine_load_opts *ret)
 {
-    struct persist_state *state = persist_state(srv);
+    struct persist_state *state = persist_state(durable);
     state->empty_logged = 0;
     *ret = (struct engine_load_opts){
-        .no_sum = !srv->settings.rdbchecksum || srv->skip_checksum,
+        .no_sum = !durable->loop->settings.rdbchecksum || durable->skip_checksum,
         .no_aux = true,
         .on_empty = on_empty,
         .ctx = state,
     };
 }
 
-bool persist_load_steps(struct server *srv, struct engine_loader *loader, uint64_t before,
+bool persist_load_steps(struct durable *durable, struct engine_loader *loader, uint64_t before,
                         struct rd_err *err)
 {
     const struct engine_load_info *info = engine_loader_info(loader);
-    int64_t delay = srv->settings.key_load_delay;
+    int64_t delay = durable->loop->settings.key_load_delay;
     for (;;) {
         enum rdb_status status = engine_loader_step(loader, delay != 0 ? 1 : STEP_KEYS, err);
         if (delay != 0)
             persist_delay(delay);
-        persist_loading_at(srv, before + info->offset);
-        delay = srv->settings.key_load_delay;
+        persist_loading_at(durable, before + info->offset);
+        delay = durable->loop->settings.key_load_delay;
         if (status != RDB_EVENT)
             return status == RDB_END;
     }
@@ -257,24 +255,24 @@ static void on_expired(void *ctx, unsigned db, struct rd_slice key)
         engine_effects_add(&state->dropped, db, 2, argv);
 }
 
-static bool load_source(struct server *srv, struct rd_src *src, bool merge, struct rd_err *err)
+static bool load_source(struct durable *durable, struct rd_src *src, bool merge, struct rd_err *err)
 {
-    struct persist_info *info = persist_info(srv);
+    struct persist_info *info = persist_info(durable);
     struct engine_load_opts opts;
-    struct engine_env env = server_env(srv);
+    struct engine_env env = session_env(durable->sessions);
     struct engine_loader *loader;
-    struct persist_state *state = persist_state(srv);
-    persist_load_opts(srv, &opts);
+    struct persist_state *state = persist_state(durable);
+    persist_load_opts(durable, &opts);
     opts.merge = merge;
-    if (srv->state == SERVER_LOADING) {
+    if (durable->sessions->state == SESSIONS_LOADING) {
         state->place = (struct replication_place){.offset = -1};
         opts.on_aux = on_aux;
         opts.on_expired = on_expired;
-        opts.keep_expired = srv->settings.replicaof_host != NULL;
+        opts.keep_expired = durable->loop->settings.replicaof_host != NULL;
     }
-    if (!engine_loader_new(&loader, srv->engine, src, &opts, &env, err))
+    if (!engine_loader_new(&loader, durable->sessions->engine, src, &opts, &env, err))
         return false;
-    bool ok = persist_load_steps(srv, loader, 0, err);
+    bool ok = persist_load_steps(durable, loader, 0, err);
     info->loaded_keys = engine_loader_info(loader)->keys;
     info->loaded_expired = engine_loader_info(loader)->expired;
     if (ok)
@@ -283,7 +281,7 @@ static bool load_source(struct server *srv, struct rd_src *src, bool merge, stru
     return ok;
 }
 
-enum persist_loaded persist_load_snapshot(struct server *srv, const char *path, bool merge)
+enum persist_loaded persist_load_snapshot(struct durable *durable, const char *path, bool merge)
 {
     struct stat st;
     struct rd_src *src;
@@ -295,106 +293,110 @@ enum persist_loaded persist_load_snapshot(struct server *srv, const char *path, 
                     strerror(err.sys));
         return PERSIST_FAILED;
     }
-    persist_report_aux(srv, path);
-    persist_loading_begin(srv, rd_src_size(src) == RD_NO_OFFSET ? 0 : rd_src_size(src));
-    bool ok = load_source(srv, src, merge, &err);
-    persist_loading_end(srv);
+    persist_report_aux(durable, path);
+    persist_loading_begin(durable, rd_src_size(src) == RD_NO_OFFSET ? 0 : rd_src_size(src));
+    bool ok = load_source(durable, src, merge, &err);
+    persist_loading_end(durable);
     rd_src_close(src);
     return ok ? PERSIST_LOADED : persist_report_rdb_error(&err);
 }
 
-static void continue_history(struct server *srv)
+static void continue_history(struct durable *durable)
 {
-    struct persist_state *state = persist_state(srv);
-    replication_restored(srv, &state->place);
-    replication_append(srv, &state->dropped);
+    struct persist_state *state = persist_state(durable);
+    replication_restored(durable, &state->place);
+    replication_append(durable, &state->dropped);
     engine_effects_done(&state->dropped);
 }
 
-static bool start_from_snapshot(struct server *srv)
+static bool start_from_snapshot(struct durable *durable)
 {
-    int64_t from = srv->mono_us;
-    switch (persist_load_snapshot(srv, srv->settings.dbfilename, false)) {
+    int64_t from = durable->loop->mono_us;
+    switch (persist_load_snapshot(durable, durable->loop->settings.dbfilename, false)) {
     case PERSIST_LOADED:
-        server_clock(srv);
-        log_notice("DB loaded from disk: %.3f seconds", (double)(srv->mono_us - from) / 1e6);
-        continue_history(srv);
+        loop_clock(durable->loop);
+        log_notice("DB loaded from disk: %.3f seconds",
+                   (double)(durable->loop->mono_us - from) / 1e6);
+        continue_history(durable);
         return true;
     case PERSIST_NOTHING:
         return true;
     case PERSIST_REFUSED:
         log_warning("Fatal error loading the DB: Invalid argument. Exiting.");
         return false;
+    case PERSIST_DAMAGED:
+        log_warning("Terminating server after rdb file reading failure.");
+        return false;
     default:
-        if (last_was_damage)
-            log_warning("Terminating server after rdb file reading failure.");
         return false;
     }
 }
 
-static bool run_flush(struct server *srv, size_t argc, const struct rd_slice *argv)
+static bool run_flush(struct durable *durable, size_t argc, const struct rd_slice *argv)
 {
-    struct engine_env env = server_env(srv);
+    struct engine_env env = session_env(durable->sessions);
     struct engine_session session;
     struct engine_reply reply = {.proto = 2, .off = true};
     struct engine_effects fx = {.off = true};
-    engine_session_init(&session, srv->engine, ENGINE_LOADING);
-    enum engine_status status = engine_apply(srv->engine, &session, argc, argv, &env, &reply, &fx);
+    engine_session_init(&session, durable->sessions->engine, ENGINE_LOADING);
+    enum engine_status status =
+        engine_apply(durable->sessions->engine, &session, argc, argv, &env, &reply, &fx);
     engine_session_done(&session);
     engine_effects_done(&fx);
     engine_reply_done(&reply);
-    persist_state(srv)->seen_flushes = engine_stats(srv->engine)->flushes;
+    persist_state(durable)->seen_flushes = engine_stats(durable->sessions->engine)->flushes;
     return status == ENGINE_OK && !reply.error;
 }
 
-bool persist_empty(struct server *srv)
+bool persist_empty(struct durable *durable)
 {
     const struct rd_slice argv[] = {rd_slice_str("FLUSHALL")};
-    return run_flush(srv, 1, argv);
+    return run_flush(durable, 1, argv);
 }
 
-bool persist_empty_as(struct server *srv, bool lazily)
+bool persist_empty_as(struct durable *durable, bool lazily)
 {
     const struct rd_slice argv[] = {rd_slice_str("FLUSHALL"),
                                     rd_slice_str(lazily ? "ASYNC" : "SYNC")};
-    return run_flush(srv, 2, argv);
+    return run_flush(durable, 2, argv);
 }
 
-static bool start_from_log(struct server *srv)
+static bool start_from_log(struct durable *durable)
 {
-    int64_t from = srv->mono_us;
-    enum persist_loaded loaded = persist_load_log(srv);
+    int64_t from = durable->loop->mono_us;
+    enum persist_loaded loaded = persist_load_log(durable);
     if (loaded == PERSIST_FAILED)
         return false;
-    server_clock(srv);
+    loop_clock(durable->loop);
     if (loaded == PERSIST_LOADED)
         log_notice("DB loaded from append only file: %.3f seconds",
-                   (double)(srv->mono_us - from) / 1e6);
-    return persist_open_log(srv, loaded == PERSIST_LOADED, persist_state(srv)->has_incr);
+                   (double)(durable->loop->mono_us - from) / 1e6);
+    return persist_open_log(durable, loaded == PERSIST_LOADED, persist_state(durable)->has_incr);
 }
 
 /* A data set is useless without the functions that programs call. */
-static bool compile_libraries(struct server *srv)
+static bool compile_libraries(struct durable *durable)
 {
     struct rd_err err = {0};
-    if (engine_script_check_libraries(srv->engine, &err))
+    if (engine_script_check_libraries(durable->sessions->engine, &err))
         return true;
     log_warning("Failed creating a library of functions: %s", err.text);
     return false;
 }
 
-bool persist_load(struct server *srv)
+bool persist_load(struct durable *durable)
 {
-    struct persist_state *state = persist_state(srv);
-    server_clock(srv);
+    struct persist_state *state = persist_state(durable);
+    loop_clock(durable->loop);
     state->may_run_loop = true;
-    bool ok = srv->settings.appendonly ? start_from_log(srv) : start_from_snapshot(srv);
-    ok = ok && compile_libraries(srv);
+    bool ok =
+        durable->loop->settings.appendonly ? start_from_log(durable) : start_from_snapshot(durable);
+    ok = ok && compile_libraries(durable);
     state->may_run_loop = false;
-    server_clock(srv);
-    state->seen_flushes = engine_stats(srv->engine)->flushes;
-    persist_reset_dirty(srv, engine_stats(srv->engine)->dirty);
-    persist_info(srv)->last_save_s = persist_now_s(srv);
-    persist_state(srv)->saved_at_s = persist_mono_s(srv);
+    loop_clock(durable->loop);
+    state->seen_flushes = engine_stats(durable->sessions->engine)->flushes;
+    persist_reset_dirty(durable, engine_stats(durable->sessions->engine)->dirty);
+    persist_info(durable)->last_save_s = persist_now_s(durable);
+    persist_state(durable)->saved_at_s = persist_mono_s(durable);
     return ok;
 }

@@ -21,7 +21,7 @@
 enum { WINDOW = 1024 * 1024 };
 
 struct replay {
-    struct server *srv;
+    struct durable *durable;
     struct aof_manifest manifest;
     struct aof_reader *reader;
     struct client *c; /* the session that runs the commands */
@@ -35,9 +35,9 @@ struct replay {
     bool failed;                     /* the reason was logged */
 };
 
-static bool is_old_style(const struct server *srv, const char *name)
+static bool is_old_style(const struct durable *durable, const char *name)
 {
-    return strcmp(name, srv->settings.appendfilename) == 0;
+    return strcmp(name, durable->loop->settings.appendfilename) == 0;
 }
 
 /* ---- the manifest ---- */
@@ -95,8 +95,8 @@ static enum persist_loaded read_manifest(struct replay *replay)
     struct rd_src *src;
     struct rd_err err = {0};
     struct fault fault = {0};
-    snprintf(name, sizeof name, "%s.manifest", replay->srv->settings.appendfilename);
-    if (!persist_log_path(replay->srv, name, path, sizeof path))
+    snprintf(name, sizeof name, "%s.manifest", replay->durable->loop->settings.appendfilename);
+    if (!persist_log_path(replay->durable, name, path, sizeof path))
         return PERSIST_FAILED;
     if (!rd_src_open_file(&src, path, &RD_SRC_OPTS(.regular = true), &err)) {
         if (err.sys == ENOENT)
@@ -128,14 +128,15 @@ static bool measure(struct replay *replay, uint64_t *ret)
         struct stat st;
         if (file->type == AOF_HISTORY)
             continue;
-        if (!persist_log_path(replay->srv, file->name, path, sizeof path) || stat(path, &st) != 0) {
+        if (!persist_log_path(replay->durable, file->name, path, sizeof path) ||
+            stat(path, &st) != 0) {
             log_warning("Unable to obtain the AOF file %s length. stat: %s", file->name,
                         strerror(errno));
             return false;
         }
         *ret += (uint64_t)st.st_size;
         replay->last = n++;
-        persist_state(replay->srv)->has_incr |= file->type == AOF_INCR;
+        persist_state(replay->durable)->has_incr |= file->type == AOF_INCR;
     }
     return true;
 }
@@ -180,10 +181,10 @@ static bool refuse_to_run(const struct engine_command *command, const struct aof
 static void run_elsewhere(struct replay *replay, const struct engine_command *command,
                           const struct resp_command *cmd)
 {
-    dispatch_fn handler = dispatch_handler(command);
+    dispatch_fn handler = dispatch_handler(replay->durable->sessions, command);
     if (handler == NULL)
         return;
-    struct dispatch_call call = {.srv = replay->srv,
+    struct dispatch_call call = {.sessions = replay->durable->sessions,
                                  .c = replay->c,
                                  .command = command,
                                  .argc = cmd->argc,
@@ -196,35 +197,36 @@ static void run_elsewhere(struct replay *replay, const struct engine_command *co
 
 /* Logs have the names of the table. Logs of other servers have the names of rename-command.
  */
-static const struct engine_command *find_command(const struct resp_command *cmd)
+static const struct engine_command *find_command(const struct sessions *sessions,
+                                                 const struct resp_command *cmd)
 {
     const struct engine_command *command = engine_command_resolve(cmd->argv, cmd->argc);
-    return command != NULL ? command : dispatch_find(cmd->argv, cmd->argc);
+    return command != NULL ? command : dispatch_find(sessions, cmd->argv, cmd->argc);
 }
 
 static bool run_command(struct replay *replay, const struct aof_event *ev)
 {
     const struct resp_command *cmd = &ev->entry.command;
-    struct server *srv = replay->srv;
-    const struct engine_command *command = find_command(cmd);
-    const struct engine_env env = server_env(srv);
+    struct durable *durable = replay->durable;
+    const struct engine_command *command = find_command(replay->durable->sessions, cmd);
+    const struct engine_env env = session_env(durable->sessions);
     if (RD_UNLIKELY(command == NULL))
         return refuse_command(replay, ev);
     if (RD_UNLIKELY(!can_run(command)))
         return refuse_to_run(command, ev);
     if (ev->entry.ahead.argc > 1)
-        engine_db_ahead(engine_db(srv->engine, replay->c->session.db), &replay->keys_ahead,
-                        ev->entry.ahead.argv[1]);
+        engine_db_ahead(engine_db(durable->sessions->engine, replay->c->session.db),
+                        &replay->keys_ahead, ev->entry.ahead.argv[1]);
     enum engine_status status =
-        engine_apply_command(srv->engine, &replay->c->session, command, cmd->argc, cmd->argv, &env,
-                             &replay->reply, &replay->fx);
+        engine_apply_command(durable->sessions->engine, &replay->c->session, command, cmd->argc,
+                             cmd->argv, &env, &replay->reply, &replay->fx);
     if (RD_UNLIKELY(status == ENGINE_ELSEWHERE))
         run_elsewhere(replay, command, cmd);
     if (RD_UNLIKELY(replay->reply.error)) {
         log_error_reply(&replay->reply, command);
         engine_reply_reset(&replay->reply);
     }
-    persist_loading_at(srv, replay->before + ev->offset);
+    persist_loading_at(durable, replay->before + ev->offset);
     return true;
 }
 
@@ -232,26 +234,27 @@ static bool run_command(struct replay *replay, const struct aof_event *ev)
 
 static bool load_base(struct replay *replay, const struct aof_event *ev)
 {
-    struct server *srv = replay->srv;
+    struct durable *durable = replay->durable;
     struct engine_load_opts opts;
-    struct engine_env env = server_env(srv);
+    struct engine_env env = session_env(durable->sessions);
     struct engine_loader *loader;
     struct rd_err err = {0};
     char path[PERSIST_PATH];
-    bool old = is_old_style(srv, ev->name);
+    bool old = is_old_style(durable, ev->name);
     log_notice(old ? "Reading RDB preamble from AOF file..."
                    : "Reading RDB base file on AOF loading...");
-    if (persist_log_path(srv, ev->name, path, sizeof path))
-        persist_report_aux(srv, path);
-    persist_load_opts(srv, &opts);
+    if (persist_log_path(durable, ev->name, path, sizeof path))
+        persist_report_aux(durable, path);
+    persist_load_opts(durable, &opts);
     opts.keep_expired = true; /* the log after it may use such a key */
-    if (!engine_loader_new_reader(&loader, srv->engine, ev->snapshot, &opts, &env, &err)) {
+    if (!engine_loader_new_reader(&loader, durable->sessions->engine, ev->snapshot, &opts, &env,
+                                  &err)) {
         persist_report_rdb_error(&err);
         return false;
     }
-    bool ok = persist_load_steps(srv, loader, replay->before, &err);
-    persist_info(srv)->loaded_keys = engine_loader_info(loader)->keys;
-    persist_info(srv)->loaded_expired = engine_loader_info(loader)->expired;
+    bool ok = persist_load_steps(durable, loader, replay->before, &err);
+    persist_info(durable)->loaded_keys = engine_loader_info(loader)->keys;
+    persist_info(durable)->loaded_expired = engine_loader_info(loader)->expired;
     if (ok)
         persist_report_loaded(engine_loader_info(loader));
     else if (persist_report_rdb_error(&err) == PERSIST_REFUSED)
@@ -267,12 +270,12 @@ static bool load_base(struct replay *replay, const struct aof_event *ev)
 
 static void end_file(struct replay *replay, const struct aof_file *file, uint64_t bytes)
 {
-    struct server *srv = replay->srv;
-    server_clock(srv);
+    struct durable *durable = replay->durable;
+    loop_clock(durable->loop);
     if (bytes > 0)
         log_notice("DB loaded from %s file %s: %.3f seconds",
                    file->type == AOF_BASE ? "base" : "incr", file->name,
-                   (double)(srv->mono_us - replay->file_began_us) / 1e6);
+                   (double)(durable->loop->mono_us - replay->file_began_us) / 1e6);
     replay->before += bytes;
 }
 
@@ -284,8 +287,8 @@ static bool take_event(struct replay *replay, const struct aof_event *ev)
     case AOF_RDB:
         return load_base(replay, ev);
     case AOF_FILE_BEGIN:
-        server_clock(replay->srv);
-        replay->file_began_us = replay->srv->mono_us;
+        loop_clock(replay->durable->loop);
+        replay->file_began_us = replay->durable->loop->mono_us;
         return true;
     case AOF_FILE_END:
         end_file(replay, ev->file, ev->whole);
@@ -298,9 +301,9 @@ static bool take_event(struct replay *replay, const struct aof_event *ev)
 /* The file ends inside a command. True: it may be cut, and the commands before are kept. */
 static bool accept_torn(struct replay *replay, const struct aof_file *file, size_t index)
 {
-    struct persist_state *state = persist_state(replay->srv);
+    struct persist_state *state = persist_state(replay->durable);
     uint64_t safe = aof_reader_safe(replay->reader);
-    if (!replay->srv->settings.aof_load_truncated) {
+    if (!replay->durable->loop->settings.aof_load_truncated) {
         log_warning(
             "Unexpected end of file reading the append only file %s. You can: 1) Make a "
             "backup of your AOF file, then use ./redis-check-aof --fix <filename.manifest>. "
@@ -328,7 +331,7 @@ static bool accept_torn(struct replay *replay, const struct aof_file *file, size
 static bool fail(struct replay *replay, const struct aof_file *file, size_t index)
 {
     const struct rd_err *err = aof_reader_err(replay->reader);
-    const char *name = file != NULL ? file->name : replay->srv->settings.appendfilename;
+    const char *name = file != NULL ? file->name : replay->durable->loop->settings.appendfilename;
     if (replay->unopened != NULL)
         name = replay->unopened->name; /* the reader is still at the file before it */
     else if (file == NULL && err->origin[0] != '\0')
@@ -365,7 +368,7 @@ static bool open_file(void *ctx, const struct aof_file *file, struct rd_src **re
     struct replay *replay = ctx;
     char path[PERSIST_PATH];
     replay->unopened = file;
-    if (!persist_log_path(replay->srv, file->name, path, sizeof path))
+    if (!persist_log_path(replay->durable, file->name, path, sizeof path))
         return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the path is too long");
     const struct rd_src_opts opts = RD_SRC_OPTS(.window = WINDOW, .regular = true);
     if (!rd_src_open_file(ret, path, &opts, err))
@@ -383,8 +386,9 @@ static bool replay_all(struct replay *replay)
                         .log = &AOF_LOG_OPTS(.whole = true, .ahead = true, .max_bulk = UINT32_MAX,
                                              .max_memory = SIZE_MAX),
                         .rdb = &RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED,
-                                                .no_sum = !replay->srv->settings.rdbchecksum ||
-                                                          replay->srv->skip_checksum));
+                                                .no_sum =
+                                                    !replay->durable->loop->settings.rdbchecksum ||
+                                                    replay->durable->skip_checksum));
     struct rd_err err = {0};
     if (!aof_reader_new(&replay->reader, &replay->manifest, &opts, &err)) {
         log_warning("Can't read the append only file: %s", err.text);
@@ -403,44 +407,45 @@ static enum persist_loaded load_files(struct replay *replay)
         return found;
     if (!measure(replay, &bytes))
         return PERSIST_FAILED;
-    persist_loading_begin(replay->srv, bytes);
+    persist_loading_begin(replay->durable, bytes);
     bool ok = replay_all(replay);
-    persist_loading_end(replay->srv);
+    persist_loading_end(replay->durable);
     return ok ? PERSIST_LOADED : PERSIST_FAILED;
 }
 
 /* ---- preparations ---- */
 
-static bool take_old_log(struct server *srv)
+static bool take_old_log(struct durable *durable)
 {
-    const char *name = srv->settings.appendfilename;
+    const char *name = durable->loop->settings.appendfilename;
     struct rd_err err = {0};
     bool there = access(name, F_OK) == 0;
-    if (!aof_writer_upgrade(&persist_state(srv)->fs, name, &err)) {
+    if (!aof_writer_upgrade(&persist_state(durable)->fs, name, &err)) {
         log_warning("Error trying to move the old AOF file %s into dir %s: %s", name,
-                    srv->settings.appenddirname, err.text);
+                    durable->loop->settings.appenddirname, err.text);
         return false;
     }
     if (there && access(name, F_OK) != 0)
         log_notice("Successfully migrated an old-style AOF file (%s) into the AOF directory (%s).",
-                   name, srv->settings.appenddirname);
+                   name, durable->loop->settings.appenddirname);
     return true;
 }
 
-enum persist_loaded persist_load_log(struct server *srv)
+enum persist_loaded persist_load_log(struct durable *durable)
 {
     struct rd_err err = {0};
-    struct replay replay = {.srv = srv, .fx = {.off = true}, .reply = {.proto = 2, .off = true}};
-    persist_state(srv)->cut = persist_state(srv)->has_incr = false;
-    if (!persist_open_fs(srv, &err)) {
-        log_warning("Can't open or create append-only dir %s: %s", srv->settings.appenddirname,
-                    why(&err));
+    struct replay replay = {
+        .durable = durable, .fx = {.off = true}, .reply = {.proto = 2, .off = true}};
+    persist_state(durable)->cut = persist_state(durable)->has_incr = false;
+    if (!persist_open_fs(durable, &err)) {
+        log_warning("Can't open or create append-only dir %s: %s",
+                    durable->loop->settings.appenddirname, why(&err));
         return PERSIST_FAILED;
     }
-    if (!take_old_log(srv))
+    if (!take_old_log(durable))
         return PERSIST_FAILED;
     aof_manifest_init(&replay.manifest);
-    replay.c = client_new(srv, NULL);
+    replay.c = client_new(durable->sessions, NULL);
     replay.c->session.role = ENGINE_LOADING;
     enum persist_loaded loaded = load_files(&replay);
     client_free(replay.c);

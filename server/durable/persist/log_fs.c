@@ -93,7 +93,7 @@ static bool is_file_of_log(const struct persist_state *state, const char *name)
     uint64_t seq;
     enum aof_type type;
     bool snapshot;
-    const char *prefix = state->srv->settings.appendfilename;
+    const char *prefix = state->durable->loop->settings.appendfilename;
     return strcmp(name, prefix) == 0 || aof_file_name_parse(name, prefix, &seq, &type, &snapshot);
 }
 
@@ -102,14 +102,15 @@ static int fs_unlink(void *ctx, const char *name)
 {
     const struct persist_state *state = ctx;
     bool history = is_file_of_log(state, name);
-    if (history && state->srv->settings.aof_disable_auto_gc)
+    if (history && state->durable->loop->settings.aof_disable_auto_gc)
         return -EBUSY;
     int fd = fs_open(ctx, name, RD_FS_READ);
     int result = state->disk.unlink(state->disk.ctx, name);
     if (history && result == 0)
         log_notice("Removing the history file %s in the background", name);
     if (fd >= 0)
-        background_run(state->srv, BACKGROUND_CLOSE, close_file, NULL, (void *)(intptr_t)fd);
+        background_run(state->durable->loop, BACKGROUND_CLOSE, close_file, NULL,
+                       (void *)(intptr_t)fd);
     return result;
 }
 

@@ -23,7 +23,7 @@ enum {
 };
 
 struct persist_state {
-    struct server *srv;
+    struct durable *durable;
 
     /* Changes that are not in the last snapshot. */
     uint64_t dirty_base;    /* changes counted by the engine at that time */
@@ -69,40 +69,40 @@ struct persist_state {
     struct engine_effects dropped;
 };
 
-static inline struct persist_state *persist_state(const struct server *srv)
+static inline struct persist_state *persist_state(const struct durable *durable)
 {
-    return srv->persist->state;
+    return durable->persist->state;
 }
 
-static inline struct persist_info *persist_info(const struct server *srv)
+static inline struct persist_info *persist_info(const struct durable *durable)
 {
-    return &srv->persist->info;
+    return &durable->persist->info;
 }
 
-static inline int64_t persist_now_s(const struct server *srv)
+static inline int64_t persist_now_s(const struct durable *durable)
 {
-    return srv->now_us / 1000000;
+    return durable->loop->now_us / 1000000;
 }
 
 /* Times of a clock that is never set. */
-static inline int64_t persist_mono_s(const struct server *srv)
+static inline int64_t persist_mono_s(const struct durable *durable)
 {
-    return srv->mono_us / 1000000;
+    return durable->loop->mono_us / 1000000;
 }
 
-static inline bool persist_has_child(const struct server *srv)
+static inline bool persist_has_child(const struct durable *durable)
 {
-    return persist_info(srv)->child != PERSIST_NO_CHILD;
+    return persist_info(durable)->child != PERSIST_NO_CHILD;
 }
 
 /* In EXEC no child is forked. */
-bool persist_in_exec(const struct server *srv);
+bool persist_in_exec(const struct durable *durable);
 
 /* info.dirty: changes counted by the engine since the last snapshot. */
-void persist_refresh_dirty(struct server *srv);
-void persist_reset_dirty(struct server *srv, uint64_t counted);
+void persist_refresh_dirty(struct durable *durable);
+void persist_reset_dirty(struct durable *durable, uint64_t counted);
 
-uint64_t persist_count_keys(struct server *srv);
+uint64_t persist_count_keys(struct durable *durable);
 
 /* Microseconds, as in key-load-delay and rdb-key-save-delay; below 0: one microsecond per that many
  * keys, on average. */
@@ -123,71 +123,77 @@ bool persist_file_open(struct rd_sink **ret, const struct persist_file *how, str
 
 /* Writes the data set to the file and makes it durable; removes the file after a failure. Takes
  * ownership of the sink in any case. */
-bool persist_file_write(struct server *srv, const struct persist_file *how, struct rd_sink *sink,
-                        struct rd_err *err);
+bool persist_file_write(struct durable *durable, const struct persist_file *how,
+                        struct rd_sink *sink, struct rd_err *err);
 bool persist_sync_folder(const char *path);
 
 /* In a child: writes the snapshot with its frame to a socket, and waits until it was read. */
-bool persist_file_stream(struct server *srv, struct child *child, int fd,
+bool persist_file_stream(struct durable *durable, struct child *child, int fd,
                          const struct repl_payload *payload, enum repl_filter filter);
 
 /* ---- rdb.c  ---- */
 
-bool persist_save(struct server *srv); /* SAVE */
-void persist_bgsave_ended(struct server *srv, int status, int by_signal);
-void persist_kill_child(struct server *srv); /* any child; waits for its end */
+bool persist_save(struct durable *durable); /* SAVE */
+void persist_bgsave_ended(struct durable *durable, int status, int by_signal);
+void persist_kill_child(struct durable *durable); /* any child; waits for its end */
 
 /* ---- load.c  ---- */
 
-/* REFUSED: not a known file type or version. */
-enum persist_loaded { PERSIST_LOADED, PERSIST_NOTHING, PERSIST_FAILED, PERSIST_REFUSED };
+/* REFUSED: not a known file type or version. DAMAGED: a value that servers do not write. */
+enum persist_loaded {
+    PERSIST_LOADED,
+    PERSIST_NOTHING,
+    PERSIST_FAILED,
+    PERSIST_REFUSED,
+    PERSIST_DAMAGED
+};
 
-enum persist_loaded persist_load_snapshot(struct server *srv, const char *path, bool merge);
-enum persist_loaded persist_load_log(struct server *srv);
+enum persist_loaded persist_load_snapshot(struct durable *durable, const char *path, bool merge);
+enum persist_loaded persist_load_log(struct durable *durable);
 
-void persist_loading_begin(struct server *srv, uint64_t bytes);
-void persist_loading_end(struct server *srv);
+void persist_loading_begin(struct durable *durable, uint64_t bytes);
+void persist_loading_end(struct durable *durable);
 /* `read` bytes have been read so far: answers clients if it is time. */
-void persist_loading_at(struct server *srv, uint64_t read);
+void persist_loading_at(struct durable *durable, uint64_t read);
 
 /* Logs the AUX fields of a snapshot; opens and closes path. */
-void persist_report_aux(struct server *srv, const char *path);
+void persist_report_aux(struct durable *durable, const char *path);
 /* Logs one AUX field. */
-void persist_report_aux_field(struct server *srv, struct rd_slice name, struct rd_slice value);
+void persist_report_aux_field(struct durable *durable, struct rd_slice name, struct rd_slice value);
 /* Runs a loader to the end of its input. */
-bool persist_load_steps(struct server *srv, struct engine_loader *loader, uint64_t before,
+bool persist_load_steps(struct durable *durable, struct engine_loader *loader, uint64_t before,
                         struct rd_err *err);
-void persist_load_opts(struct server *srv, struct engine_load_opts *ret);
+void persist_load_opts(struct durable *durable, struct engine_load_opts *ret);
 void persist_report_loaded(const struct engine_load_info *info);
 enum persist_loaded persist_report_rdb_error(const struct rd_err *err);
-bool persist_empty(struct server *srv); /* removes all keys */
-bool persist_empty_as(struct server *srv, bool lazily);
+bool persist_empty(struct durable *durable); /* removes all keys */
+bool persist_empty_as(struct durable *durable, bool lazily);
 
 /* ---- aof.c  ---- */
 
-bool persist_log_path(const struct server *srv, const char *name, char *dst, size_t size);
-bool persist_open_fs(struct server *srv, struct rd_err *err);
+bool persist_log_path(const struct durable *durable, const char *name, char *dst, size_t size);
+bool persist_open_fs(struct durable *durable, struct rd_err *err);
 void persist_close_fs(struct persist_state *state);
 
 /* log_fs.c: makes state->fs from state->disk. */
 void persist_watch_fs(struct persist_state *state);
 /* At the start: continues the log, or begins one; has_incr: it has a file of commands. */
-bool persist_open_log(struct server *srv, bool has_log, bool has_incr);
+bool persist_open_log(struct durable *durable, bool has_log, bool has_incr);
 /* Opens a log that becomes valid with its first rewrite: see AOF_WRITER_FRESH. */
-bool persist_open_beside(struct server *srv, bool commands, struct rd_err *err);
-void persist_close_log(struct server *srv);
+bool persist_open_beside(struct durable *durable, bool commands, struct rd_err *err);
+void persist_close_log(struct durable *durable);
 /* Writes the buffer; force: even if an fsync is running. */
-void persist_flush(struct server *srv, bool force);
+void persist_flush(struct durable *durable, bool force);
 /* The same, and waits until it is durable. */
-bool persist_flush_all(struct server *srv);
-void persist_wait_sync(struct server *srv);
+bool persist_flush_all(struct durable *durable);
+void persist_wait_sync(struct durable *durable);
 
 /* ---- rewrite.c  ---- */
 
-bool persist_rewrite(struct server *srv); /* False: logged */
-void persist_rewrite_ended(struct server *srv, int status, int by_signal);
-void persist_rewrite_cron(struct server *srv);
+bool persist_rewrite(struct durable *durable); /* False: logged */
+void persist_rewrite_ended(struct durable *durable, int status, int by_signal);
+void persist_rewrite_cron(struct durable *durable);
 /* Writes the first base of a log without files now, in this process. */
-bool persist_first_base(struct server *srv, struct rd_err *err);
+bool persist_first_base(struct durable *durable, struct rd_err *err);
 
 #endif

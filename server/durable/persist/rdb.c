@@ -20,14 +20,15 @@ static const char *working_folder(char *dst, size_t size)
 }
 
 /* Writes a temporary file and renames it. In the child and in SAVE. */
-static bool write_snapshot(struct server *srv, struct child *child)
+static bool write_snapshot(struct durable *durable, struct child *child)
 {
     char temp[64], folder[PERSIST_PATH];
-    const char *final = srv->settings.dbfilename;
+    const char *final = durable->loop->settings.dbfilename;
     struct rd_err err = {0};
     snprintf(temp, sizeof temp, "temp-%ld.rdb", (long)getpid());
     const struct persist_file how = {.path = temp,
-                                     .incremental_fsync = srv->settings.rdb_save_incremental_fsync,
+                                     .incremental_fsync =
+                                         durable->loop->settings.rdb_save_incremental_fsync,
                                      .child = child};
     struct rd_sink *sink;
     if (!persist_file_open(&sink, &how, &err)) {
@@ -35,7 +36,7 @@ static bool write_snapshot(struct server *srv, struct child *child)
                     temp, working_folder(folder, sizeof folder), strerror_of(&err));
         return false;
     }
-    if (!persist_file_write(srv, &how, sink, &err)) {
+    if (!persist_file_write(durable, &how, sink, &err)) {
         log_warning("Write error saving DB on disk(%.*s): %s", (int)strcspn(err.text, ":"),
                     err.text, strerror_of(&err));
         return false;
@@ -55,50 +56,51 @@ static bool write_snapshot(struct server *srv, struct child *child)
     return true;
 }
 
-bool persist_save(struct server *srv)
+bool persist_save(struct durable *durable)
 {
-    struct persist_info *info = persist_info(srv);
-    if (!write_snapshot(srv, NULL))
+    struct persist_info *info = persist_info(durable);
+    if (!write_snapshot(durable, NULL))
         return false;
-    persist_reset_dirty(srv, engine_stats(srv->engine)->dirty);
-    info->last_save_s = persist_now_s(srv);
-    persist_state(srv)->saved_at_s = persist_mono_s(srv);
+    persist_reset_dirty(durable, engine_stats(durable->sessions->engine)->dirty);
+    info->last_save_s = persist_now_s(durable);
+    persist_state(durable)->saved_at_s = persist_mono_s(durable);
     info->last_bgsave_ok = true;
     return true;
 }
 
-static void begun(struct server *srv, int pid, bool transfers)
+static void begun(struct durable *durable, int pid, bool transfers)
 {
-    struct persist_info *info = persist_info(srv);
-    engine_hold_tables(srv->engine, true);
-    persist_state(srv)->transfers = transfers;
+    struct persist_info *info = persist_info(durable);
+    engine_hold_tables(durable->sessions->engine, true);
+    persist_state(durable)->transfers = transfers;
     info->child = PERSIST_CHILD_RDB;
     info->child_pid = pid;
-    info->bgsave_began_s = persist_now_s(srv);
+    info->bgsave_began_s = persist_now_s(durable);
     info->child_keys = info->cow_now = info->cow_peak = 0;
-    info->child_keys_total = persist_count_keys(srv);
+    info->child_keys_total = persist_count_keys(durable);
 }
 
-static void note_end(struct server *srv)
+static void note_end(struct durable *durable)
 {
-    struct persist_info *info = persist_info(srv);
-    info->rdb_last_cow = persist_state(srv)->child.report.cow;
-    info->last_bgsave_took_s = persist_now_s(srv) - info->bgsave_began_s;
+    struct persist_info *info = persist_info(durable);
+    info->rdb_last_cow = persist_state(durable)->child.report.cow;
+    info->last_bgsave_took_s = persist_now_s(durable) - info->bgsave_began_s;
     info->bgsave_began_s = -1;
 }
 
-bool persist_bgsave(struct server *srv)
+bool persist_bgsave(struct durable *durable)
 {
-    struct persist_state *state = persist_state(srv);
-    struct persist_info *info = persist_info(srv);
-    if (persist_has_child(srv))
+    struct persist_state *state = persist_state(durable);
+    struct persist_info *info = persist_info(durable);
+    if (persist_has_child(durable))
         return false;
     info->rdb_saves++;
-    state->dirty_at_fork = engine_stats(srv->engine)->dirty;
-    state->last_try_s = persist_mono_s(srv);
-    int pid = child_fork(srv, &state->child, "RDB", srv->settings.bgsave_cpulist, -1);
+    state->dirty_at_fork = engine_stats(durable->sessions->engine)->dirty;
+    state->last_try_s = persist_mono_s(durable);
+    int pid =
+        child_fork(durable->loop, &state->child, "RDB", durable->loop->settings.bgsave_cpulist, -1);
     if (pid == 0)
-        child_exit(&state->child, write_snapshot(srv, &state->child) ? 0 : 1);
+        child_exit(&state->child, write_snapshot(durable, &state->child) ? 0 : 1);
     if (pid < 0) {
         info->last_bgsave_ok = false;
         log_warning("Can't save in background: fork: %s", strerror(state->child.error));
@@ -106,48 +108,49 @@ bool persist_bgsave(struct server *srv)
     }
     log_notice("Background saving started by pid %d", pid);
     snprintf(state->temp, sizeof state->temp, "temp-%d.rdb", pid);
-    begun(srv, pid, false);
+    begun(durable, pid, false);
     return true;
 }
 
 /* ---- for replicas, without a file ---- */
 
-bool persist_transfer(struct server *srv, int fd, const struct repl_payload *payload,
+bool persist_transfer(struct durable *durable, int fd, const struct repl_payload *payload,
                       enum repl_filter filter)
 {
-    struct persist_state *state = persist_state(srv);
-    int pid = child_fork(srv, &state->child, "RDB", srv->settings.bgsave_cpulist, fd);
+    struct persist_state *state = persist_state(durable);
+    int pid =
+        child_fork(durable->loop, &state->child, "RDB", durable->loop->settings.bgsave_cpulist, fd);
     if (pid == 0)
         child_exit(&state->child,
-                   persist_file_stream(srv, &state->child, fd, payload, filter) ? 0 : 1);
+                   persist_file_stream(durable, &state->child, fd, payload, filter) ? 0 : 1);
     if (pid < 0) {
         log_warning("Can't save in background: fork: %s", strerror(state->child.error));
         return false;
     }
     log_notice("Background RDB transfer started by pid %d", pid);
-    begun(srv, pid, true);
+    begun(durable, pid, true);
     return true;
 }
 
-bool persist_transfer_runs(const struct server *srv)
+bool persist_transfer_runs(const struct durable *durable)
 {
-    return persist_info(srv)->child == PERSIST_CHILD_RDB && persist_state(srv)->transfers;
+    return persist_info(durable)->child == PERSIST_CHILD_RDB && persist_state(durable)->transfers;
 }
 
-bool persist_transfer_ok(const struct server *srv)
+bool persist_transfer_ok(const struct durable *durable)
 {
-    return persist_state(srv)->transfer_ok;
+    return persist_state(durable)->transfer_ok;
 }
 
-void persist_kill_transfer(struct server *srv)
+void persist_kill_transfer(struct durable *durable)
 {
-    if (persist_transfer_runs(srv))
-        persist_kill_child(srv);
+    if (persist_transfer_runs(durable))
+        persist_kill_child(durable);
 }
 
-static void transfer_ended(struct server *srv, int status, int by_signal)
+static void transfer_ended(struct durable *durable, int status, int by_signal)
 {
-    struct persist_state *state = persist_state(srv);
+    struct persist_state *state = persist_state(durable);
     state->transfers = false;
     state->transfer_ok = by_signal == 0 && status == 0;
     if (state->transfer_ok)
@@ -156,23 +159,23 @@ static void transfer_ended(struct server *srv, int status, int by_signal)
         log_warning("Background transfer error");
     else
         log_warning("Background transfer terminated by signal %d", by_signal);
-    note_end(srv);
-    replicas_snapshot_streamed(srv);
+    note_end(durable);
+    replicas_snapshot_streamed(durable);
 }
 
-void persist_bgsave_ended(struct server *srv, int status, int by_signal)
+void persist_bgsave_ended(struct durable *durable, int status, int by_signal)
 {
-    struct persist_state *state = persist_state(srv);
-    struct persist_info *info = persist_info(srv);
+    struct persist_state *state = persist_state(durable);
+    struct persist_info *info = persist_info(durable);
     if (state->transfers) {
-        transfer_ended(srv, status, by_signal);
+        transfer_ended(durable, status, by_signal);
         return;
     }
     if (by_signal == 0 && status == 0) {
         log_notice("Background saving terminated with success");
-        persist_reset_dirty(srv, state->dirty_at_fork);
-        info->last_save_s = persist_now_s(srv);
-        persist_state(srv)->saved_at_s = persist_mono_s(srv);
+        persist_reset_dirty(durable, state->dirty_at_fork);
+        info->last_save_s = persist_now_s(durable);
+        persist_state(durable)->saved_at_s = persist_mono_s(durable);
         info->last_bgsave_ok = true;
     } else if (by_signal == 0) {
         log_warning("Background saving error");
@@ -183,23 +186,23 @@ void persist_bgsave_ended(struct server *srv, int status, int by_signal)
         if (by_signal != SIGUSR1)
             info->last_bgsave_ok = false;
     }
-    note_end(srv);
-    replicas_snapshot_saved(srv, by_signal == 0 && status == 0);
+    note_end(durable);
+    replicas_snapshot_saved(durable, by_signal == 0 && status == 0);
 }
 
-void persist_kill_bgsave(struct server *srv)
+void persist_kill_bgsave(struct durable *durable)
 {
-    if (persist_info(srv)->child == PERSIST_CHILD_RDB)
-        persist_kill_child(srv);
+    if (persist_info(durable)->child == PERSIST_CHILD_RDB)
+        persist_kill_child(durable);
 }
 
-void persist_kill_child(struct server *srv)
+void persist_kill_child(struct durable *durable)
 {
-    struct persist_state *state = persist_state(srv);
-    struct persist_info *info = persist_info(srv);
+    struct persist_state *state = persist_state(durable);
+    struct persist_info *info = persist_info(durable);
     int pid = info->child_pid;
-    if (!persist_has_child(srv))
+    if (!persist_has_child(durable))
         return;
     child_kill(&state->child);
-    persist_child_ended(srv, pid, CHILD_SILENT << 8); /* as wait() reports an exit */
+    persist_child_ended(durable, pid, CHILD_SILENT << 8); /* as wait() reports an exit */
 }

@@ -8,8 +8,8 @@
 
 void apply_begin(struct repl_link *link)
 {
-    struct server *srv = link->srv;
-    struct client *c = client_new(srv, link->conn);
+    struct durable *durable = link->durable;
+    struct client *c = client_new(durable->sessions, link->conn);
     c->flags |= CLIENT_MASTER;
     c->authenticated = true;
     c->session.role = ENGINE_MASTER;
@@ -22,15 +22,15 @@ void apply_begin(struct repl_link *link)
 }
 
 /* A replica whose disk fails has less data than its master assumes. */
-static void check_disk(struct server *srv)
+static void check_disk(struct durable *durable)
 {
     enum { PAUSE_S = 10 };
-    struct replication *r = srv->replication;
-    if (persist_refusal(srv) == NULL)
+    struct replication *r = durable->replication;
+    if (persist_refusal(durable) == NULL)
         return;
-    if (!srv->settings.replica_ignore_disk_write_errors)
-        server_panic(srv, "Replica was unable to write command to disk.");
-    int64_t now_s = srv->mono_us / 1000000;
+    if (!durable->loop->settings.replica_ignore_disk_write_errors)
+        log_panic("Replica was unable to write command to disk.");
+    int64_t now_s = durable->loop->mono_us / 1000000;
     if (r->disk_logged_s != 0 && now_s - r->disk_logged_s < PAUSE_S)
         return;
     r->disk_logged_s = now_s;
@@ -39,8 +39,8 @@ static void check_disk(struct server *srv)
 
 void apply_pass(struct repl_link *link, struct rd_slice bytes)
 {
-    if (!repl_master_pass(link->srv->replication->master, bytes))
-        replication_no_memory(link->srv);
+    if (!repl_master_pass(link->durable->replication->master, bytes))
+        replication_no_memory();
 }
 
 /* Replicas of this server get a transaction as a whole, so that each of them can continue here. */
@@ -52,7 +52,7 @@ static void pass_on(struct repl_link *link, const struct repl_event *ev)
         return;
     }
     if (!rd_buf_add(&link->held, ev->bytes.ptr, ev->bytes.len))
-        replication_no_memory(link->srv);
+        replication_no_memory();
     if (open)
         return;
     apply_pass(link, rd_buf_slice(&link->held));
@@ -65,8 +65,8 @@ void apply_command(struct repl_link *link, const struct repl_event *ev)
     struct client *c = link->client;
     if (ev->place.kind != REPL_PING && ev->place.kind != REPL_GETACK) {
         if (ev->place.kind == REPL_WRITE)
-            check_disk(link->srv);
-        ahead(&link->ahead, engine_db(link->srv->engine, c->session.db),
+            check_disk(link->durable);
+        ahead(&link->ahead, engine_db(link->durable->sessions->engine, c->session.db),
               repl_psync_rest(link->psync), ev->command.offset + ev->bytes.len);
         dispatch_from_master(c, ev->command.argc, ev->command.argv);
     } else {

@@ -6,24 +6,24 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "server/surface/cmd/commands.h"
+#include "server/session/dispatch/dispatch.h"
 #include "server/loop/log.h"
 #include "server/durable/replication/priv.h"
 #include "server/settings/text.h"
 
 /* ---- state ---- */
 
-static void clear(struct server *srv)
+static void clear(struct durable *durable)
 {
-    struct failover *f = &srv->replication->failover;
+    struct failover *f = &durable->replication->failover;
     rd_free(f->host);
     *f = (struct failover){.state = FAILOVER_NONE};
-    clients_unpause(srv, CLIENT_PAUSE_FAILOVER);
+    clients_unpause(durable->sessions, CLIENT_PAUSE_FAILOVER);
 }
 
-void failover_abort(struct server *srv, const char *why)
+void failover_abort(struct durable *durable, const char *why)
 {
-    const struct failover *f = &srv->replication->failover;
+    const struct failover *f = &durable->replication->failover;
     bool follows = f->state == FAILOVER_RUNS;
     if (f->state == FAILOVER_NONE)
         return;
@@ -31,36 +31,36 @@ void failover_abort(struct server *srv, const char *why)
         log_notice("FAILOVER to %s:%d aborted: %s", f->host, f->port, why);
     else
         log_notice("FAILOVER to any replica aborted: %s", why);
-    clear(srv);
+    clear(durable);
     if (follows)
-        replication_lead(srv);
+        replication_lead(durable);
 }
 
-void failover_answered(struct server *srv, bool accepted)
+void failover_answered(struct durable *durable, bool accepted)
 {
-    if (srv->replication->failover.state != FAILOVER_RUNS)
+    if (durable->replication->failover.state != FAILOVER_RUNS)
         return;
     if (accepted)
-        clear(srv);
+        clear(durable);
     else
-        failover_abort(srv, "Failover target rejected psync request");
+        failover_abort(durable, "Failover target rejected psync request");
 }
 
-const char *failover_word(const struct server *srv)
+const char *failover_word(const struct durable *durable)
 {
     static const char *const words[] = {
         [FAILOVER_NONE] = "no-failover",
         [FAILOVER_WAITS] = "waiting-for-sync",
         [FAILOVER_RUNS] = "failover-in-progress",
     };
-    return words[srv->replication->failover.state];
+    return words[durable->replication->failover.state];
 }
 
 /* ---- the replica ---- */
 
-static struct repl_peer *find(const struct server *srv, const char *host, int port)
+static struct repl_peer *find(const struct durable *durable, const char *host, int port)
 {
-    for (struct repl_peer *peer = srv->replication->master->first; peer != NULL;
+    for (struct repl_peer *peer = durable->replication->master->first; peer != NULL;
          peer = peer->next) {
         char address[REPLICA_NAME];
         replica_address(replica_of_peer(peer), address, sizeof address);
@@ -76,12 +76,12 @@ static bool has_all(const struct repl_peer *peer)
 }
 
 /* The requested replica, or the first one that has all writes. */
-static const struct repl_peer *target(struct server *srv)
+static const struct repl_peer *target(struct durable *durable)
 {
-    struct failover *f = &srv->replication->failover;
+    struct failover *f = &durable->replication->failover;
     if (f->host != NULL)
-        return find(srv, f->host, f->port);
-    for (const struct repl_peer *peer = srv->replication->master->first; peer != NULL;
+        return find(durable, f->host, f->port);
+    for (const struct repl_peer *peer = durable->replication->master->first; peer != NULL;
          peer = peer->next) {
         char address[REPLICA_NAME];
         if (!has_all(peer) || peer->state != REPL_PEER_ONLINE)
@@ -94,31 +94,31 @@ static const struct repl_peer *target(struct server *srv)
     return NULL;
 }
 
-static void run(struct server *srv)
+static void run(struct durable *durable)
 {
-    struct failover *f = &srv->replication->failover;
+    struct failover *f = &durable->replication->failover;
     f->state = FAILOVER_RUNS;
-    replication_follow(srv, f->host, f->port);
+    replication_follow(durable, f->host, f->port);
 }
 
-void failover_step(struct server *srv)
+void failover_step(struct durable *durable)
 {
-    struct failover *f = &srv->replication->failover;
+    struct failover *f = &durable->replication->failover;
     if (f->state != FAILOVER_WAITS)
         return;
-    if (f->end_ms != 0 && server_mono_ms(srv) >= f->end_ms) {
+    if (f->end_ms != 0 && loop_mono_ms(durable->loop) >= f->end_ms) {
         if (!f->force) {
-            failover_abort(srv, "Replica never caught up before timeout");
+            failover_abort(durable, "Replica never caught up before timeout");
             return;
         }
         log_notice("FAILOVER to %s:%d time out exceeded, failing over.", f->host, f->port);
-        run(srv);
+        run(durable);
         return;
     }
-    if (!has_all(target(srv)))
+    if (!has_all(target(durable)))
         return;
     log_notice("Failover target %s:%d is synced, failing over.", f->host, f->port);
-    run(srv);
+    run(durable);
 }
 
 /* ---- the command ---- */
@@ -160,9 +160,9 @@ static bool read_request(struct dispatch_call *call, struct request *r)
 }
 
 /* NULL, or the reason why a failover is not possible. */
-static const char *refusal(struct server *srv, const struct request *r)
+static const char *refusal(struct durable *durable, const struct request *r)
 {
-    const struct replication *replication = srv->replication;
+    const struct replication *replication = durable->replication;
     if (replication->failover.state != FAILOVER_NONE)
         return "ERR FAILOVER already in progress.";
     if (replication->link != NULL)
@@ -173,15 +173,15 @@ static const char *refusal(struct server *srv, const struct request *r)
         return "ERR FAILOVER with force option requires both a timeout and target HOST and IP.";
     if (r->host[0] == '\0')
         return NULL;
-    const struct repl_peer *peer = find(srv, r->host, (int)r->port);
+    const struct repl_peer *peer = find(durable, r->host, (int)r->port);
     if (peer == NULL)
         return "ERR FAILOVER target HOST and PORT is not a replica.";
     return repl_peer_is_online(peer) ? NULL : "ERR FAILOVER target replica is not online.";
 }
 
-static void begin(struct server *srv, const struct request *r)
+static void begin(struct durable *durable, const struct request *r)
 {
-    struct failover *f = &srv->replication->failover;
+    struct failover *f = &durable->replication->failover;
     *f = (struct failover){.state = FAILOVER_WAITS, .port = (int)r->port, .force = r->force};
     if (r->host[0] != '\0') {
         f->host = settings_text_copy(r->host, strlen(r->host));
@@ -190,17 +190,17 @@ static void begin(struct server *srv, const struct request *r)
         log_notice("FAILOVER requested to any replica.");
     }
     if (r->timeout_ms != 0)
-        f->end_ms = server_mono_ms(srv) + r->timeout_ms;
-    clients_pause(srv, CLIENT_PAUSE_FAILOVER, INT64_MAX, true);
+        f->end_ms = loop_mono_ms(durable->loop) + r->timeout_ms;
+    clients_pause(durable->sessions, CLIENT_PAUSE_FAILOVER, INT64_MAX, true);
 }
 
 static void command_abort(struct dispatch_call *call)
 {
-    if (call->srv->replication->failover.state == FAILOVER_NONE) {
+    if (call->sessions->durable->replication->failover.state == FAILOVER_NONE) {
         engine_reply_error(call->reply, "ERR No failover in progress.");
         return;
     }
-    failover_abort(call->srv, "Failover manually aborted");
+    failover_abort(call->sessions->durable, "Failover manually aborted");
     engine_reply_ok(call->reply);
 }
 
@@ -213,12 +213,12 @@ void server_cmd_failover(struct dispatch_call *call)
     }
     if (!read_request(call, &request))
         return;
-    const char *why = refusal(call->srv, &request);
+    const char *why = refusal(call->sessions->durable, &request);
     if (why != NULL) {
         engine_reply_error(call->reply, why);
         return;
     }
-    begin(call->srv, &request);
+    begin(call->sessions->durable, &request);
     engine_reply_ok(call->reply);
 }
 
@@ -226,21 +226,21 @@ void server_cmd_failover(struct dispatch_call *call)
 
 bool failover_accept(struct dispatch_call *call)
 {
-    struct server *srv = call->srv;
+    struct durable *durable = call->sessions->durable;
     struct repl_replid id;
     log_warning("Failover request received for replid %.*s.",
                 (int)(call->argv[1].len < 64 ? call->argv[1].len : 64),
                 (const char *)call->argv[1].ptr);
-    if (!replication_is_replica(srv)) {
+    if (!replication_is_replica(durable)) {
         engine_reply_error(call->reply, "ERR PSYNC FAILOVER can't be sent to a master.");
         return false;
     }
     if (!repl_replid_get(call->argv[1], &id) ||
-        !repl_replid_eq(&id, &srv->replication->master->id)) {
+        !repl_replid_eq(&id, &durable->replication->master->id)) {
         engine_reply_error(call->reply, "ERR PSYNC FAILOVER replid must match my replid.");
         return false;
     }
-    replication_lead(srv);
+    replication_lead(durable);
     replication_log_role(call->c, "MASTER MODE", "failover");
     return true;
 }

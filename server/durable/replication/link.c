@@ -20,17 +20,17 @@ enum { READ_SIZE = 256 * 1024, READS_A_TURN = 16, UNREAD_MAX = 16 * 1024 * 1024 
 
 /* ---- life ---- */
 
-struct repl_link *link_new(struct server *srv, const char *host, int port)
+struct repl_link *link_new(struct durable *durable, const char *host, int port)
 {
     struct repl_link *link = rd_calloc(1, sizeof *link);
     if (link == NULL)
-        replication_no_memory(srv);
-    link->srv = srv;
+        replication_no_memory();
+    link->durable = durable;
     link->host = settings_text_copy(host, strlen(host));
     link->port = port;
     link->state = REPL_LINK_CONNECT;
-    link->since_ms = server_mono_ms(srv);
-    link->down_since_s = srv->mono_us / 1000000;
+    link->since_ms = loop_mono_ms(durable->loop);
+    link->down_since_s = durable->loop->mono_us / 1000000;
     return link;
 }
 
@@ -60,7 +60,7 @@ static void close_link(struct repl_link *link)
     rd_buf_reset(&link->unread);
     link->state = REPL_LINK_CONNECT;
     link->late = false;
-    link->since_ms = server_mono_ms(link->srv);
+    link->since_ms = loop_mono_ms(link->durable->loop);
 }
 
 static void begin_connection(struct repl_link *link);
@@ -76,9 +76,9 @@ void link_free(struct repl_link *link)
     rd_free(link);
 }
 
-bool link_is_up(const struct server *srv)
+bool link_is_up(const struct durable *durable)
 {
-    const struct repl_link *link = srv->replication->link;
+    const struct repl_link *link = durable->replication->link;
     return link != NULL && link->state == REPL_LINK_CONNECTED;
 }
 
@@ -106,13 +106,13 @@ void link_drop(struct repl_link *link)
     }
     link_log_lost(link);
     if (link->state == REPL_LINK_CONNECTED)
-        link->down_since_s = link->srv->mono_us / 1000000;
+        link->down_since_s = link->durable->loop->mono_us / 1000000;
     bool failed = link->state == REPL_LINK_TRANSFER || link->late;
     bool at_once = link->state == REPL_LINK_CONNECTED || failed;
     bool rejected = link->rejected;
     close_link(link);
     if (rejected) {
-        failover_answered(link->srv, false); /* may free the link */
+        failover_answered(link->durable, false); /* may free the link */
         return;
     }
     if (at_once) {
@@ -148,7 +148,7 @@ static int open_socket(const struct repl_link *link)
         return -1;
     for (const struct addrinfo *to = all; to != NULL && fd < 0; to = to->ai_next) {
         fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        bool ok = fd >= 0 && bind_source(fd, to, link->srv->settings.bind_source_addr) &&
+        bool ok = fd >= 0 && bind_source(fd, to, link->durable->loop->settings.bind_source_addr) &&
                   (connect(fd, to->ai_addr, to->ai_addrlen) == 0 || errno == EINPROGRESS);
         if (ok || fd < 0)
             continue;
@@ -169,9 +169,9 @@ static bool begin_tls(struct repl_link *link)
 {
     struct tls *tls;
     struct rd_err err = {0};
-    if (!link->srv->settings.tls_replication)
+    if (!link->durable->loop->settings.tls_replication)
         return true;
-    if (!tls_new_client(&tls, &link->srv->settings, &err)) {
+    if (!tls_new_client(&tls, &link->durable->loop->settings, &err)) {
         log_warning("Unable to connect to MASTER: %s", err.text);
         return false;
     }
@@ -187,7 +187,7 @@ static void begin_connection(struct repl_link *link)
         log_warning("Unable to connect to MASTER: %s", strerror(errno));
         return;
     }
-    link->conn = conn_new(link->srv, fd, false, NULL);
+    link->conn = conn_new(link->durable->loop, fd, false, NULL);
     link->conn->ready = on_ready;
     link->conn->owner = link;
     if (!begin_tls(link)) {
@@ -196,7 +196,7 @@ static void begin_connection(struct repl_link *link)
     }
     link->state = REPL_LINK_CONNECTING;
     link->rejected = false;
-    link->since_ms = link->heard_ms = server_mono_ms(link->srv);
+    link->since_ms = link->heard_ms = loop_mono_ms(link->durable->loop);
     conn_watch(link->conn, false, true);
     log_notice("MASTER <-> REPLICA sync started");
 }
@@ -209,9 +209,9 @@ void link_connect(struct repl_link *link)
 
 static bool make_psync(struct repl_link *link)
 {
-    struct server *srv = link->srv;
-    const struct settings *s = &srv->settings;
-    const struct repl_master *m = srv->replication->master;
+    struct durable *durable = link->durable;
+    const struct settings *s = &durable->loop->settings;
+    const struct repl_master *m = durable->replication->master;
     struct rd_err err = {0};
     int64_t port = s->replica_announce_port != 0           ? s->replica_announce_port
                    : s->tls_replication && s->tls_port > 0 ? s->tls_port
@@ -223,7 +223,7 @@ static bool make_psync(struct repl_link *link)
                         .password_len = s->masterauth_len, .port = (uint16_t)port,
                         .ip = s->replica_announce_ip[0] != '\0' ? s->replica_announce_ip : NULL,
                         .version = SERVER_REDIS_VERSION,
-                        .failover = srv->replication->failover.state == FAILOVER_RUNS,
+                        .failover = durable->replication->failover.state == FAILOVER_RUNS,
                         .timeout_ms = (uint64_t)s->repl_timeout * 1000);
     if (link->has_place)
         opts.resume = (struct repl_resume){
@@ -284,7 +284,7 @@ static const char *text_of(struct rd_slice s, char *dst, size_t size)
 
 static void log_request(const struct repl_link *link)
 {
-    const struct repl_master *m = link->srv->replication->master;
+    const struct repl_master *m = link->durable->replication->master;
     if (link->has_place)
         log_notice("Trying a partial resynchronization (request %s:%llu).", m->id.hex,
                    (unsigned long long)m->offset + 1);
@@ -314,9 +314,9 @@ static void on_reply(struct repl_link *link, const struct repl_event *ev)
         log_notice("Retrying with SYNC...");
 }
 
-static bool has_id(const struct server *srv, const struct repl_replid *id)
+static bool has_id(const struct durable *durable, const struct repl_replid *id)
 {
-    return repl_replid_eq(&srv->replication->master->id, id);
+    return repl_replid_eq(&durable->replication->master->id, id);
 }
 
 /* The data remains that of the old history until the snapshot replaces it. */
@@ -325,31 +325,31 @@ static void on_full(struct repl_link *link, const struct repl_event *ev)
     if (ev->kind == REPL_FULL)
         log_notice("Full resync from master: %s:%llu", ev->replid.hex,
                    (unsigned long long)ev->offset);
-    link->receive = receive_new(link, ev->kind == REPL_FULL && has_id(link->srv, &ev->replid));
+    link->receive = receive_new(link, ev->kind == REPL_FULL && has_id(link->durable, &ev->replid));
     link->state = REPL_LINK_TRANSFER;
-    failover_answered(link->srv, true);
+    failover_answered(link->durable, true);
 }
 
 static void up(struct repl_link *link)
 {
     link->state = REPL_LINK_CONNECTED;
-    link->since_ms = server_mono_ms(link->srv);
+    link->since_ms = loop_mono_ms(link->durable->loop);
     apply_begin(link);
 }
 
 static void on_continue(struct repl_link *link, const struct repl_event *ev)
 {
-    struct server *srv = link->srv;
-    struct repl_master *m = srv->replication->master;
+    struct durable *durable = link->durable;
+    struct repl_master *m = durable->replication->master;
     log_notice("Successful partial resynchronization with master.");
-    failover_answered(srv, true);
+    failover_answered(durable, true);
     if (ev->changed) {
         repl_master_rename(m, &ev->replid);
         log_warning("Master replication ID changed to %s", ev->replid.hex);
-        replicas_disconnect(srv);
+        replicas_disconnect(durable);
     }
     if (!repl_master_keep(m))
-        replication_no_memory(srv);
+        replication_no_memory();
     log_notice("MASTER <-> REPLICA sync: Master accepted a Partial Resynchronization.");
     up(link);
 }
@@ -426,10 +426,10 @@ static void stream_is_wrong(struct repl_link *link, const char *why)
 static void on_error(struct repl_link *link, const struct repl_event *ev)
 {
     link->rejected =
-        ev->step == REPL_STEP_PSYNC && link->srv->replication->failover.state == FAILOVER_RUNS;
+        ev->step == REPL_STEP_PSYNC && link->durable->replication->failover.state == FAILOVER_RUNS;
     link->cut = true;
     if (ev->error_class == REPL_NOMEM)
-        replication_no_memory(link->srv);
+        replication_no_memory();
     else if (ev->error_class == REPL_TIMEOUT)
         log_late(ev->step);
     else if (ev->error_class == REPL_CLOSED)
@@ -495,8 +495,8 @@ static void on_event(struct repl_link *link, const struct repl_event *ev)
 /* A snapshot is being loaded, or CLIENT PAUSE stops the stream. */
 static bool is_held(const struct repl_link *link)
 {
-    return receive_is_loading(link) ||
-           (link->state == REPL_LINK_CONNECTED && link->srv->clients->pause_until_ms != 0);
+    return receive_is_loading(link) || (link->state == REPL_LINK_CONNECTED &&
+                                        link->durable->sessions->clients->pause_until_ms != 0);
 }
 
 /* The first event after the snapshot acknowledges it, so it is requested only when the snapshot is
@@ -545,7 +545,7 @@ static bool write_out(struct repl_link *link)
             return false;
         }
         repl_psync_sent(link->psync, (size_t)n);
-        link->srv->stats.net_out += (uint64_t)n;
+        link->durable->loop->stats.net_out += (uint64_t)n;
     }
     return true;
 }
@@ -575,7 +575,7 @@ static bool feed(struct repl_link *link, struct rd_slice bytes)
         return true;
     repl_psync_heard(link->psync);
     return rd_buf_add(&link->unread, bytes.ptr + at, bytes.len - at) ||
-           (replication_no_memory(link->srv), false);
+           (replication_no_memory(), false);
 }
 
 static bool feed_unread(struct repl_link *link)
@@ -591,12 +591,12 @@ static bool feed_unread(struct repl_link *link)
 
 static void note_read(struct repl_link *link, size_t n)
 {
-    struct server *srv = link->srv;
-    srv->stats.net_in += n;
-    srv->stats.reads++;
+    struct durable *durable = link->durable;
+    durable->loop->stats.net_in += n;
+    durable->loop->stats.reads++;
     if (link->state >= REPL_LINK_TRANSFER)
-        srv->replication->bytes_in += n;
-    link->heard_ms = server_mono_ms(srv);
+        durable->replication->bytes_in += n;
+    link->heard_ms = loop_mono_ms(durable->loop);
     if (link->client != NULL)
         link->client->active_ms = link->heard_ms;
 }
@@ -633,8 +633,8 @@ void link_resume(struct repl_link *link)
 
 void link_go_on(struct repl_link *link)
 {
-    if (link->psync == NULL || script_busy() != 0 || !take_events(link) || !feed_unread(link) ||
-        !write_out(link))
+    if (link->psync == NULL || script_busy(link->durable->sessions) != 0 || !take_events(link) ||
+        !feed_unread(link) || !write_out(link))
         return;
     link_watch(link);
 }
@@ -642,8 +642,8 @@ void link_go_on(struct repl_link *link)
 static void on_ready(struct conn *conn, int events)
 {
     struct repl_link *link = conn->owner;
-    server_awake(link->srv);
-    if (script_busy() != 0)
+    loop_awake(link->durable->loop);
+    if (script_busy(link->durable->sessions) != 0)
         return; /* a script runs: the dataset must not change now */
     if (link->state == REPL_LINK_CONNECTING && !connected(link))
         return;
@@ -658,13 +658,13 @@ static void on_ready(struct conn *conn, int events)
 
 void link_cron(struct repl_link *link)
 {
-    int64_t now_ms = server_mono_ms(link->srv);
+    int64_t now_ms = loop_mono_ms(link->durable->loop);
     if (link->state == REPL_LINK_CONNECT) {
         link_connect(link);
         return;
     }
     if (link->state == REPL_LINK_CONNECTING) {
-        if (now_ms - link->since_ms <= link->srv->settings.repl_timeout * 1000)
+        if (now_ms - link->since_ms <= link->durable->loop->settings.repl_timeout * 1000)
             return;
         log_late(REPL_STEP_PING);
         link->late = true;

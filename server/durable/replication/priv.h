@@ -8,12 +8,12 @@
 #include "server/durable/replication/replication.h"
 
 /* 40 random digits. */
-struct repl_replid replication_fresh_id(struct server *srv);
+struct repl_replid replication_fresh_id(void);
 
-_Noreturn void replication_no_memory(struct server *srv);
+_Noreturn void replication_no_memory(void);
 
 /* From now on the stream is kept, under a new id if it was not kept before. */
-void replication_keep(struct server *srv);
+void replication_keep(struct durable *durable);
 
 /* ---- replicas.c ---- */
 
@@ -36,7 +36,7 @@ static inline struct replica *replica_of_peer(const struct repl_peer *peer)
 }
 
 /* The states of peers have changed: sends headers, closes those that failed. */
-void replicas_advance(struct server *srv);
+void replicas_advance(struct durable *durable);
 
 void replica_log_success(const struct client *c);
 
@@ -48,13 +48,13 @@ const char *replica_state_word(const struct repl_peer *peer);
 /* ---- failover.c ---- */
 
 struct dispatch_call;
-void failover_step(struct server *srv);
-void failover_abort(struct server *srv, const char *why);
+void failover_step(struct durable *durable);
+void failover_abort(struct durable *durable, const char *why);
 /* The target of a failover has answered PSYNC. */
-void failover_answered(struct server *srv, bool accepted);
+void failover_answered(struct durable *durable, bool accepted);
 /* PSYNC with FAILOVER: this replica becomes the master. False: an error was replied. */
 bool failover_accept(struct dispatch_call *call);
-const char *failover_word(const struct server *srv);
+const char *failover_word(const struct durable *durable);
 
 /* "WHAT enabled (WHY request from 'line of CLIENT LIST')" */
 void replication_log_role(const struct client *c, const char *what, const char *why);
@@ -62,17 +62,17 @@ void replication_log_role(const struct client *c, const char *what, const char *
 /* ---- snapshots.c ---- */
 
 /* Starts the snapshot that replicas wait for, if one is due. */
-void replicas_snapshot_try(struct server *srv);
+void replicas_snapshot_try(struct durable *durable);
 /* A replica has just asked for a full sync. */
-void replicas_snapshot_wanted(struct server *srv, struct replica *replica);
+void replicas_snapshot_wanted(struct durable *durable, struct replica *replica);
 /* For the timer: removes the file that was made for replicas, if the settings say so. */
-void replicas_remove_file(struct server *srv);
+void replicas_remove_file(struct durable *durable);
 /* A replica that waited for a snapshot on disk is gone. If it was the last one, the snapshot is
  * cancelled. */
-void replicas_snapshot_unwanted(struct server *srv);
+void replicas_snapshot_unwanted(struct durable *durable);
 /* Continues the diskless transfer: a replica can receive more, or is gone. */
-void replicas_snapshot_go_on(struct server *srv);
-bool replicas_snapshot_is_diskless(const struct server *srv);
+void replicas_snapshot_go_on(struct durable *durable);
+bool replicas_snapshot_is_diskless(const struct durable *durable);
 
 /* ---- link.c ---- */
 
@@ -87,7 +87,7 @@ enum repl_link_state {
 struct receive; /* receive.c */
 
 struct repl_link {
-    struct server *srv;
+    struct durable *durable;
     char *host;
     int port;
     enum repl_link_state state;
@@ -103,7 +103,7 @@ struct repl_link {
     struct receive *receive; /* NULL: no snapshot is arriving */
 
     int64_t since_ms;     /* of the state */
-    int64_t heard_ms;     /* by server_mono_ms() */
+    int64_t heard_ms;     /* by loop_mono_ms() */
     int64_t down_since_s; /* by persist_mono_s(); 0: never up */
     bool late;            /* the master did not answer in time: connect again at once */
     bool rejected;        /* a failover: the target refused PSYNC */
@@ -111,7 +111,7 @@ struct repl_link {
     bool cut;             /* … and the connection will be closed after this event */
 };
 
-struct repl_link *link_new(struct server *srv, const char *host, int port);
+struct repl_link *link_new(struct durable *durable, const char *host, int port);
 void link_free(struct repl_link *link);
 void link_connect(struct repl_link *link);
 void link_cron(struct repl_link *link);
@@ -126,7 +126,7 @@ void link_go_on(struct repl_link *link);
 /* Handles the bytes that waited for the end of a pause. */
 void link_resume(struct repl_link *link);
 void link_watch(struct repl_link *link);
-bool link_is_up(const struct server *srv);
+bool link_is_up(const struct durable *durable);
 
 /* ---- receive.c ---- */
 

@@ -20,12 +20,12 @@ struct receive *receive_new(struct repl_link *link, bool same_history)
 {
     struct receive *r = rd_calloc(1, sizeof *r);
     if (r == NULL)
-        replication_no_memory(link->srv);
-    r->srv = link->srv;
+        replication_no_memory();
+    r->durable = link->durable;
     r->link = link;
     r->same_history = same_history;
     r->file = -1;
-    r->last_s = link->srv->mono_us / 1000000;
+    r->last_s = link->durable->loop->mono_us / 1000000;
     return r;
 }
 
@@ -82,16 +82,16 @@ void receive_progress(const struct repl_link *link, uint64_t *ret_total, uint64_
 
 /* ---- the destination ---- */
 
-static bool has_keys(struct server *srv)
+static bool has_keys(struct durable *durable)
 {
-    return persist_count_keys(srv) > 0;
+    return persist_count_keys(durable) > 0;
 }
 
-static enum receive_target choose_target(struct server *srv)
+static enum receive_target choose_target(struct durable *durable)
 {
-    switch (srv->settings.repl_diskless_load) {
+    switch (durable->loop->settings.repl_diskless_load) {
     case SETTINGS_DISKLESS_LOAD_EMPTY:
-        return has_keys(srv) ? RECEIVE_FILE : RECEIVE_MEMORY;
+        return has_keys(durable) ? RECEIVE_FILE : RECEIVE_MEMORY;
     case SETTINGS_DISKLESS_LOAD_SWAPDB:
         return RECEIVE_BESIDE;
     default:
@@ -101,7 +101,7 @@ static enum receive_target choose_target(struct server *srv)
 
 static bool open_temp(struct receive *r)
 {
-    snprintf(r->temp, sizeof r->temp, "temp-%lld.%ld.rdb", (long long)persist_now_s(r->srv),
+    snprintf(r->temp, sizeof r->temp, "temp-%lld.%ld.rdb", (long long)persist_now_s(r->durable),
              (long)getpid());
     r->file = open(r->temp, O_CREAT | O_WRONLY | O_EXCL | O_CLOEXEC, 0644);
     if (r->file >= 0)
@@ -115,7 +115,7 @@ bool receive_begin(struct repl_link *link, const struct repl_event *ev)
 {
     struct receive *r = link->receive;
     r->total = ev->payload.by_mark ? 0 : ev->payload.len;
-    r->target = choose_target(r->srv);
+    r->target = choose_target(r->durable);
     const char *to = r->target == RECEIVE_FILE ? "disk" : "parser";
     if (ev->payload.by_mark)
         log_notice("MASTER <-> REPLICA sync: receiving streamed RDB from master with EOF to %s",
@@ -161,9 +161,9 @@ static bool to_file(struct receive *r, struct rd_slice bytes)
     return true;
 }
 
-static void remove_sync_file(const struct server *srv)
+static void remove_sync_file(const struct durable *durable)
 {
-    const struct settings *s = &srv->settings;
+    const struct settings *s = &durable->loop->settings;
     if (!s->rdb_del_sync_files || s->appendonly || s->n_save > 0)
         return;
     log_notice("Removing the RDB file obtained from the master. This replica has persistence "
@@ -173,12 +173,12 @@ static void remove_sync_file(const struct server *srv)
 
 bool receive_install(struct receive *r)
 {
-    struct server *srv = r->srv;
-    const char *final = srv->settings.dbfilename;
+    struct durable *durable = r->durable;
+    const char *final = durable->loop->settings.dbfilename;
     int old = open(final, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     bool ok = fsync(r->file) == 0 && rename(r->temp, final) == 0;
     if (old >= 0) /* the last link to the old data: freeing its blocks takes time */
-        background_run(srv, BACKGROUND_CLOSE, close_file, NULL, (void *)(intptr_t)old);
+        background_run(durable->loop, BACKGROUND_CLOSE, close_file, NULL, (void *)(intptr_t)old);
     if (!ok) {
         log_warning("Failed trying to rename the temp DB into %s in MASTER <-> REPLICA "
                     "synchronization: %s",
@@ -188,7 +188,7 @@ bool receive_install(struct receive *r)
     persist_sync_folder(final);
     close(r->file);
     r->file = -1;
-    remove_sync_file(srv);
+    remove_sync_file(durable);
     return true;
 }
 
@@ -198,7 +198,7 @@ bool receive_bytes(struct repl_link *link, const struct repl_event *ev)
 {
     struct receive *r = link->receive;
     r->read += ev->bytes.len;
-    r->last_s = r->srv->mono_us / 1000000;
+    r->last_s = r->durable->loop->mono_us / 1000000;
     return r->target == RECEIVE_FILE ? to_file(r, ev->bytes) : receive_load_bytes(r, ev->bytes);
 }
 

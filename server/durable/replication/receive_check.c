@@ -57,7 +57,7 @@ bool receive_check_begin(struct receive *r)
     struct rd_err err = {0};
     struct receive_check *check = rd_calloc(1, sizeof *check);
     if (check == NULL)
-        replication_no_memory(r->srv);
+        replication_no_memory();
     check->receive = r;
     check->opts = check_opts();
     check->res = RDB_CHECK_RESULT();
@@ -67,7 +67,7 @@ bool receive_check_begin(struct receive *r)
         return false;
     }
     r->check = check;
-    background_run(r->srv, BACKGROUND_CHECK, work, done, check);
+    background_run(r->durable->loop, BACKGROUND_CHECK, work, done, check);
     return true;
 }
 

@@ -16,7 +16,7 @@ enum receive_target {
 enum { RECEIVE_WINDOW = 1024 * 1024 };
 
 struct receive {
-    struct server *srv;
+    struct durable *durable;
     struct repl_link *link;
     enum receive_target target;
     bool same_history;

@@ -33,7 +33,7 @@ static void stop_idle(struct receive *r)
 
 static void leave_loading(struct receive *r)
 {
-    struct server *srv = r->srv;
+    struct durable *durable = r->durable;
     if (!r->loading)
         return;
     r->loading = false;
@@ -42,8 +42,8 @@ static void leave_loading(struct receive *r)
     r->loader = NULL;
     rd_src_close(r->src);
     r->src = NULL;
-    persist_loading_end(srv);
-    srv->state = SERVER_RUNNING;
+    persist_loading_end(durable);
+    durable->sessions->state = SESSIONS_RUNNING;
 }
 
 static void restart_log(struct receive *r)
@@ -51,23 +51,23 @@ static void restart_log(struct receive *r)
     if (!r->log_was_on)
         return;
     r->log_was_on = false;
-    if (!persist_set_appendonly(r->srv, true))
+    if (!persist_set_appendonly(r->durable, true))
         log_warning("FATAL: this replica instance finished the synchronization with its master, "
                     "but the AOF can't be turned on");
 }
 
 void receive_load_stop(struct receive *r)
 {
-    struct server *srv = r->srv;
+    struct durable *durable = r->durable;
     bool broken = r->loading && r->beside == NULL;
     leave_loading(r);
     if (broken) { /* half of a data set must not be served */
-        persist_empty(srv);
-        persist_reset_dirty(srv, engine_stats(srv->engine)->dirty);
+        persist_empty(durable);
+        persist_reset_dirty(durable, engine_stats(durable->sessions->engine)->dirty);
     }
     if (r->beside != NULL) {
         log_notice("MASTER <-> REPLICA sync: Discarding temporary DB in background");
-        engine_discard(srv->engine, r->beside);
+        engine_discard(durable->sessions->engine, r->beside);
         r->beside = NULL;
     }
     restart_log(r);
@@ -82,54 +82,54 @@ void receive_load_stop(struct receive *r)
 static void on_aux(void *ctx, struct rd_slice name, struct rd_slice value)
 {
     struct receive *r = ctx;
-    persist_report_aux_field(r->srv, name, value);
+    persist_report_aux_field(r->durable, name, value);
     replication_place_read(&r->place, name, value);
 }
 
 void receive_kill_child(const struct receive *r)
 {
-    struct server *srv = r->srv;
-    if (r->target == RECEIVE_FILE && persist_info(srv)->child == PERSIST_CHILD_RDB &&
-        !replicas_snapshot_is_diskless(srv))
+    struct durable *durable = r->durable;
+    if (r->target == RECEIVE_FILE && persist_info(durable)->child == PERSIST_CHILD_RDB &&
+        !replicas_snapshot_is_diskless(durable))
         log_notice("Replica is about to load the RDB file received from the master, but there is a "
                    "pending RDB child running. Killing process %d and removing its temp file to "
                    "avoid any race",
-                   persist_info(srv)->child_pid);
-    persist_kill_child(srv);
+                   persist_info(durable)->child_pid);
+    persist_kill_child(durable);
 }
 
 /* From here on the old data is gone, and with it the position in its history. */
 static void leave_history(struct receive *r)
 {
-    struct server *srv = r->srv;
+    struct durable *durable = r->durable;
     link_forget_place(r->link);
-    replicas_disconnect(srv);
+    replicas_disconnect(durable);
     receive_kill_child(r);
-    r->log_was_on = persist_info(srv)->aof != PERSIST_AOF_OFF;
-    persist_set_appendonly(srv, false);
+    r->log_was_on = persist_info(durable)->aof != PERSIST_AOF_OFF;
+    persist_set_appendonly(durable, false);
 }
 
 static void empty(struct receive *r)
 {
     leave_history(r);
     log_notice("MASTER <-> REPLICA sync: Flushing old data");
-    persist_empty_as(r->srv, r->srv->settings.replica_lazy_flush);
+    persist_empty_as(r->durable, r->durable->loop->settings.replica_lazy_flush);
 }
 
 static bool make_loader(struct receive *r)
 {
-    struct server *srv = r->srv;
+    struct durable *durable = r->durable;
     struct engine_load_opts opts;
-    struct engine_env env = server_env(srv);
+    struct engine_env env = session_env(durable->sessions);
     struct rd_err err = {0};
-    persist_load_opts(srv, &opts);
+    persist_load_opts(durable, &opts);
     opts.keep_expired = true;
     opts.on_empty = NULL;
     opts.on_aux = on_aux;
     opts.ctx = r;
     r->place = (struct replication_place){.offset = -1};
-    if (engine_loader_new(&r->loader, r->beside != NULL ? r->beside : srv->engine, r->src, &opts,
-                          &env, &err))
+    if (engine_loader_new(&r->loader, r->beside != NULL ? r->beside : durable->sessions->engine,
+                          r->src, &opts, &env, &err))
         return true;
     log_warning("Failed trying to load the MASTER synchronization DB from %s: %s",
                 r->target == RECEIVE_FILE ? "disk" : "socket", err.text);
@@ -139,9 +139,9 @@ static bool make_loader(struct receive *r)
 /* Clients may use old data only if it is an earlier state of the same data. */
 bool receive_load_begin(struct receive *r)
 {
-    struct server *srv = r->srv;
+    struct durable *durable = r->durable;
     if (r->target == RECEIVE_BESIDE)
-        r->beside = engine_new_beside(srv->engine);
+        r->beside = engine_new_beside(durable->sessions->engine);
     else
         empty(r);
     r->served = r->beside != NULL && r->same_history;
@@ -149,10 +149,10 @@ bool receive_load_begin(struct receive *r)
     if (!make_loader(r))
         return false;
     r->loading = true;
-    persist_loading_begin(srv, r->total);
-    persist_info(srv)->async_loading = r->served;
+    persist_loading_begin(durable, r->total);
+    durable->sessions->async_loading = r->served;
     if (!r->served)
-        srv->state = SERVER_LOADING;
+        durable->sessions->state = SESSIONS_LOADING;
     return true;
 }
 
@@ -160,11 +160,11 @@ bool receive_load_begin(struct receive *r)
 
 static void adopt(struct receive *r)
 {
-    struct server *srv = r->srv;
-    struct engine_env env = server_env(srv);
+    struct durable *durable = r->durable;
+    struct engine_env env = session_env(durable->sessions);
     leave_history(r);
     log_notice("MASTER <-> REPLICA sync: Swapping active DB with loaded DB");
-    engine_adopt(srv->engine, r->beside, &env);
+    engine_adopt(durable->sessions->engine, r->beside, &env);
     r->beside = NULL;
     log_notice("MASTER <-> REPLICA sync: Discarding old DB in background");
 }
@@ -172,25 +172,25 @@ static void adopt(struct receive *r)
 /* The snapshot is the data set: its history begins here. */
 static void loaded(struct receive *r)
 {
-    struct server *srv = r->srv;
+    struct durable *durable = r->durable;
     struct repl_resume at;
-    struct repl_replid id = replication_fresh_id(srv);
+    struct repl_replid id = replication_fresh_id();
     const struct engine_load_info *info = engine_loader_info(r->loader);
     persist_report_loaded(info);
-    persist_info(srv)->loaded_keys = info->keys;
-    persist_info(srv)->loaded_expired = info->expired;
+    persist_info(durable)->loaded_keys = info->keys;
+    persist_info(durable)->loaded_expired = info->expired;
     leave_loading(r);
     if (r->beside != NULL)
         adopt(r);
-    persist_reset_dirty(srv, engine_stats(srv->engine)->dirty);
+    persist_reset_dirty(durable, engine_stats(durable->sessions->engine)->dirty);
     if (r->target != RECEIVE_FILE || !receive_install(r))
-        persist_count_dirty(srv, 1); /* no file has this data */
+        persist_count_dirty(durable, 1); /* no file has this data */
     repl_psync_set_db(r->link->psync, r->place.db);
     r->link->db = r->place.db;
     bool known = repl_psync_place(r->link->psync, &at);
-    if (!repl_master_become(srv->replication->master, known ? &at.replid : &id,
+    if (!repl_master_become(durable->replication->master, known ? &at.replid : &id,
                             known ? at.offset : 0))
-        replication_no_memory(srv);
+        replication_no_memory();
     r->link->has_place = known;
     restart_log(r);
     r->done = true;
@@ -216,7 +216,7 @@ static bool push_rest(struct receive *r)
 /* One step. RDB_EVENT: there is more to do; RDB_MORE: bytes are missing. */
 static enum rdb_status step(struct receive *r, struct rd_err *err)
 {
-    int64_t delay = r->srv->settings.key_load_delay;
+    int64_t delay = r->durable->loop->settings.key_load_delay;
     size_t left = r->rest.len - r->rest_at;
     if (left > 0 && !push_rest(r))
         return RDB_FAIL;
@@ -224,7 +224,7 @@ static enum rdb_status step(struct receive *r, struct rd_err *err)
         engine_loader_step(r->loader, delay != 0 ? DELAYED_KEYS : STEP_KEYS, err);
     if (delay != 0)
         persist_delay(delay);
-    persist_info(r->srv)->loading_read = engine_loader_info(r->loader)->offset;
+    persist_info(r->durable)->loading_read = engine_loader_info(r->loader)->offset;
     if (status != RDB_MORE || left == 0)
         return status;
     /* Otherwise a record does not fit into the window. */
@@ -233,14 +233,14 @@ static enum rdb_status step(struct receive *r, struct rd_err *err)
 
 static enum rdb_status steps(struct receive *r, struct rd_err *err)
 {
-    struct server *srv = r->srv;
+    struct durable *durable = r->durable;
     enum rdb_status status;
-    server_clock(srv);
-    int64_t end_us = srv->mono_us + STEP_US;
+    loop_clock(durable->loop);
+    int64_t end_us = durable->loop->mono_us + STEP_US;
     do {
         status = step(r, err);
-        server_clock(srv);
-    } while (status == RDB_EVENT && srv->mono_us < end_us);
+        loop_clock(durable->loop);
+    } while (status == RDB_EVENT && durable->loop->mono_us < end_us);
     return status;
 }
 
@@ -259,8 +259,8 @@ void receive_load_wake(struct receive *r)
         return;
     r->idle = rd_calloc(1, sizeof *r->idle);
     if (r->idle == NULL)
-        replication_no_memory(r->srv);
-    uv_idle_init(r->srv->loop, r->idle);
+        replication_no_memory();
+    uv_idle_init(r->durable->loop->uv, r->idle);
     r->idle->data = r;
     uv_idle_start(r->idle, on_idle);
 }
@@ -298,7 +298,7 @@ static void on_idle(uv_idle_t *idle)
 {
     struct receive *r = idle->data;
     struct repl_link *link = r->link;
-    if (script_busy() != 0)
+    if (script_busy(link->durable->sessions) != 0)
         return; /* a script runs: the dataset must not change now */
     if (r->check != NULL ? !begin_file(r) : !go_on(r))
         link_drop(link);
@@ -309,7 +309,7 @@ static void on_idle(uv_idle_t *idle)
 bool receive_load_bytes(struct receive *r, struct rd_slice bytes)
 {
     if (!rd_buf_add(&r->rest, bytes.ptr, bytes.len))
-        replication_no_memory(r->srv);
+        replication_no_memory();
     return go_on(r);
 }
 

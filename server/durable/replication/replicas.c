@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "server/surface/cmd/commands.h"
+#include "server/session/dispatch/dispatch.h"
 #include "server/loop/log.h"
 #include "server/durable/persist/persist.h"
 #include "server/durable/replication/priv.h"
@@ -25,8 +25,8 @@ static struct replica *replica_of(struct client *c)
         return c->replica;
     struct replica *replica = rd_calloc(1, sizeof *replica);
     if (replica == NULL)
-        replication_no_memory(c->srv);
-    repl_peer_init(&replica->peer, c->srv->replication->master, &c->reply.buf);
+        replication_no_memory();
+    repl_peer_init(&replica->peer, c->sessions->durable->replication->master, &c->reply.buf);
     replica->peer.ctx = replica;
     replica->client = c;
     replica->file = -1;
@@ -43,7 +43,7 @@ static void log_lost(const struct client *c)
 
 void replication_forget(struct client *c)
 {
-    struct replication *r = c->srv->replication;
+    struct replication *r = c->sessions->durable->replication;
     if (r->link != NULL && r->link->client == c) {
         r->link->client = NULL;
         r->link->conn = NULL; /* it is closed with the client */
@@ -62,21 +62,21 @@ void replication_forget(struct client *c)
         close(replica->file);
     rd_free(replica);
     if (r->master->n_peers == 0)
-        r->master->alone_since_ms = server_mono_ms(c->srv);
+        r->master->alone_since_ms = loop_mono_ms(c->sessions->loop);
     if (waited)
-        replicas_snapshot_unwanted(c->srv);
+        replicas_snapshot_unwanted(c->sessions->durable);
     if (enlisted)
-        replicas_snapshot_go_on(c->srv);
+        replicas_snapshot_go_on(c->sessions->durable);
 }
 
 void replica_heard(struct client *c)
 {
-    repl_peer_heard(&c->replica->peer, server_mono_ms(c->srv));
+    repl_peer_heard(&c->replica->peer, loop_mono_ms(c->sessions->loop));
 }
 
-void replicas_disconnect(struct server *srv)
+void replicas_disconnect(struct durable *durable)
 {
-    for (struct repl_peer *peer = srv->replication->master->first, *next; peer != NULL;
+    for (struct repl_peer *peer = durable->replication->master->first, *next; peer != NULL;
          peer = next) {
         next = peer->next;
         client_free(replica_of_peer(peer)->client);
@@ -96,18 +96,18 @@ void replica_name(const struct client *c, char *dst, size_t size)
 
 /* ---- before the end ---- */
 
-bool replicas_in_sync(const struct server *srv)
+bool replicas_in_sync(const struct durable *durable)
 {
-    const struct repl_master *m = srv->replication->master;
+    const struct repl_master *m = durable->replication->master;
     for (const struct repl_peer *peer = m->first; peer != NULL; peer = peer->next)
         if (peer->ack != m->offset)
             return false;
     return true;
 }
 
-void replicas_report_lag(const struct server *srv)
+void replicas_report_lag(const struct durable *durable)
 {
-    const struct repl_master *m = srv->replication->master;
+    const struct repl_master *m = durable->replication->master;
     unsigned n_lagging = 0;
     for (const struct repl_peer *peer = m->first; peer != NULL; peer = peer->next) {
         char name[REPLICA_NAME];
@@ -118,7 +118,7 @@ void replicas_report_lag(const struct server *srv)
         bool online = repl_peer_is_online(peer);
         log_warning("Lagging replica %s has not acknowledged %lld bytes, lag=%lld, state=%s.", name,
                     (long long)(m->offset - peer->ack),
-                    online ? (long long)(server_mono_ms(srv) - peer->ack_ms) / 1000 : 0,
+                    online ? (long long)(loop_mono_ms(durable->loop) - peer->ack_ms) / 1000 : 0,
                     replica_state_word(peer));
     }
     if (m->n_peers > 0)
@@ -153,11 +153,12 @@ void server_cmd_replconf(struct dispatch_call *call)
         return;
     struct replica *replica = replica_of(c);
     replica->peer.out = &said;
-    enum repl_said what =
-        repl_peer_replconf(&replica->peer, call->argc, call->argv, server_mono_ms(call->srv));
+    enum repl_said what = repl_peer_replconf(&replica->peer, call->argc, call->argv,
+                                             loop_mono_ms(call->sessions->loop));
     replica->peer.out = &c->reply.buf;
     give_reply(call, &said);
-    call->srv->replication->acked |= what == REPL_SAID_ACK || what == REPL_SAID_ONLINE;
+    call->sessions->durable->replication->acked |=
+        what == REPL_SAID_ACK || what == REPL_SAID_ONLINE;
     if (what == REPL_SAID_ONLINE)
         client_queue_write(c);
 }
@@ -167,7 +168,7 @@ void server_cmd_replconf(struct dispatch_call *call)
 static void log_verdict(const struct client *c, enum repl_verdict verdict, struct rd_slice id,
                         long long wanted)
 {
-    const struct repl_master *m = c->srv->replication->master;
+    const struct repl_master *m = c->sessions->durable->replication->master;
     char name[REPLICA_NAME], asked[REPL_REPLID_LEN + 1];
     replica_name(c, name, sizeof name);
     snprintf(asked, sizeof asked, "%.*s", (int)(id.len < sizeof asked ? id.len : 0),
@@ -216,16 +217,16 @@ static void count(struct replication *r, enum repl_verdict verdict)
 /* The connection is that of a replica from here on. */
 static void become_replica(struct client *c)
 {
-    int on = !c->srv->settings.repl_disable_tcp_nodelay;
+    int on = !c->sessions->loop->settings.repl_disable_tcp_nodelay;
     c->flags |= CLIENT_REPLICA;
     setsockopt(c->conn->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     client_uncount(c);
 }
 
-static void log_new_history(struct server *srv)
+static void log_new_history(struct durable *durable)
 {
     log_notice("Replication backlog created, my new replication IDs are '%s' and '%s'",
-               srv->replication->master->id.hex, "0000000000000000000000000000000000000000");
+               durable->replication->master->id.hex, "0000000000000000000000000000000000000000");
 }
 
 static void log_asks(const struct client *c)
@@ -246,40 +247,40 @@ static void log_wrong_offset(struct client *c)
 
 static void synchronize(struct dispatch_call *call, bool by_id, int64_t wanted)
 {
-    struct server *srv = call->srv;
+    struct durable *durable = call->sessions->durable;
     struct client *c = call->c;
     struct replica *replica = replica_of(c);
     struct rd_buf said = {0};
     struct rd_slice id = by_id ? call->argv[1] : rd_slice_str("?");
-    int64_t now_ms = server_mono_ms(srv);
+    int64_t now_ms = loop_mono_ms(durable->loop);
     replica->peer.out = &said;
     enum repl_verdict verdict = by_id ? repl_peer_psync(&replica->peer, id, wanted, now_ms)
                                       : repl_peer_sync(&replica->peer, now_ms);
     replica->peer.out = &c->reply.buf;
     give_reply(call, &said);
     if (verdict == REPL_SYNC_NOMEM)
-        replication_no_memory(srv);
+        replication_no_memory();
     if (verdict == REPL_SYNC_REFUSED)
         return;
     log_asks(c);
     become_replica(c);
     if (by_id)
         log_verdict(c, verdict, id, (long long)wanted);
-    count(srv->replication, verdict);
+    count(durable->replication, verdict);
     if (verdict == REPL_CONTINUES) {
         client_queue_write(c);
         return;
     }
-    if (srv->replication->master->backlog == NULL) {
-        replication_keep(srv);
-        log_new_history(srv);
+    if (durable->replication->master->backlog == NULL) {
+        replication_keep(durable);
+        log_new_history(durable);
     }
-    replicas_snapshot_wanted(srv, replica);
+    replicas_snapshot_wanted(durable, replica);
 }
 
 void server_cmd_sync(struct dispatch_call *call)
 {
-    struct server *srv = call->srv;
+    struct durable *durable = call->sessions->durable;
     struct client *c = call->c;
     bool by_id = call->argc >= 3;
     int64_t wanted = -1;
@@ -287,11 +288,11 @@ void server_cmd_sync(struct dispatch_call *call)
         return;
     if (call->argc > 3 && dispatch_arg_is(call->argv[3], "failover") && !failover_accept(call))
         return;
-    if (srv->replication->failover.state != FAILOVER_NONE) {
+    if (durable->replication->failover.state != FAILOVER_NONE) {
         engine_reply_error(call->reply, "NOMASTERLINK Can't SYNC while failing over");
         return;
     }
-    if (replication_is_replica(srv) && !link_is_up(srv)) {
+    if (replication_is_replica(durable) && !link_is_up(durable)) {
         engine_reply_error(call->reply,
                            "NOMASTERLINK Can't SYNC while not connected with my master");
         return;
@@ -312,7 +313,7 @@ void server_cmd_sync(struct dispatch_call *call)
 static bool open_file(struct replica *replica)
 {
     struct stat st;
-    const struct settings *s = &replica->client->srv->settings;
+    const struct settings *s = &replica->client->sessions->loop->settings;
     replica->file = open(s->dbfilename, O_RDONLY | O_CLOEXEC);
     if (replica->file < 0 || fstat(replica->file, &st) != 0) {
         log_warning("SYNC failed. Can't open/stat DB after BGSAVE: %s", strerror(errno));
@@ -348,17 +349,17 @@ static bool send_file(struct client *c)
         return false;
     }
     replica->file_at += (uint64_t)n;
-    c->srv->replication->bytes_out += (uint64_t)n;
+    c->sessions->durable->replication->bytes_out += (uint64_t)n;
     if (replica->file_at < replica->file_len)
         return true;
     close(replica->file);
     replica->file = -1;
-    repl_peer_payload_sent(&replica->peer, server_mono_ms(c->srv));
+    repl_peer_payload_sent(&replica->peer, loop_mono_ms(c->sessions->loop));
     if (replica->peer.state == REPL_PEER_ONLINE) {
         replica_log_success(c);
         client_queue_write(c);
     } else {
-        replicas_advance(c->srv);
+        replicas_advance(c->sessions->durable);
     }
     return true;
 }
@@ -371,16 +372,16 @@ static bool send_stream(struct client *c)
     struct rd_slice s;
     for (size_t turn = 0; turn < SEND_TURN && (s = repl_peer_stream(&replica->peer)).len > 0;) {
         ssize_t n = conn_write(c->conn, s.ptr, s.len);
-        c->srv->stats.writes++;
+        c->sessions->loop->stats.writes++;
         if (n == CONN_AGAIN)
             return true;
         if (n < 0)
             return false;
         repl_peer_sent(&replica->peer, (size_t)n);
         turn += (size_t)n;
-        c->srv->replication->bytes_out += (uint64_t)n;
-        c->srv->stats.net_out += (uint64_t)n;
-        c->active_ms = server_mono_ms(c->srv);
+        c->sessions->durable->replication->bytes_out += (uint64_t)n;
+        c->sessions->loop->stats.net_out += (uint64_t)n;
+        c->active_ms = loop_mono_ms(c->sessions->loop);
     }
     return true;
 }
@@ -393,7 +394,7 @@ bool replica_send(struct client *c)
     if (replica->peer.state == REPL_PEER_PAYLOAD)
         return send_file(c);
     if (replica->peer.state == REPL_PEER_SAVES && replica->peer.by_mark)
-        replicas_snapshot_go_on(c->srv);
+        replicas_snapshot_go_on(c->sessions->durable);
     return send_stream(c);
 }
 
@@ -422,9 +423,9 @@ static void log_complete(const struct client *c)
     log_notice("RDB transfer completed, rdb only replica (%s) should be disconnected asap", name);
 }
 
-void replicas_advance(struct server *srv)
+void replicas_advance(struct durable *durable)
 {
-    for (struct repl_peer *peer = srv->replication->master->first, *next; peer != NULL;
+    for (struct repl_peer *peer = durable->replication->master->first, *next; peer != NULL;
          peer = next) {
         struct replica *replica = replica_of_peer(peer);
         next = peer->next;
@@ -447,14 +448,14 @@ void replicas_advance(struct server *srv)
     }
 }
 
-void replicas_snapshot_saved(struct server *srv, bool ok)
+void replicas_snapshot_saved(struct durable *durable, bool ok)
 {
-    struct replication *r = srv->replication;
+    struct replication *r = durable->replication;
     if (!ok)
         for (struct repl_peer *peer = r->master->first; peer != NULL; peer = peer->next)
             if (peer->state == REPL_PEER_SAVES && !peer->by_mark)
                 log_warning("SYNC failed. BGSAVE child returned an error");
-    repl_master_end_snapshot(r->master, false, ok, server_mono_ms(srv));
-    replicas_advance(srv);
-    replicas_snapshot_try(srv);
+    repl_master_end_snapshot(r->master, false, ok, loop_mono_ms(durable->loop));
+    replicas_advance(durable);
+    replicas_snapshot_try(durable);
 }

@@ -21,7 +21,9 @@
 
 #include "engine/snapshot.h"
 #include "repl/master.h"
+#include "server/durable/durable.h"
 #include "server/session/client/client.h"
+#include "server/session/dispatch/dispatch.h"
 
 struct replica;
 struct repl_link;
@@ -34,7 +36,7 @@ struct failover {
     char *host; /* of the replica; NULL: any */
     int port;
     bool force;
-    int64_t end_ms; /* by server_mono_ms(); 0: no timeout */
+    int64_t end_ms; /* by loop_mono_ms(); 0: no timeout */
 };
 
 struct replication {
@@ -48,44 +50,48 @@ struct replication {
     bool acked;            /* an acknowledgement arrived: clients in WAIT may be served */
     size_t n_waiting;      /* clients in WAIT */
     int64_t ticks;         /* calls of the timer, once a second */
-    int64_t next_tick_ms;  /* by server_mono_ms() */
+    int64_t next_tick_ms;  /* by loop_mono_ms() */
     int64_t disk_logged_s; /* when a failing disk of a replica was logged */
     struct failover failover;
     bool file_for_replicas;             /* the snapshot on disk was made for replicas only */
     struct replicas_snapshot *snapshot; /* the diskless one in progress; NULL: none */
 };
 
-void replication_init(struct server *srv);
+void replication_init(struct durable *durable);
+
+/* The connection to the master ends, before the clients are freed. */
+void replication_leave(struct durable *durable);
+void replication_free(struct durable *durable);
 
 /* At the start, after the data was loaded: follows the master of the configuration. */
-void replication_start(struct server *srv);
+void replication_start(struct durable *durable);
 
-static inline bool replication_is_replica(const struct server *srv)
+static inline bool replication_is_replica(const struct durable *durable)
 {
-    return srv->replication->link != NULL;
+    return durable->replication->link != NULL;
 }
 
 /* Whether the stream needs the effects of commands. */
-bool replication_wants_effects(const struct server *srv);
+bool replication_wants_effects(const struct durable *durable);
 
 /* The effects of commands of this server's own clients, of expiry and eviction. */
-void replication_append(struct server *srv, const struct engine_effects *fx);
+void replication_append(struct durable *durable, const struct engine_effects *fx);
 
 /* A command that replicas run, but that changes no data: PUBLISH. */
-void replication_append_command(struct server *srv, size_t argc, const struct rd_slice *argv);
+void replication_append_command(struct durable *durable, size_t argc, const struct rd_slice *argv);
 
 /* Logs the last bytes of the stream: they may show the cause of an error in it. */
-void replication_log_latest(const struct server *srv);
+void replication_log_latest(const struct durable *durable);
 
 /* Before replies are sent: asks for acknowledgements, serves WAIT, lets replicas write. */
-void replication_before_sleep(struct server *srv);
-void replication_cron(struct server *srv);
+void replication_before_sleep(struct durable *durable);
+void replication_cron(struct durable *durable);
 
 /* The fields about replication for the engine and for snapshots. */
-void replication_settings_changed(struct server *srv);
+void replication_settings_changed(struct durable *durable);
 enum { REPLICATION_AUX = 3, REPLICATION_AUX_TEXT = 64 };
 
-size_t replication_aux(const struct server *srv, struct engine_aux aux[REPLICATION_AUX],
+size_t replication_aux(const struct durable *durable, struct engine_aux aux[REPLICATION_AUX],
                        char text[REPLICATION_AUX][REPLICATION_AUX_TEXT]);
 
 /* The position in a history that a snapshot records, as its AUX fields are read. */
@@ -98,17 +104,17 @@ void replication_place_read(struct replication_place *place, struct rd_slice nam
                             struct rd_slice value);
 
 /* The dataset is that of a snapshot with this position. Call it when the server starts. */
-void replication_restored(struct server *srv, const struct replication_place *place);
+void replication_restored(struct durable *durable, const struct replication_place *place);
 
 /* Limits on commands because of the role: bits of enum engine_admit_state. */
-uint32_t replication_limits(const struct server *srv);
+uint32_t replication_limits(const struct durable *durable);
 
 /* ---- roles ---- */
 
 /* REPLICAOF host port, REPLICAOF NO ONE. */
-void replication_follow(struct server *srv, const char *host, int port);
-void replication_lead(struct server *srv);
-void replication_change_id(struct server *srv); /* DEBUG CHANGE-REPL-ID */
+void replication_follow(struct durable *durable, const char *host, int port);
+void replication_lead(struct durable *durable);
+void replication_change_id(struct durable *durable); /* DEBUG CHANGE-REPL-ID */
 
 /* ---- connections ---- */
 
@@ -124,31 +130,38 @@ uint64_t replica_backlog(const struct client *c);
 /* An empty line came from the replica. */
 void replica_heard(struct client *c);
 /* Closes the connections of all replicas: they resume or begin again. */
-void replicas_disconnect(struct server *srv);
+void replicas_disconnect(struct durable *durable);
 
 /* Requests the offset of all replicas now, also during a pause. */
-void replication_ask_acks(struct server *srv);
+void replication_ask_acks(struct durable *durable);
 
 /* Whether all replicas, if any, have acknowledged the whole stream. */
-bool replicas_in_sync(const struct server *srv);
+bool replicas_in_sync(const struct durable *durable);
 /* Logs the replicas that have not acknowledged it, before the server ends. */
-void replicas_report_lag(const struct server *srv);
+void replicas_report_lag(const struct durable *durable);
 
 /* "127.0.0.1:6380": announced or seen. */
 void replica_name(const struct client *c, char *dst, size_t size);
 
 /* A snapshot on disk has ended; one may be due. */
-void replicas_snapshot_saved(struct server *srv, bool ok);
+void replicas_snapshot_saved(struct durable *durable, bool ok);
 /* The child of a diskless one has ended. */
-void replicas_snapshot_streamed(struct server *srv);
+void replicas_snapshot_streamed(struct durable *durable);
+
+/* ---- commands ---- */
+
+DISPATCH_HANDLER(failover);
+DISPATCH_HANDLER(replconf);
+DISPATCH_HANDLER(role);
+DISPATCH_HANDLER(sync); /* and PSYNC */
 
 /* ---- reports ---- */
 
-void replication_reset_stats(struct server *srv); /* CONFIG RESETSTAT */
+void replication_reset_stats(struct durable *durable); /* CONFIG RESETSTAT */
 
-void info_section_replication(struct server *srv, struct rd_buf *out);
-uint64_t replication_memory(const struct server *srv, uint64_t *ret_of_replicas);
+void info_section_replication(struct durable *durable, struct rd_buf *out);
+uint64_t replication_memory(const struct durable *durable, uint64_t *ret_of_replicas);
 /* Of the data set that is being loaded while the old one is served. */
-uint64_t replication_beside_memory(const struct server *srv);
+uint64_t replication_beside_memory(const struct durable *durable);
 
 #endif

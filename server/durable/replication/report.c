@@ -1,7 +1,7 @@
 /* INFO replication and ROLE. */
-#include "server/surface/cmd/commands.h"
+#include "server/session/dispatch/dispatch.h"
 #include "server/loop/log.h"
-#include "server/surface/observe/info.h"
+#include "server/loop/stats.h"
 #include "server/durable/replication/priv.h"
 #include "server/settings/text.h"
 
@@ -27,34 +27,37 @@ static void put_transfer(const struct repl_link *link, struct rd_buf *out)
     uint64_t total, read;
     int64_t last_s;
     receive_progress(link, &total, &read, &last_s);
-    info_num(out, "master_sync_total_bytes", (int64_t)total);
-    info_num(out, "master_sync_read_bytes", (int64_t)read);
-    info_num(out, "master_sync_left_bytes", (int64_t)total - (int64_t)read);
-    info_real(out, "master_sync_perc", total > 0 ? (double)read * 100 / (double)total : 0);
-    info_num(out, "master_sync_last_io_seconds_ago", link->srv->mono_us / 1000000 - last_s);
+    stats_info_num(out, "master_sync_total_bytes", (int64_t)total);
+    stats_info_num(out, "master_sync_read_bytes", (int64_t)read);
+    stats_info_num(out, "master_sync_left_bytes", (int64_t)total - (int64_t)read);
+    stats_info_real(out, "master_sync_perc", total > 0 ? (double)read * 100 / (double)total : 0);
+    stats_info_num(out, "master_sync_last_io_seconds_ago",
+                   link->durable->loop->mono_us / 1000000 - last_s);
 }
 
-static void put_link(const struct server *srv, const struct repl_link *link, struct rd_buf *out)
+static void put_link(const struct durable *durable, const struct repl_link *link,
+                     struct rd_buf *out)
 {
-    const struct settings *s = &srv->settings;
+    const struct settings *s = &durable->loop->settings;
     bool up = link->state == REPL_LINK_CONNECTED;
-    int64_t offset = link->has_place ? (int64_t)srv->replication->master->offset : 0;
-    info_str(out, "master_host", link->host);
-    info_num(out, "master_port", link->port);
-    info_str(out, "master_link_status", up ? "up" : "down");
-    info_num(out, "master_last_io_seconds_ago",
-             up ? (server_mono_ms(srv) - link->heard_ms) / 1000 : -1);
-    info_num(out, "master_sync_in_progress", link->state == REPL_LINK_TRANSFER);
-    info_num(out, "slave_read_repl_offset", offset + (int64_t)(link->held.len + link->unread.len));
-    info_num(out, "slave_repl_offset", offset);
+    int64_t offset = link->has_place ? (int64_t)durable->replication->master->offset : 0;
+    stats_info_str(out, "master_host", link->host);
+    stats_info_num(out, "master_port", link->port);
+    stats_info_str(out, "master_link_status", up ? "up" : "down");
+    stats_info_num(out, "master_last_io_seconds_ago",
+                   up ? (loop_mono_ms(durable->loop) - link->heard_ms) / 1000 : -1);
+    stats_info_num(out, "master_sync_in_progress", link->state == REPL_LINK_TRANSFER);
+    stats_info_num(out, "slave_read_repl_offset",
+                   offset + (int64_t)(link->held.len + link->unread.len));
+    stats_info_num(out, "slave_repl_offset", offset);
     if (link->state == REPL_LINK_TRANSFER)
         put_transfer(link, out);
     if (!up)
-        info_num(out, "master_link_down_since_seconds",
-                 srv->mono_us / 1000000 - link->down_since_s);
-    info_num(out, "slave_priority", s->replica_priority);
-    info_num(out, "slave_read_only", s->replica_read_only);
-    info_num(out, "replica_announced", s->replica_announced);
+        stats_info_num(out, "master_link_down_since_seconds",
+                       durable->loop->mono_us / 1000000 - link->down_since_s);
+    stats_info_num(out, "slave_priority", s->replica_priority);
+    stats_info_num(out, "slave_read_only", s->replica_read_only);
+    stats_info_num(out, "replica_announced", s->replica_announced);
 }
 
 /* ---- the replicas ---- */
@@ -85,9 +88,9 @@ const char *replica_state_word(const struct repl_peer *peer)
     }
 }
 
-static void put_replicas(const struct server *srv, struct rd_buf *out)
+static void put_replicas(const struct durable *durable, struct rd_buf *out)
 {
-    const struct repl_master *m = srv->replication->master;
+    const struct repl_master *m = durable->replication->master;
     unsigned i = 0;
     for (const struct repl_peer *peer = m->first; peer != NULL; peer = peer->next) {
         char address[REPLICA_NAME];
@@ -95,45 +98,48 @@ static void put_replicas(const struct server *srv, struct rd_buf *out)
         replica_address(replica_of_peer(peer), address, sizeof address);
         rd_buf_printf(out, "slave%u:ip=%s,port=%u,state=%s,offset=%llu,lag=%lld\r\n", i++, address,
                       (unsigned)peer->port, replica_state_word(peer), (unsigned long long)peer->ack,
-                      online ? (long long)(server_mono_ms(srv) - peer->ack_ms) / 1000 : 0);
+                      online ? (long long)(loop_mono_ms(durable->loop) - peer->ack_ms) / 1000 : 0);
     }
 }
 
-static void put_history(const struct server *srv, struct rd_buf *out)
+static void put_history(const struct durable *durable, struct rd_buf *out)
 {
-    const struct repl_master *m = srv->replication->master;
+    const struct repl_master *m = durable->replication->master;
     bool second = repl_replid_is_set(&m->id2);
-    info_str(out, "master_replid", m->id.hex);
-    info_str(out, "master_replid2", second ? m->id2.hex : NO_ID);
-    info_num(out, "master_repl_offset", (int64_t)m->offset);
-    info_num(out, "second_repl_offset", second ? (int64_t)m->second + 1 : -1);
+    stats_info_str(out, "master_replid", m->id.hex);
+    stats_info_str(out, "master_replid2", second ? m->id2.hex : NO_ID);
+    stats_info_num(out, "master_repl_offset", (int64_t)m->offset);
+    stats_info_num(out, "second_repl_offset", second ? (int64_t)m->second + 1 : -1);
     uint64_t start = m->backlog != NULL ? repl_backlog_start(m->backlog) : 0;
-    info_num(out, "repl_backlog_active", m->backlog != NULL);
-    info_num(out, "repl_backlog_size", (int64_t)srv->settings.repl_backlog_size);
-    info_num(out, "repl_backlog_first_byte_offset", m->backlog != NULL ? (int64_t)start + 1 : 0);
-    info_num(out, "repl_backlog_histlen", m->backlog != NULL ? (int64_t)(m->offset - start) : 0);
+    stats_info_num(out, "repl_backlog_active", m->backlog != NULL);
+    stats_info_num(out, "repl_backlog_size", (int64_t)durable->loop->settings.repl_backlog_size);
+    stats_info_num(out, "repl_backlog_first_byte_offset",
+                   m->backlog != NULL ? (int64_t)start + 1 : 0);
+    stats_info_num(out, "repl_backlog_histlen",
+                   m->backlog != NULL ? (int64_t)(m->offset - start) : 0);
 }
 
-void info_section_replication(struct server *srv, struct rd_buf *out)
+void info_section_replication(struct durable *durable, struct rd_buf *out)
 {
-    const struct replication *r = srv->replication;
-    const struct settings *s = &srv->settings;
-    info_str(out, "role", r->link != NULL ? "slave" : "master");
+    const struct replication *r = durable->replication;
+    const struct settings *s = &durable->loop->settings;
+    stats_info_str(out, "role", r->link != NULL ? "slave" : "master");
     if (r->link != NULL)
-        put_link(srv, r->link, out);
-    info_num(out, "connected_slaves", r->master->n_peers);
+        put_link(durable, r->link, out);
+    stats_info_num(out, "connected_slaves", r->master->n_peers);
     if (s->min_replicas_to_write > 0 && s->min_replicas_max_lag > 0)
-        info_num(out, "min_slaves_good_slaves",
-                 repl_master_good(r->master, s->min_replicas_max_lag * 1000, server_mono_ms(srv)));
-    put_replicas(srv, out);
-    info_str(out, "master_failover_state", failover_word(srv));
-    put_history(srv, out);
+        stats_info_num(out, "min_slaves_good_slaves",
+                       repl_master_good(r->master, s->min_replicas_max_lag * 1000,
+                                        loop_mono_ms(durable->loop)));
+    put_replicas(durable, out);
+    stats_info_str(out, "master_failover_state", failover_word(durable));
+    put_history(durable, out);
 }
 
-void replication_log_latest(const struct server *srv)
+void replication_log_latest(const struct durable *durable)
 {
     enum { SHOWN = 256 };
-    const struct repl_master *m = srv->replication->master;
+    const struct repl_master *m = durable->replication->master;
     uint64_t start = m->backlog != NULL ? repl_backlog_start(m->backlog) : m->offset;
     uint64_t from = m->offset > start + SHOWN ? m->offset - SHOWN : start;
     struct repl_reader r = {0};
@@ -160,7 +166,7 @@ static void reply_number(struct engine_reply *reply, long long n)
 
 static void role_of_replica(struct dispatch_call *call, const struct repl_link *link)
 {
-    const struct repl_master *m = call->srv->replication->master;
+    const struct repl_master *m = call->sessions->durable->replication->master;
     engine_reply_array(call->reply, 5);
     engine_reply_str(call->reply, "slave");
     engine_reply_str(call->reply, link->host);
@@ -171,7 +177,7 @@ static void role_of_replica(struct dispatch_call *call, const struct repl_link *
 
 void server_cmd_role(struct dispatch_call *call)
 {
-    const struct replication *r = call->srv->replication;
+    const struct replication *r = call->sessions->durable->replication;
     if (r->link != NULL) {
         role_of_replica(call, r->link);
         return;

@@ -20,7 +20,7 @@
 enum { PART = 256 * 1024 };
 
 struct replicas_snapshot {
-    struct server *srv;
+    struct durable *durable;
     int pipe;
     uv_poll_t poll;
     bool reading;
@@ -38,18 +38,18 @@ static bool gets_it(const struct repl_peer *peer)
     return peer->state == REPL_PEER_SAVES && peer->by_mark;
 }
 
-static unsigned count_replicas(const struct server *srv)
+static unsigned count_replicas(const struct durable *durable)
 {
     unsigned n = 0;
-    for (const struct repl_peer *peer = srv->replication->master->first; peer != NULL;
+    for (const struct repl_peer *peer = durable->replication->master->first; peer != NULL;
          peer = peer->next)
         n += gets_it(peer);
     return n;
 }
 
-bool replicas_snapshot_is_diskless(const struct server *srv)
+bool replicas_snapshot_is_diskless(const struct durable *durable)
 {
-    return srv->replication->snapshot != NULL;
+    return durable->replication->snapshot != NULL;
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -64,7 +64,7 @@ static void end_transfer(struct replicas_snapshot *s)
 {
     if (uv_is_closing((uv_handle_t *)&s->poll))
         return;
-    s->srv->replication->snapshot = NULL;
+    s->durable->replication->snapshot = NULL;
     uv_poll_stop(&s->poll);
     uv_close((uv_handle_t *)&s->poll, on_closed);
 }
@@ -80,9 +80,9 @@ static void log_streamed(const struct replica *replica)
         replica_log_success(replica->client);
 }
 
-static void log_result(const struct server *srv, bool ok)
+static void log_result(const struct durable *durable, bool ok)
 {
-    for (struct repl_peer *peer = srv->replication->master->first; peer != NULL;
+    for (struct repl_peer *peer = durable->replication->master->first; peer != NULL;
          peer = peer->next) {
         if (!gets_it(peer))
             continue;
@@ -96,11 +96,11 @@ static void log_result(const struct server *srv, bool ok)
 /* The child has ended, and everything it wrote has been sent. */
 static void finish(struct replicas_snapshot *s, bool ok)
 {
-    struct server *srv = s->srv;
+    struct durable *durable = s->durable;
     end_transfer(s);
-    log_result(srv, ok);
-    repl_master_end_snapshot(srv->replication->master, true, ok, server_mono_ms(srv));
-    replicas_advance(srv);
+    log_result(durable, ok);
+    repl_master_end_snapshot(durable->replication->master, true, ok, loop_mono_ms(durable->loop));
+    replicas_advance(durable);
 }
 
 /* False: the connection is broken. */
@@ -114,9 +114,9 @@ static bool send_part(struct replicas_snapshot *s, struct replica *replica)
         if (n < 0)
             return false;
         replica->piped += (size_t)n;
-        replica->progress_ms = server_mono_ms(s->srv);
-        s->srv->replication->bytes_out += (uint64_t)n;
-        s->srv->stats.net_out += (uint64_t)n;
+        replica->progress_ms = loop_mono_ms(s->durable->loop);
+        s->durable->replication->bytes_out += (uint64_t)n;
+        s->durable->loop->stats.net_out += (uint64_t)n;
     }
     replica->piped_left = replica->piped < s->len;
     return true;
@@ -126,7 +126,7 @@ static bool send_part(struct replicas_snapshot *s, struct replica *replica)
 static bool send_part_to_all(struct replicas_snapshot *s)
 {
     bool all = true;
-    for (struct repl_peer *peer = s->srv->replication->master->first; peer != NULL;
+    for (struct repl_peer *peer = s->durable->replication->master->first; peer != NULL;
          peer = peer->next) {
         struct replica *replica = replica_of_peer(peer);
         if (!gets_it(peer) || (replica->client->flags & CLIENT_CLOSE_ASAP))
@@ -148,12 +148,12 @@ static bool send_part_to_all(struct replicas_snapshot *s)
 
 static void watch_pipe(struct replicas_snapshot *s, bool yes);
 
-static void begin_part(struct server *srv)
+static void begin_part(struct durable *durable)
 {
-    for (struct repl_peer *peer = srv->replication->master->first; peer != NULL;
+    for (struct repl_peer *peer = durable->replication->master->first; peer != NULL;
          peer = peer->next) {
         replica_of_peer(peer)->piped = 0;
-        replica_of_peer(peer)->progress_ms = server_mono_ms(srv);
+        replica_of_peer(peer)->progress_ms = loop_mono_ms(durable->loop);
     }
 }
 
@@ -161,7 +161,7 @@ static void begin_part(struct server *srv)
 static void end_pipe(const struct replicas_snapshot *s)
 {
     log_warning("Diskless rdb transfer, done reading from pipe, %u replicas still up.",
-                count_replicas(s->srv));
+                count_replicas(s->durable));
     shutdown(s->pipe, SHUT_WR);
 }
 
@@ -181,7 +181,7 @@ static void move_on(struct replicas_snapshot *s)
             break;
         s->at_end = n <= 0;
         s->len = n > 0 ? (size_t)n : 0;
-        begin_part(s->srv);
+        begin_part(s->durable);
         if (s->at_end)
             end_pipe(s);
     }
@@ -190,17 +190,17 @@ static void move_on(struct replicas_snapshot *s)
 
 static void settle(struct replicas_snapshot *s)
 {
-    struct server *srv = s->srv;
-    if (count_replicas(srv) == 0 && !s->killed) {
+    struct durable *durable = s->durable;
+    if (count_replicas(durable) == 0 && !s->killed) {
         s->killed = true;
         if (!s->at_end)
             log_warning("Diskless rdb transfer, last replica dropped, killing fork child.");
-        persist_kill_transfer(srv);
+        persist_kill_transfer(durable);
     }
-    if (persist_transfer_runs(srv) && !s->killed)
+    if (persist_transfer_runs(durable) && !s->killed)
         return;
     if (s->killed || (s->at_end && send_part_to_all(s)))
-        finish(s, !s->killed && persist_transfer_ok(srv));
+        finish(s, !s->killed && persist_transfer_ok(durable));
 }
 
 static void on_pipe(uv_poll_t *poll, int status, int events)
@@ -208,8 +208,8 @@ static void on_pipe(uv_poll_t *poll, int status, int events)
     struct replicas_snapshot *s = poll->data;
     (void)status;
     (void)events;
-    server_awake(s->srv);
-    replicas_snapshot_go_on(s->srv);
+    loop_awake(s->durable->loop);
+    replicas_snapshot_go_on(s->durable);
 }
 
 static void watch_pipe(struct replicas_snapshot *s, bool yes)
@@ -223,9 +223,9 @@ static void watch_pipe(struct replicas_snapshot *s, bool yes)
         uv_poll_stop(&s->poll);
 }
 
-void replicas_snapshot_go_on(struct server *srv)
+void replicas_snapshot_go_on(struct durable *durable)
 {
-    struct replicas_snapshot *s = srv->replication->snapshot;
+    struct replicas_snapshot *s = durable->replication->snapshot;
     if (s == NULL || s->busy)
         return;
     s->busy = true;
@@ -234,28 +234,28 @@ void replicas_snapshot_go_on(struct server *srv)
     s->busy = false;
 }
 
-void replicas_snapshot_streamed(struct server *srv)
+void replicas_snapshot_streamed(struct durable *durable)
 {
-    replicas_snapshot_go_on(srv);
-    replicas_snapshot_try(srv);
+    replicas_snapshot_go_on(durable);
+    replicas_snapshot_try(durable);
 }
 
-static bool start_diskless(struct server *srv, const struct repl_snapshot *how)
+static bool start_diskless(struct durable *durable, const struct repl_snapshot *how)
 {
     int fds[2];
     struct replicas_snapshot *s = rd_calloc(1, sizeof *s);
     struct repl_payload payload = {.by_mark = true};
-    struct repl_replid mark = replication_fresh_id(srv);
+    struct repl_replid mark = replication_fresh_id();
     memcpy(payload.mark, mark.hex, REPL_MARK_LEN);
     if (s == NULL || (s->part = rd_alloc(PART)) == NULL)
-        replication_no_memory(srv);
+        replication_no_memory();
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
         rd_free(s->part);
         rd_free(s);
         return false;
     }
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
-    bool ok = persist_transfer(srv, fds[1], &payload, how->filter);
+    bool ok = persist_transfer(durable, fds[1], &payload, how->filter);
     close(fds[1]);
     if (!ok) {
         close(fds[0]);
@@ -263,10 +263,10 @@ static bool start_diskless(struct server *srv, const struct repl_snapshot *how)
         rd_free(s);
         return false;
     }
-    s->srv = srv;
+    s->durable = durable;
     s->pipe = fds[0];
-    srv->replication->snapshot = s;
-    uv_poll_init(srv->loop, &s->poll, s->pipe);
+    durable->replication->snapshot = s;
+    uv_poll_init(durable->loop->uv, &s->poll, s->pipe);
     s->poll.data = s;
     watch_pipe(s, true);
     return true;
@@ -281,10 +281,10 @@ static bool needs_file(const struct repl_peer *peer)
 }
 
 /* With rdb-del-sync-files, a server without persistence keeps no file of its data. */
-void replicas_remove_file(struct server *srv)
+void replicas_remove_file(struct durable *durable)
 {
-    const struct settings *s = &srv->settings;
-    struct replication *r = srv->replication;
+    const struct settings *s = &durable->loop->settings;
+    struct replication *r = durable->replication;
     r->file_for_replicas &= s->rdb_del_sync_files;
     if (!r->file_for_replicas || s->appendonly || s->n_save > 0)
         return;
@@ -298,9 +298,9 @@ void replicas_remove_file(struct server *srv)
 
 /* ---- starting a snapshot ---- */
 
-static void start(struct server *srv, const struct repl_snapshot *how)
+static void start(struct durable *durable, const struct repl_snapshot *how)
 {
-    struct repl_master *m = srv->replication->master;
+    struct repl_master *m = durable->replication->master;
     log_notice("Starting BGSAVE for SYNC with target: %s",
                how->by_mark ? "replicas sockets" : "disk");
     /* The replies are in the order of the stream: the offset is that of the fork. */
@@ -313,18 +313,19 @@ static void start(struct server *srv, const struct repl_snapshot *how)
         replica->piped_left = false;
         client_queue_write(replica->client);
     }
-    if (how->by_mark ? start_diskless(srv, how) : persist_bgsave(srv)) {
-        srv->replication->file_for_replicas |= !how->by_mark && srv->settings.rdb_del_sync_files;
+    if (how->by_mark ? start_diskless(durable, how) : persist_bgsave(durable)) {
+        durable->replication->file_for_replicas |=
+            !how->by_mark && durable->loop->settings.rdb_del_sync_files;
         return;
     }
     log_warning("BGSAVE for replication failed");
-    repl_master_end_snapshot(m, how->by_mark, false, server_mono_ms(srv));
-    replicas_advance(srv);
+    repl_master_end_snapshot(m, how->by_mark, false, loop_mono_ms(durable->loop));
+    replicas_advance(durable);
 }
 
-static struct repl_snapshot_policy policy(const struct server *srv)
+static struct repl_snapshot_policy policy(const struct durable *durable)
 {
-    const struct settings *s = &srv->settings;
+    const struct settings *s = &durable->loop->settings;
     return (struct repl_snapshot_policy){
         .diskless = s->repl_diskless_sync,
         .delay_ms = s->repl_diskless_sync_delay * 1000,
@@ -332,34 +333,36 @@ static struct repl_snapshot_policy policy(const struct server *srv)
     };
 }
 
-void replicas_snapshot_try(struct server *srv)
+void replicas_snapshot_try(struct durable *durable)
 {
     struct repl_snapshot snapshot;
-    const struct repl_snapshot_policy how = policy(srv);
-    if (srv->replication->snapshot != NULL || srv->persist->info.child != PERSIST_NO_CHILD ||
-        !repl_master_due(srv->replication->master, &how, server_mono_ms(srv), &snapshot))
+    const struct repl_snapshot_policy how = policy(durable);
+    if (durable->replication->snapshot != NULL ||
+        durable->persist->info.child != PERSIST_NO_CHILD ||
+        !repl_master_due(durable->replication->master, &how, loop_mono_ms(durable->loop),
+                         &snapshot))
         return;
-    start(srv, &snapshot);
+    start(durable, &snapshot);
 }
 
-void replicas_snapshot_unwanted(struct server *srv)
+void replicas_snapshot_unwanted(struct durable *durable)
 {
     bool on_disk =
-        srv->persist->info.child == PERSIST_CHILD_RDB && srv->replication->snapshot == NULL;
-    for (const struct repl_peer *peer = srv->replication->master->first; peer != NULL;
+        durable->persist->info.child == PERSIST_CHILD_RDB && durable->replication->snapshot == NULL;
+    for (const struct repl_peer *peer = durable->replication->master->first; peer != NULL;
          peer = peer->next)
         if (peer->state == REPL_PEER_SAVES)
             return;
     /* With save points it may be the snapshot that is due anyway. */
-    if (on_disk && srv->settings.n_save == 0)
-        persist_kill_bgsave(srv);
+    if (on_disk && durable->loop->settings.n_save == 0)
+        persist_kill_bgsave(durable);
 }
 
-void replicas_snapshot_wanted(struct server *srv, struct replica *replica)
+void replicas_snapshot_wanted(struct durable *durable, struct replica *replica)
 {
-    const struct repl_snapshot_policy how = policy(srv);
-    const struct persist_info *info = &srv->persist->info;
-    if (info->child == PERSIST_CHILD_RDB && srv->replication->snapshot == NULL) {
+    const struct repl_snapshot_policy how = policy(durable);
+    const struct persist_info *info = &durable->persist->info;
+    if (info->child == PERSIST_CHILD_RDB && durable->replication->snapshot == NULL) {
         if (repl_peer_join(&replica->peer)) {
             log_notice("Waiting for end of BGSAVE for SYNC");
             client_queue_write(replica->client);
@@ -367,7 +370,7 @@ void replicas_snapshot_wanted(struct server *srv, struct replica *replica)
             log_notice("Can't attach the replica to the current BGSAVE. Waiting for next BGSAVE "
                        "for SYNC");
         }
-    } else if (srv->replication->snapshot != NULL) {
+    } else if (durable->replication->snapshot != NULL) {
         log_notice("Current BGSAVE has socket target. Waiting for next BGSAVE for SYNC");
     } else if (info->child != PERSIST_NO_CHILD) {
         log_notice("No BGSAVE in progress, but another BG operation is active. BGSAVE for "
@@ -375,6 +378,6 @@ void replicas_snapshot_wanted(struct server *srv, struct replica *replica)
     } else if (how.diskless && how.delay_ms > 0 && (replica->peer.capa & REPL_CAPA_EOF)) {
         log_notice("Delay next BGSAVE for diskless SYNC");
     } else {
-        replicas_snapshot_try(srv);
+        replicas_snapshot_try(durable);
     }
 }

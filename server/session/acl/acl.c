@@ -88,19 +88,19 @@ void acl_free(struct acl *acl)
     engine_scratch_free(acl);
 }
 
-struct acl_user *acl_find(const struct server *srv, struct rd_slice name)
+struct acl_user *acl_find(const struct sessions *sessions, struct rd_slice name)
 {
-    return acl_users_find(&srv->acl->users, name);
+    return acl_users_find(&sessions->acl->users, name);
 }
 
-size_t acl_count(const struct server *srv)
+size_t acl_count(const struct sessions *sessions)
 {
-    return srv->acl->users.n;
+    return sessions->acl->users.n;
 }
 
-struct acl_user *acl_at(const struct server *srv, size_t index)
+struct acl_user *acl_at(const struct sessions *sessions, size_t index)
 {
-    return srv->acl->users.list[index];
+    return sessions->acl->users.list[index];
 }
 
 const char *acl_user_name(const struct acl_user *user)
@@ -166,11 +166,11 @@ static bool apply_rules(struct acl_user *user, const struct acl_list *rules, boo
     return true;
 }
 
-bool acl_set_user(struct server *srv, struct rd_slice name, const struct rd_slice *rules, size_t n,
-                  struct rd_buf *why)
+bool acl_set_user(struct sessions *sessions, struct rd_slice name, const struct rd_slice *rules,
+                  size_t n, struct rd_buf *why)
 {
-    struct acl_user *user = acl_find(srv, name);
-    bool channels = srv->settings.acl_pubsub_default != 0;
+    struct acl_user *user = acl_find(sessions, name);
+    bool channels = sessions->loop->settings.acl_pubsub_default != 0;
     struct acl_list joined;
     size_t open = 0;
     if (!acl_join(rules, n, &joined, &open)) {
@@ -185,30 +185,30 @@ bool acl_set_user(struct server *srv, struct rd_slice name, const struct rd_slic
     bool ok = apply_rules(changed, &joined, channels, why);
     acl_list_clear(&joined);
     if (ok && user == NULL) {
-        acl_users_add(&srv->acl->users, changed);
+        acl_users_add(&sessions->acl->users, changed);
         return true;
     }
     if (ok) {
-        acl_drop_subscribers(srv, changed, user);
+        acl_drop_subscribers(sessions, changed, user);
         acl_user_copy(user, changed);
     }
     acl_user_free(changed);
     return ok;
 }
 
-bool acl_delete_user(struct server *srv, struct rd_slice name)
+bool acl_delete_user(struct sessions *sessions, struct rd_slice name)
 {
-    struct acl_user *user = acl_users_remove(&srv->acl->users, name);
+    struct acl_user *user = acl_users_remove(&sessions->acl->users, name);
     if (user == NULL)
         return false;
-    acl_drop_clients(srv, user);
+    acl_drop_clients(sessions, user);
     acl_user_free(user);
     return true;
 }
 
-void acl_set_default_password(struct server *srv, struct rd_slice password)
+void acl_set_default_password(struct sessions *sessions, struct rd_slice password)
 {
-    struct acl_user *user = srv->acl->fallback;
+    struct acl_user *user = sessions->acl->fallback;
     struct rd_buf rule = {0};
     acl_user_rule(user, rd_slice_str("resetpass"), false);
     if (password.len == 0)
@@ -228,25 +228,25 @@ void acl_client_begin(struct client *c)
         c->authenticated = true;
         return;
     }
-    c->user = c->srv->acl->fallback;
+    c->user = c->sessions->acl->fallback;
     c->authenticated = c->user->nopass && c->user->on;
 }
 
 bool acl_login_needed(const struct client *c)
 {
-    const struct acl_user *user = c->srv->acl->fallback;
+    const struct acl_user *user = c->sessions->acl->fallback;
     return !c->authenticated && !(user->nopass && user->on);
 }
 
-bool acl_is_open(const struct server *srv)
+bool acl_is_open(const struct sessions *sessions)
 {
-    return srv->acl->fallback->nopass;
+    return sessions->acl->fallback->nopass;
 }
 
 bool acl_login(struct client *c, struct rd_slice name, struct rd_slice password,
                struct rd_slice word)
 {
-    struct acl_user *user = acl_find(c->srv, name);
+    struct acl_user *user = acl_find(c->sessions, name);
     if (user != NULL && user->on && (user->nopass || acl_user_has_password(user, password))) {
         c->user = user;
         c->authenticated = true;

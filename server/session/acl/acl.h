@@ -46,7 +46,7 @@ void acl_free(struct acl *acl);
 
 /* At the start: applies requirepass, then the user lines of the configuration or the aclfile.
  * False: the reason was logged, and the server must not start. */
-bool acl_load_at_start(struct server *srv);
+bool acl_load_at_start(struct sessions *sessions);
 
 /* ---- verdicts ---- */
 
@@ -89,24 +89,24 @@ bool acl_login(struct client *c, struct rd_slice user, struct rd_slice password,
 const char *acl_user_name(const struct acl_user *user);
 
 /* The default user needs no password. */
-bool acl_is_open(const struct server *srv);
+bool acl_is_open(const struct sessions *sessions);
 
 /* requirepass has changed. */
-void acl_set_default_password(struct server *srv, struct rd_slice password);
+void acl_set_default_password(struct sessions *sessions, struct rd_slice password);
 
 /* ---- the users ---- */
 
 /* NULL: unknown. */
-struct acl_user *acl_find(const struct server *srv, struct rd_slice name);
-size_t acl_count(const struct server *srv);
-struct acl_user *acl_at(const struct server *srv, size_t index); /* by name */
+struct acl_user *acl_find(const struct sessions *sessions, struct rd_slice name);
+size_t acl_count(const struct sessions *sessions);
+struct acl_user *acl_at(const struct sessions *sessions, size_t index); /* by name */
 
 /* ACL SETUSER: all rules or none. False: *why is the error. */
-bool acl_set_user(struct server *srv, struct rd_slice name, const struct rd_slice *rules, size_t n,
-                  struct rd_buf *why);
+bool acl_set_user(struct sessions *sessions, struct rd_slice name, const struct rd_slice *rules,
+                  size_t n, struct rd_buf *why);
 
 /* ACL DELUSER: disconnects the clients of the user. False: unknown. Not for `default`. */
-bool acl_delete_user(struct server *srv, struct rd_slice name);
+bool acl_delete_user(struct sessions *sessions, struct rd_slice name);
 
 /* "user NAME RULES" */
 void acl_put_line(const struct acl_user *user, struct rd_buf *out);
@@ -117,8 +117,8 @@ bool acl_check_line(const struct settings *s, const struct rd_slice *words, size
                     struct rd_buf *why);
 
 /* ACL LOAD, ACL SAVE. */
-bool acl_load_file(struct server *srv, struct rd_buf *why);
-bool acl_save_file(struct server *srv);
+bool acl_load_file(struct sessions *sessions, struct rd_buf *why);
+bool acl_save_file(struct sessions *sessions);
 
 /* ---- ACL LOG ---- */
 
@@ -132,7 +132,7 @@ struct acl_log_entry {
     int64_t at_ms;        /* Unix time of the last one */
 };
 
-const struct acl_log_entry *acl_log_first(const struct server *srv, size_t *ret_n);
-void acl_log_reset(struct server *srv);
+const struct acl_log_entry *acl_log_first(const struct sessions *sessions, size_t *ret_n);
+void acl_log_reset(struct sessions *sessions);
 
 #endif

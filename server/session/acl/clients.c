@@ -6,18 +6,18 @@
 /* The client of the current command gets its reply first. */
 static void drop(struct client *c)
 {
-    if (c->srv->current == c)
+    if (c->sessions->current == c)
         client_close_soon(c);
     else
         client_close_asap(c);
 }
 
-void acl_drop_clients(struct server *srv, const struct acl_user *user)
+void acl_drop_clients(struct sessions *sessions, const struct acl_user *user)
 {
-    for (struct client *c = srv->clients->first; c != NULL; c = c->next) {
+    for (struct client *c = sessions->clients->first; c != NULL; c = c->next) {
         if (c->user != user)
             continue;
-        c->user = srv->acl->fallback;
+        c->user = sessions->acl->fallback;
         c->authenticated = false;
         drop(c);
     }
@@ -70,12 +70,12 @@ static bool may_stay(const struct client *c, const struct acl_user *user)
     return !all.refused;
 }
 
-void acl_drop_subscribers(struct server *srv, const struct acl_user *now,
+void acl_drop_subscribers(struct sessions *sessions, const struct acl_user *now,
                           const struct acl_user *before)
 {
     if (any_has_all(now) || !(any_has_all(before) || any_has_some(before)))
         return;
-    for (struct client *c = srv->clients->first; c != NULL; c = c->next)
+    for (struct client *c = sessions->clients->first; c != NULL; c = c->next)
         if (c->user == before && !may_stay(c, now))
             drop(c);
 }

@@ -56,11 +56,11 @@ static bool load_rules(struct acl_user *user, const struct acl_list *rules, bool
     return true;
 }
 
-static bool load_line(struct server *srv, const char *line)
+static bool load_line(struct sessions *sessions, const char *line)
 {
     struct rd_words words = {0};
     struct acl_list rules = {0};
-    bool channels = srv->settings.acl_pubsub_default != 0;
+    bool channels = sessions->loop->settings.acl_pubsub_default != 0;
     size_t open;
     /* The line was checked when it was read. */
     bool ok = rd_words_split(&words, rd_slice_str(line)) && words.argc > 1 &&
@@ -70,12 +70,12 @@ static bool load_line(struct server *srv, const char *line)
         ok = false;
     }
     if (ok) {
-        struct acl_user *user = acl_find(srv, words.argv[1]);
+        struct acl_user *user = acl_find(sessions, words.argv[1]);
         if (user != NULL) {
             acl_user_rule(user, rd_slice_str("reset"), channels);
         } else {
             user = acl_user_new(words.argv[1], channels);
-            acl_users_add(&srv->acl->users, user);
+            acl_users_add(&sessions->acl->users, user);
         }
         ok = load_rules(user, &rules, channels);
         if (ok && !user->on)
@@ -88,11 +88,11 @@ static bool load_line(struct server *srv, const char *line)
     return ok;
 }
 
-bool acl_load_at_start(struct server *srv)
+bool acl_load_at_start(struct sessions *sessions)
 {
-    const struct settings *s = &srv->settings;
+    const struct settings *s = &sessions->loop->settings;
     struct rd_buf why = {0};
-    acl_set_default_password(srv, settings_password(s));
+    acl_set_default_password(sessions, settings_password(s));
     if (s->aclfile[0] != '\0' && s->n_users > 0) {
         log_warning("Configuring Redis with users defined in redis.conf and at the same setting an "
                     "ACL file path is invalid. This setup is very likely to lead to configuration "
@@ -101,12 +101,12 @@ bool acl_load_at_start(struct server *srv)
         return false;
     }
     for (size_t i = 0; i < s->n_users; i++) {
-        if (!load_line(srv, s->users[i])) {
+        if (!load_line(sessions, s->users[i])) {
             log_warning("Critical error while loading ACLs. Exiting.");
             return false;
         }
     }
-    if (s->aclfile[0] == '\0' || acl_load_file(srv, &why))
+    if (s->aclfile[0] == '\0' || acl_load_file(sessions, &why))
         return true;
     log_warning("Aborting Redis startup because of ACL errors: %.*s", (int)why.len,
                 (const char *)why.ptr);
@@ -241,10 +241,10 @@ static void read_lines(struct loading *l, struct rd_slice text)
 
 /* Users get new structures, so their clients are disconnected. `default` keeps its structure and
  * its clients. */
-static void take_users(struct server *srv, struct acl_users *fresh)
+static void take_users(struct sessions *sessions, struct acl_users *fresh)
 {
-    struct acl_users *users = &srv->acl->users;
-    struct acl_user *fallback = srv->acl->fallback;
+    struct acl_users *users = &sessions->acl->users;
+    struct acl_user *fallback = sessions->acl->fallback;
     struct acl_user *changed = acl_users_remove(fresh, fallback->name);
     if (changed == NULL) {
         changed = acl_user_new(fallback->name, false);
@@ -254,17 +254,17 @@ static void take_users(struct server *srv, struct acl_users *fresh)
     acl_user_free(changed);
     acl_users_remove(users, fallback->name);
     for (size_t i = 0; i < users->n; i++)
-        acl_drop_clients(srv, users->list[i]);
+        acl_drop_clients(sessions, users->list[i]);
     acl_users_free(users);
     acl_users_add(fresh, fallback);
     *users = *fresh;
 }
 
-bool acl_load_file(struct server *srv, struct rd_buf *why)
+bool acl_load_file(struct sessions *sessions, struct rd_buf *why)
 {
     struct rd_buf text = {0};
-    struct loading l = {.name = srv->settings.aclfile,
-                        .channels = srv->settings.acl_pubsub_default != 0,
+    struct loading l = {.name = sessions->loop->settings.aclfile,
+                        .channels = sessions->loop->settings.acl_pubsub_default != 0,
                         .why = why};
     if (!read_file(l.name, &text, why)) {
         rd_buf_done(&text);
@@ -273,7 +273,7 @@ bool acl_load_file(struct server *srv, struct rd_buf *why)
     read_lines(&l, rd_buf_slice(&text));
     rd_buf_done(&text);
     if (why->len == 0) {
-        take_users(srv, &l.users);
+        take_users(sessions, &l.users);
         return true;
     }
     acl_users_free(&l.users);
@@ -284,15 +284,16 @@ bool acl_load_file(struct server *srv, struct rd_buf *why)
 
 /* ---- ACL SAVE ---- */
 
-bool acl_save_file(struct server *srv)
+bool acl_save_file(struct sessions *sessions)
 {
     struct rd_buf text = {0};
     struct rd_err err = {0};
-    for (size_t i = 0; i < acl_count(srv); i++) {
-        acl_put_line(acl_at(srv, i), &text);
+    for (size_t i = 0; i < acl_count(sessions); i++) {
+        acl_put_line(acl_at(sessions, i), &text);
         rd_buf_add_byte(&text, '\n');
     }
-    bool ok = settings_text_replace_file(srv->settings.aclfile, rd_buf_slice(&text), &err);
+    bool ok =
+        settings_text_replace_file(sessions->loop->settings.aclfile, rd_buf_slice(&text), &err);
     if (!ok)
         log_warning("Writing ACL file for ACL SAVE: %s", err.text);
     rd_buf_done(&text);

@@ -68,12 +68,12 @@ static struct acl_log_entry *new_entry(const struct acl_log_entry *from)
 void acl_log_add(struct client *c, enum acl_verdict verdict, enum acl_context context,
                  struct rd_slice object, struct rd_slice user)
 {
-    struct acl_log *log = &c->srv->acl->log;
+    struct acl_log *log = &c->sessions->acl->log;
     struct acl_log_entry fresh = {.verdict = verdict,
                                   .context = context,
                                   .object = object,
                                   .user = user,
-                                  .at_ms = server_now_ms(c->srv)};
+                                  .at_ms = loop_now_ms(c->sessions->loop)};
     struct acl_log_entry *e = find_same(log, &fresh);
     bool known = e != NULL;
     if (known)
@@ -85,7 +85,7 @@ void acl_log_add(struct client *c, enum acl_verdict verdict, enum acl_context co
     e->at_ms = fresh.at_ms;
     rd_buf_reset(&e->client);
     client_describe(c, &e->client);
-    while (!known && log->n > (uint64_t)c->srv->settings.acllog_max_len)
+    while (!known && log->n > (uint64_t)c->sessions->loop->settings.acllog_max_len)
         drop_last(log);
 }
 
@@ -97,13 +97,13 @@ void acl_log_refusal(struct client *c, enum acl_verdict verdict, enum acl_contex
     acl_log_add(c, verdict, context, object, rd_slice_str(acl_user_name(c->user)));
 }
 
-const struct acl_log_entry *acl_log_first(const struct server *srv, size_t *ret_n)
+const struct acl_log_entry *acl_log_first(const struct sessions *sessions, size_t *ret_n)
 {
-    *ret_n = srv->acl->log.n;
-    return srv->acl->log.first;
+    *ret_n = sessions->acl->log.n;
+    return sessions->acl->log.first;
 }
 
-void acl_log_reset(struct server *srv)
+void acl_log_reset(struct sessions *sessions)
 {
-    acl_log_done(&srv->acl->log);
+    acl_log_done(&sessions->acl->log);
 }

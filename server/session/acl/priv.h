@@ -34,10 +34,10 @@ void acl_make_default(struct acl_user *user);
 bool acl_join(const struct rd_slice *words, size_t n, struct acl_list *ret, size_t *ret_open);
 
 /* Disconnects the clients of a user that is about to be freed. */
-void acl_drop_clients(struct server *srv, const struct acl_user *user);
+void acl_drop_clients(struct sessions *sessions, const struct acl_user *user);
 
 /* Disconnects the subscribers whose channels `now` does not allow; `before` is their user. */
-void acl_drop_subscribers(struct server *srv, const struct acl_user *now,
+void acl_drop_subscribers(struct sessions *sessions, const struct acl_user *now,
                           const struct acl_user *before);
 
 void acl_log_add(struct client *c, enum acl_verdict verdict, enum acl_context context,

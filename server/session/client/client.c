@@ -4,11 +4,11 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "server/loop/log.h"
 #include "server/session/acl/acl.h"
 #include "server/session/monitor.h"
 #include "server/session/pubsub.h"
 #include "server/session/slowlog.h"
-#include "server/durable/replication/replication.h"
 #include "server/session/tracking/tracking.h"
 
 static struct rd_slice name_of(const void *item)
@@ -19,17 +19,24 @@ static struct rd_slice name_of(const void *item)
 
 static const struct engine_table_type clients_type = {.name = name_of};
 
-struct clients *clients_new(struct server *srv)
+struct clients *clients_new(struct sessions *sessions)
 {
     struct clients *all = rd_calloc(1, sizeof *all);
     uint8_t *shared = rd_alloc(CLIENT_SHARED_INPUT);
     if (all == NULL || shared == NULL)
-        server_panic(srv, "out of memory");
-    engine_table_init(&all->by_id, &clients_type, srv->table_seed);
+        log_panic("out of memory");
+    engine_table_init(&all->by_id, &clients_type, sessions->table_seed);
     all->shared = shared;
     all->next_id = 1;
     all->output_peak_ms = CLIENT_OUTPUT_PEAK_MS;
+    uv_timer_init(sessions->loop->uv, &all->timer);
+    all->timer.data = sessions;
     return all;
+}
+
+static void on_closed(uv_handle_t *timer)
+{
+    rd_free(timer->data);
 }
 
 void clients_free(struct clients *all)
@@ -41,7 +48,8 @@ void clients_free(struct clients *all)
     engine_table_done(&all->by_id);
     rd_free(all->shared);
     rd_free(all->waiting);
-    rd_free(all);
+    all->timer.data = all;
+    uv_close((uv_handle_t *)&all->timer, on_closed);
 }
 
 static void link_client(struct clients *all, struct client *c)
@@ -73,19 +81,19 @@ static void unlink_client(struct clients *all, struct client *c)
     engine_table_remove(&all->by_id, name_of(c));
 }
 
-struct client *client_new(struct server *srv, struct conn *conn)
+struct client *client_new(struct sessions *sessions, struct conn *conn)
 {
     struct client *c = rd_calloc(1, sizeof *c);
     if (c == NULL)
-        server_panic(srv, "out of memory");
-    c->srv = srv;
+        log_panic("out of memory");
+    c->sessions = sessions;
     c->conn = conn;
     acl_client_begin(c);
     c->reply.proto = 2;
     c->wait_deadline_us = INT64_MAX;
-    c->created_ms = c->active_ms = server_mono_ms(srv);
+    c->created_ms = c->active_ms = loop_mono_ms(sessions->loop);
     c->output_peak_since_ms = c->created_ms;
-    engine_session_init(&c->session, srv->engine, ENGINE_CLIENT);
+    engine_session_init(&c->session, sessions->engine, ENGINE_CLIENT);
     c->session.ctx = c;
     if (conn == NULL)
         return c;
@@ -94,8 +102,8 @@ struct client *client_new(struct server *srv, struct conn *conn)
         c->flags |= CLIENT_UNIX_SOCKET;
     conn_names(conn, c->peer, c->local, sizeof c->peer);
     client_output_begin(c);
-    link_client(srv->clients, c);
-    conn_watch(conn, true, false);
+    link_client(sessions->clients, c);
+    client_watch(c);
     return c;
 }
 
@@ -134,7 +142,7 @@ void client_run_end(struct client *c, bool begun)
 
 static void leave_lists(struct client *c)
 {
-    struct clients *all = c->srv->clients;
+    struct clients *all = c->sessions->clients;
     unlink_client(all, c);
     client_uncount(c);
     if (c->flags & CLIENT_WRITE_QUEUED) {
@@ -171,7 +179,7 @@ void client_free(struct client *c)
     pubsub_forget(c);
     slowlog_entry_free(c->slow);
     monitor_forget(c);
-    replication_forget(c);
+    c->sessions->hooks.replica_gone(c);
     tracking_forget(c);
     engine_session_done(&c->session);
     if (c->conn != NULL) {
@@ -184,9 +192,9 @@ void client_free(struct client *c)
     rd_free(c);
 }
 
-struct client *client_find(struct server *srv, uint64_t id)
+struct client *client_find(struct sessions *sessions, uint64_t id)
 {
-    return engine_table_find(&srv->clients->by_id, rd_slice(&id, sizeof id));
+    return engine_table_find(&sessions->clients->by_id, rd_slice(&id, sizeof id));
 }
 
 enum client_type client_type(const struct client *c)
@@ -202,17 +210,17 @@ enum { CRON_MIN = 5 };
 
 static bool idle(const struct client *c)
 {
-    int64_t timeout = c->srv->settings.timeout;
+    int64_t timeout = c->sessions->loop->settings.timeout;
     uint32_t excused =
         CLIENT_BLOCKED | CLIENT_PUBSUB | CLIENT_MONITOR | CLIENT_REPLICA | CLIENT_MASTER;
     return timeout > 0 && (c->flags & excused) == 0 &&
-           server_mono_ms(c->srv) - c->active_ms > timeout * 1000;
+           loop_mono_ms(c->sessions->loop) - c->active_ms > timeout * 1000;
 }
 
 static void look_at(struct client *c)
 {
     bool shrinks = c->in.buf.len == 0 && c->in.peak < c->in.buf.cap / 2;
-    if (shrinks || server_mono_ms(c->srv) - c->active_ms > CLIENT_IDLE_MS)
+    if (shrinks || loop_mono_ms(c->sessions->loop) - c->active_ms > CLIENT_IDLE_MS)
         client_input_trim(c);
     c->in.peak = c->in.buf.len;
     client_output_trim(c);
@@ -222,10 +230,10 @@ static void look_at(struct client *c)
 }
 
 /* In rotation, so that each client is checked once a second. */
-void clients_cron(struct server *srv)
+void clients_cron(struct sessions *sessions)
 {
-    struct clients *all = srv->clients;
-    size_t n = all->n / (size_t)srv->hz;
+    struct clients *all = sessions->clients;
+    size_t n = all->n / (size_t)sessions->loop->hz;
     n = n < CRON_MIN ? CRON_MIN : n;
     n = n < all->n ? n : all->n;
     for (size_t i = 0; i < n; i++) {

@@ -1,6 +1,6 @@
 /* client.h - a client connection: input, output and session.
  *
- *     struct client *c = client_new(srv, conn);
+ *     struct client *c = client_new(sessions, conn);
  *     ... the loop calls client_readable(c), which runs the received commands ...
  *     append replies to client_reply(c); they are sent before the loop sleeps
  *     client_close_soon(c): after what is pending has been sent
@@ -18,7 +18,7 @@
 #include "engine/session.h"
 #include "engine/table.h"
 #include "server/loop/conn.h"
-#include "server/surface/server.h"
+#include "server/session/sessions.h"
 
 /* name, bit, letter in CLIENT LIST (0: none) */
 #define CLIENT_FLAGS(X)                                                                            \
@@ -46,8 +46,6 @@ enum client_flag {
     CLIENT_FLAGS(X)
 #undef X
 };
-
-enum client_type { CLIENT_TYPE_NORMAL, CLIENT_TYPE_REPLICA, CLIENT_TYPE_PUBSUB, CLIENT_TYPES };
 
 /* The reason why it is blocked. */
 enum client_wait {
@@ -77,7 +75,7 @@ struct client_input {
 struct acl_user;
 
 struct client {
-    struct server *srv;
+    struct sessions *sessions;
     struct conn *conn; /* NULL: a client without a connection (used to load a log) */
     uint64_t id;
     uint32_t flags; /* enum client_flag */
@@ -97,7 +95,7 @@ struct client {
 
     char peer[80];      /* "127.0.0.1:50512", "[::1]:50512", or its socket */
     char local[80];     /* its own address of that connection */
-    int64_t created_ms; /* by server_mono_ms(), as are the next fields */
+    int64_t created_ms; /* by loop_mono_ms(), as are the next fields */
     int64_t active_ms;  /* last time it sent or received something */
 
     int64_t soft_limit_since_ms; /* since when the output is over the soft limit; 0: it is not */
@@ -133,7 +131,7 @@ enum client_pauser {
 };
 
 struct client_pause {
-    int64_t until_ms; /* by server_mono_ms(); 0: no pause */
+    int64_t until_ms; /* by loop_mono_ms(); 0: no pause */
     bool writes_only;
 };
 
@@ -178,12 +176,18 @@ enum {
     CLIENT_ANONYMOUS_MAX = 16 << 20 /* bytes of the buffers of all who have not logged in */
 };
 
-struct clients *clients_new(struct server *srv);
+struct clients *clients_new(struct sessions *sessions);
 void clients_free(struct clients *clients);
 
 /* Takes ownership of the connection. conn NULL: an internal client of the server. */
-struct client *client_new(struct server *srv, struct conn *conn);
+struct client *client_new(struct sessions *sessions, struct conn *conn);
 void client_free(struct client *c);
+
+/* Handles the events of its connection from now on. */
+void client_watch(struct client *c);
+
+/* New connections of the loop become clients. accept.c */
+void clients_accept(struct loop *loop);
 
 /* Sends the pending output, then closes. Further input is discarded. */
 void client_close_soon(struct client *c);
@@ -203,7 +207,7 @@ bool client_run_begin(struct client *c);
 void client_run_end(struct client *c, bool begun);
 
 /* NULL: no such client. */
-struct client *client_find(struct server *srv, uint64_t id);
+struct client *client_find(struct sessions *sessions, uint64_t id);
 /* CLIENT_TYPES: the connection to the master. */
 enum client_type client_type(const struct client *c);
 
@@ -255,13 +259,13 @@ bool client_over_limit(struct client *c, bool by_cron);
 void client_output_begin(struct client *c);
 
 /* DEBUG REPLYBUFFER RESIZING 0: the reply buffer neither grows nor shrinks with the output. */
-void clients_keep_output_size(struct server *srv, bool yes);
+void clients_keep_output_size(struct sessions *sessions, bool yes);
 
 /* Releases space of the reply buffer that was not needed recently. */
 void client_output_trim(struct client *c);
 
 /* Sends the output of all clients that have some; called before the loop sleeps. */
-void clients_flush(struct server *srv);
+void clients_flush(struct sessions *sessions);
 static inline size_t client_pending_output(const struct client *c)
 {
     return c->reply.buf.len - c->sent;
@@ -270,7 +274,7 @@ size_t client_output_memory(const struct client *c);
 
 /* Closes clients whose output is over the soft limit for too long, and idle ones (timeout). Each
  * call checks a share of all clients. */
-void clients_cron(struct server *srv);
+void clients_cron(struct sessions *sessions);
 
 /* ---- waiting: wait.c ---- */
 
@@ -288,23 +292,24 @@ void client_wait_fail(struct client *c, const char *error);
 
 /* Unblocks the clients whose deadline has passed. Called by a timer and, since the clock can be
  * set, in every turn of the loop. */
-void clients_end_waits(struct server *srv);
+void clients_end_waits(struct sessions *sessions);
 
 /* Serves sessions whose keys became ready. Called after each command. */
-void clients_serve(struct server *srv);
+void clients_serve(struct sessions *sessions);
 
 /* ---- pauses: pause.c ---- */
 
-void clients_pause(struct server *srv, enum client_pauser who, int64_t until_ms, bool writes_only);
+void clients_pause(struct sessions *sessions, enum client_pauser who, int64_t until_ms,
+                   bool writes_only);
 
 /* This pause is over: runs the commands that are not postponed by another one. */
-void clients_unpause(struct server *srv, enum client_pauser who);
+void clients_unpause(struct sessions *sessions, enum client_pauser who);
 
 /* The same for all pauses that have ended. */
-void clients_end_pauses(struct server *srv);
+void clients_end_pauses(struct sessions *sessions);
 
 /* Runs the remaining input of clients that were unblocked. Called before the loop sleeps. */
-void clients_run_unblocked(struct server *srv);
+void clients_run_unblocked(struct sessions *sessions);
 
 /* ---- one line of CLIENT LIST ---- */
 void client_describe(const struct client *c, struct rd_buf *out);
@@ -324,7 +329,7 @@ void client_uncount(struct client *c);
 
 /* Closes the clients that use the most memory until the total is within the limit. May free any
  * client. */
-void clients_evict(struct server *srv);
+void clients_evict(struct sessions *sessions);
 
 /* The same before a command of the client. True: this client is one of them and will be closed. */
 bool clients_evict_before(struct client *c);

@@ -40,7 +40,7 @@ static size_t input_room(const struct client *c)
 {
     if (c->in.shared_len > 0)
         return CLIENT_SHARED_INPUT - c->in.shared_len;
-    bool active = server_mono_ms(c->srv) - c->active_ms <= CLIENT_IDLE_MS;
+    bool active = loop_mono_ms(c->sessions->loop) - c->active_ms <= CLIENT_IDLE_MS;
     if (c->in.buf.cap == 0)
         return active ? CLIENT_READ_SIZE : 0;
     return c->in.buf.cap - c->in.buf.len;
@@ -77,7 +77,7 @@ static const char *events(const struct client *c)
 
 static void put_who(const struct client *c, struct rd_buf *out)
 {
-    int64_t now_ms = server_mono_ms(c->srv);
+    int64_t now_ms = loop_mono_ms(c->sessions->loop);
     char flags[16];
     put_flags(c, flags);
     rd_buf_printf(out, "id=%llu addr=%s laddr=%s fd=%d name=%.*s", (unsigned long long)c->id,

@@ -12,7 +12,7 @@ enum { LIMIT_MIN = 128 * 1024 };
 
 static void forget_anonymous(struct client *c)
 {
-    c->srv->clients->anonymous -= c->anonymous;
+    c->sessions->clients->anonymous -= c->anonymous;
     c->anonymous = 0;
 }
 
@@ -25,7 +25,7 @@ static void close_largest_anonymous(struct clients *all)
     log_verbose("Closing the client id=%llu addr=%s: clients that have not logged in use too much "
                 "memory",
                 (unsigned long long)found->id, found->peer);
-    found->srv->stats.output_buffer_limit_closed++;
+    found->sessions->loop->stats.output_buffer_limit_closed++;
     forget_anonymous(found);
     client_close_asap(found);
     if (!client_is_running(found))
@@ -41,7 +41,7 @@ static size_t anonymous_memory(const struct client *c)
 
 static void count_anonymous(struct client *c)
 {
-    struct clients *all = c->srv->clients;
+    struct clients *all = c->sessions->clients;
     forget_anonymous(c);
     if (!acl_login_needed(c))
         return;
@@ -55,7 +55,7 @@ static void count_anonymous(struct client *c)
 
 static void uncount(struct client *c)
 {
-    c->srv->clients->memory -= c->counted;
+    c->sessions->clients->memory -= c->counted;
     c->counted = 0;
 }
 
@@ -67,7 +67,7 @@ void client_uncount(struct client *c)
 
 void client_count(struct client *c)
 {
-    struct clients *all = c->srv->clients;
+    struct clients *all = c->sessions->clients;
     if (c->conn != NULL && (c->flags & CLIENT_CLOSE_ASAP) == 0 &&
         RD_UNLIKELY(c->anonymous > 0 || acl_login_needed(c)))
         count_anonymous(c);
@@ -112,15 +112,15 @@ static void evict(struct client *c)
     rd_buf_add_byte(&line, 0);
     log_notice("Evicting client: %s", (const char *)line.ptr);
     rd_buf_done(&line);
-    c->srv->stats.evicted_clients++;
+    c->sessions->loop->stats.evicted_clients++;
     uncount(c);
     client_free(c);
 }
 
-void clients_evict(struct server *srv)
+void clients_evict(struct sessions *sessions)
 {
-    struct clients *all = srv->clients;
-    uint64_t limit = settings_maxmemory_clients(&srv->settings);
+    struct clients *all = sessions->clients;
+    uint64_t limit = settings_maxmemory_clients(&sessions->loop->settings);
     if (limit == 0 && !all->counting)
         return;
     if (limit == 0) {
@@ -140,9 +140,9 @@ void clients_evict(struct server *srv)
 
 bool clients_evict_before(struct client *c)
 {
-    struct server *srv = c->srv;
-    if (srv->current != NULL && srv->current != c)
+    struct sessions *sessions = c->sessions;
+    if (sessions->current != NULL && sessions->current != c)
         return false; /* inside the command of another client: not now */
-    clients_evict(srv);
+    clients_evict(sessions);
     return c->flags & CLIENT_CLOSE_ASAP;
 }

@@ -5,7 +5,6 @@
 #include "server/session/dispatch/ahead.h"
 #include "server/session/dispatch/dispatch.h"
 #include "server/loop/log.h"
-#include "server/durable/replication/replication.h"
 
 enum {
     KEEP_ARGV = 64,      /* a longer array of arguments is freed */
@@ -25,7 +24,7 @@ static void refuse(struct client *c, const char *why)
     log_verbose("Protocol error (%s) from client: %s", why, (const char *)line.ptr);
     rd_buf_done(&line);
     engine_reply_errorf(client_reply(c), "ERR %s", why);
-    stats_error(&c->srv->stats, client_reply(c)->text);
+    stats_error(&c->sessions->loop->stats, client_reply(c)->text);
     client_reply(c)->error = false;
     c->flags |= CLIENT_PROTOCOL_ERROR;
     client_close_soon(c);
@@ -33,19 +32,19 @@ static void refuse(struct client *c, const char *why)
 
 static void look_ahead(const struct client *c, struct ahead *next, struct rd_slice view, size_t at)
 {
-    ahead(next, engine_db(c->srv->engine, c->session.db), rd_slice(view.ptr + at, view.len - at),
-          at);
+    ahead(next, engine_db(c->sessions->engine, c->session.db),
+          rd_slice(view.ptr + at, view.len - at), at);
 }
 
 /* Runs the commands in ptr[0 .. len); returns the number of bytes consumed. */
 static size_t run_commands(struct client *c, const uint8_t *ptr, size_t len)
 {
-    struct server *srv = c->srv;
+    struct sessions *sessions = c->sessions;
     struct client_input *in = &c->in;
     struct ahead next = {.at = 0};
     size_t done = 0;
     while (done < len && may_run(c)) {
-        uint64_t longest = (uint64_t)srv->settings.proto_max_bulk_len;
+        uint64_t longest = (uint64_t)sessions->loop->settings.proto_max_bulk_len;
         struct client_parse_limits limits = {
             .max_bulk = longest < ENGINE_VALUE_MAX ? longest : ENGINE_VALUE_MAX,
             .authenticated = !acl_login_needed(c)};
@@ -60,7 +59,7 @@ static size_t run_commands(struct client *c, const uint8_t *ptr, size_t len)
                 look_ahead(c, &next, rd_slice(ptr, len), done + used);
             status = dispatch(c, in->argc, in->argv);
         } else if (found == CLIENT_PARSE_NOTHING && (c->flags & CLIENT_REPLICA) != 0)
-            replica_heard(c);
+            c->sessions->hooks.replica_heard(c);
         rd_words_done(&words);
         if (found == CLIENT_PARSE_MORE)
             break;
@@ -142,16 +141,16 @@ static bool too_long(struct client *c)
     size_t size = c->in.buf.len;
     if (size > c->in.peak)
         c->in.peak = size;
-    if (size > c->srv->clients->recent_max_input)
-        c->srv->clients->recent_max_input = size;
-    if (size <= (uint64_t)c->srv->settings.client_query_buffer_limit)
+    if (size > c->sessions->clients->recent_max_input)
+        c->sessions->clients->recent_max_input = size;
+    if (size <= (uint64_t)c->sessions->loop->settings.client_query_buffer_limit)
         return false;
     struct rd_buf line = {0};
     client_describe(c, &line);
     rd_buf_add_byte(&line, 0);
     log_warning("Closing client that reached max query buffer length: %s", (const char *)line.ptr);
     rd_buf_done(&line);
-    c->srv->stats.query_buffer_limit_closed++;
+    c->sessions->loop->stats.query_buffer_limit_closed++;
     client_close_asap(c);
     return true;
 }
@@ -183,9 +182,9 @@ static ssize_t read_own(struct client *c)
 
 static void note_read(struct client *c, ssize_t n)
 {
-    c->active_ms = server_mono_ms(c->srv);
-    c->srv->stats.net_in += (uint64_t)n;
-    c->srv->stats.reads++;
+    c->active_ms = loop_mono_ms(c->sessions->loop);
+    c->sessions->loop->stats.net_in += (uint64_t)n;
+    c->sessions->loop->stats.reads++;
 }
 
 static void gone(struct client *c, ssize_t n)
@@ -199,7 +198,7 @@ static void gone(struct client *c, ssize_t n)
 
 static ssize_t read_shared(struct client *c)
 {
-    struct clients *all = c->srv->clients;
+    struct clients *all = c->sessions->clients;
     ssize_t n = conn_read(c->conn, all->shared, CLIENT_SHARED_INPUT);
     if (n <= 0)
         return n;
@@ -230,10 +229,10 @@ void client_readable(struct client *c)
     if (client_is_running(c) || (c->flags & CLIENT_CLOSE_ASAP))
         return;
     ssize_t n;
-    server_awake(c->srv);
+    loop_awake(c->sessions->loop);
     if (c->flags & CLIENT_CLOSE_SOON) {
         n = read_nothing(c);
-    } else if (c->in.buf.len == 0 && !c->srv->clients->shared_busy) {
+    } else if (c->in.buf.len == 0 && !c->sessions->clients->shared_busy) {
         n = read_shared(c);
     } else {
         n = read_own(c);

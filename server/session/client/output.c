@@ -5,15 +5,14 @@
 #include "base/mem.h"
 #include "server/session/acl/acl.h"
 #include "server/loop/log.h"
-#include "server/durable/persist/persist.h"
-#include "server/durable/replication/replication.h"
 
 enum { WRITE_TURN = 1024 * 1024 }; /* bytes for one client before the next one */
 
 void client_queue_write(struct client *c)
 {
-    struct clients *all = c->srv->clients;
-    bool much = client_pending_output(c) + replica_backlog(c) > CLIENT_OUTPUT_KEEP;
+    struct clients *all = c->sessions->clients;
+    bool much =
+        client_pending_output(c) + c->sessions->hooks.stream_pending(c) > CLIENT_OUTPUT_KEEP;
     if (c->conn != NULL && RD_UNLIKELY(much) && (c->flags & CLIENT_CLOSE_ASAP) == 0 &&
         client_over_limit(c, false))
         c->flags |= CLIENT_CLOSE_ASAP;
@@ -30,12 +29,12 @@ void client_queue_write(struct client *c)
 size_t client_output_memory(const struct client *c)
 {
     size_t replies = c->reply.buf.cap > CLIENT_OUTPUT_KEEP ? client_pending_output(c) : 0;
-    return replies + (size_t)replica_backlog(c);
+    return replies + (size_t)c->sessions->hooks.stream_pending(c);
 }
 
 static struct settings_limit limit_of(const struct client *c)
 {
-    const struct settings *s = &c->srv->settings;
+    const struct settings *s = &c->sessions->loop->settings;
     enum client_type type = client_type(c);
     struct settings_limit limit =
         s->client_output_buffer_limit[type < CLIENT_TYPES ? type : CLIENT_TYPE_NORMAL];
@@ -50,7 +49,7 @@ static struct settings_limit limit_of(const struct client *c)
 /* Over the soft limit for longer than its seconds, without interruption. */
 static bool over_soft_limit(struct client *c, const struct settings_limit *limit, size_t size)
 {
-    int64_t now_ms = c->srv->mono_us / 1000;
+    int64_t now_ms = c->sessions->loop->mono_us / 1000;
     if (limit->soft == 0 || size < limit->soft) {
         c->soft_limit_since_ms = 0;
         return false;
@@ -66,8 +65,8 @@ bool client_over_limit(struct client *c, bool by_cron)
 {
     const struct settings_limit limit = limit_of(c);
     size_t size = client_output_memory(c);
-    if (size > c->srv->clients->recent_max_output)
-        c->srv->clients->recent_max_output = size;
+    if (size > c->sessions->clients->recent_max_output)
+        c->sessions->clients->recent_max_output = size;
     bool hard = limit.hard != 0 && (size >= limit.hard || c->reply.over);
     if (!over_soft_limit(c, &limit, size) && !hard)
         return false;
@@ -77,7 +76,7 @@ bool client_over_limit(struct client *c, bool by_cron)
     log_warning("Client %s %s for overcoming of output buffer limits.", (const char *)line.ptr,
                 by_cron ? "closed" : "scheduled to be closed ASAP");
     rd_buf_done(&line);
-    c->srv->stats.output_buffer_limit_closed++;
+    c->sessions->loop->stats.output_buffer_limit_closed++;
     return true;
 }
 
@@ -97,14 +96,14 @@ static void set_room(struct client *c, size_t size)
 /* The peak of an expired period is reset by the first check after its end. */
 void client_output_trim(struct client *c)
 {
-    const struct clients *all = c->srv->clients;
-    int64_t now_ms = server_mono_ms(c->srv);
+    const struct clients *all = c->sessions->clients;
+    int64_t now_ms = loop_mono_ms(c->sessions->loop);
     size_t cap = c->reply.buf.cap;
     if (c->reply.buf.len > 0 || client_is_running(c) || all->output_keeps_size)
         return;
     if (cap > CLIENT_OUTPUT_MIN && c->output_peak < cap / 2) {
         set_room(c, c->output_peak > CLIENT_OUTPUT_MIN ? c->output_peak : CLIENT_OUTPUT_MIN);
-        c->srv->stats.output_shrinks++;
+        c->sessions->loop->stats.output_shrinks++;
     }
     if (now_ms - c->output_peak_since_ms < all->output_peak_ms)
         return;
@@ -114,15 +113,15 @@ void client_output_trim(struct client *c)
 
 void client_output_begin(struct client *c)
 {
-    size_t size = c->srv->clients->output_keeps_size ? CLIENT_OUTPUT_KEEP : CLIENT_OUTPUT_MIN;
+    size_t size = c->sessions->clients->output_keeps_size ? CLIENT_OUTPUT_KEEP : CLIENT_OUTPUT_MIN;
     if (c->reply.buf.cap < size)
         rd_buf_reserve(&c->reply.buf, size - c->reply.buf.len);
 }
 
-void clients_keep_output_size(struct server *srv, bool yes)
+void clients_keep_output_size(struct sessions *sessions, bool yes)
 {
-    srv->clients->output_keeps_size = yes;
-    for (struct client *c = srv->clients->first; c != NULL; c = c->next)
+    sessions->clients->output_keeps_size = yes;
+    for (struct client *c = sessions->clients->first; c != NULL; c = c->next)
         client_output_begin(c);
 }
 
@@ -131,7 +130,7 @@ static void all_sent(struct client *c)
     c->sent = 0;
     if (c->reply.buf.cap > CLIENT_OUTPUT_KEEP) {
         set_room(c, CLIENT_OUTPUT_KEEP);
-        c->srv->stats.output_expands++;
+        c->sessions->loop->stats.output_expands++;
     } else {
         rd_buf_reset(&c->reply.buf);
     }
@@ -145,19 +144,19 @@ static bool send_some(struct client *c)
         c->output_peak = c->reply.buf.len;
     while (client_pending_output(c) > 0 && turn < WRITE_TURN) {
         ssize_t n = conn_write(c->conn, c->reply.buf.ptr + c->sent, client_pending_output(c));
-        c->srv->stats.writes++;
+        c->sessions->loop->stats.writes++;
         if (n == CONN_AGAIN)
             return true;
         if (n < 0)
             return false;
         c->sent += (size_t)n;
         turn += (size_t)n;
-        c->srv->stats.net_out += (uint64_t)n;
-        c->active_ms = server_mono_ms(c->srv);
+        c->sessions->loop->stats.net_out += (uint64_t)n;
+        c->active_ms = loop_mono_ms(c->sessions->loop);
     }
     if (client_pending_output(c) == 0 && c->reply.buf.len > 0)
         all_sent(c);
-    return replica_send(c);
+    return c->sessions->hooks.stream_send(c);
 }
 
 /* Sent bytes are at the front; they are removed when they are the larger part. */
@@ -180,7 +179,7 @@ static void flush(struct client *c)
         client_free(c);
         return;
     }
-    bool pending = client_pending_output(c) > 0 || replica_pending(c);
+    bool pending = client_pending_output(c) > 0 || c->sessions->hooks.stream_unsent(c);
     if (!pending && (c->flags & CLIENT_CLOSE_SOON) && !client_is_running(c)) {
         client_free(c);
         return;
@@ -208,13 +207,13 @@ void client_end_reply(struct client *c)
 void client_writable(struct client *c)
 {
     /* The output may acknowledge changes made in this turn of the loop. */
-    persist_before_sleep(c->srv);
+    c->sessions->hooks.make_durable(c->sessions->durable);
     flush(c);
 }
 
-void clients_flush(struct server *srv)
+void clients_flush(struct sessions *sessions)
 {
-    struct clients *all = srv->clients;
+    struct clients *all = sessions->clients;
     struct client *c = all->to_write;
     all->to_write = NULL; /* clients queued meanwhile are handled next time */
     while (c != NULL) {

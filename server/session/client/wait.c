@@ -1,9 +1,9 @@
 #include "server/session/client/client.h"
 
 #include "base/mem.h"
+#include "server/loop/log.h"
 #include "server/session/account.h"
 #include "server/session/dispatch/dispatch.h"
-#include "server/durable/replication/replication.h"
 #include "server/session/tracking/tracking.h"
 
 /* ---- a heap of the clients with a deadline ---- */
@@ -44,7 +44,7 @@ static void heap_add(struct clients *all, struct client *c)
         size_t cap = all->cap_waiting == 0 ? 16 : all->cap_waiting * 2;
         struct client **waiting = rd_realloc(all->waiting, cap * sizeof(struct client *));
         if (waiting == NULL)
-            server_panic(c->srv, "out of memory");
+            log_panic("out of memory");
         all->waiting = waiting;
         all->cap_waiting = cap;
     }
@@ -75,37 +75,37 @@ static int64_t over_ms(const struct client *c)
 }
 
 /* The timer fires at the first deadline. */
-static void set_timer(struct server *srv)
+static void set_timer(struct sessions *sessions)
 {
-    struct clients *all = srv->clients;
+    struct clients *all = sessions->clients;
     if (all->n_waiting == 0) {
         uv_timer_stop(&all->timer);
         return;
     }
-    int64_t left_ms = over_ms(all->waiting[0]) - server_mono_ms(srv);
+    int64_t left_ms = over_ms(all->waiting[0]) - loop_mono_ms(sessions->loop);
     uv_timer_start(&all->timer, on_deadline, left_ms > 0 ? (uint64_t)left_ms : 0, 0);
 }
 
-void clients_end_waits(struct server *srv)
+void clients_end_waits(struct sessions *sessions)
 {
-    struct clients *all = srv->clients;
-    while (all->n_waiting > 0 && over_ms(all->waiting[0]) <= server_mono_ms(srv))
+    struct clients *all = sessions->clients;
+    while (all->n_waiting > 0 && over_ms(all->waiting[0]) <= loop_mono_ms(sessions->loop))
         client_wait_end(all->waiting[0], ENGINE_TIMEOUT);
 }
 
 /* The turn that follows runs the next commands of these clients, so the loop must not sleep now. */
 static void on_deadline(uv_timer_t *timer)
 {
-    struct server *srv = timer->data;
-    server_clock(srv);
-    clients_end_waits(srv);
-    set_timer(srv);
-    uv_stop(srv->loop);
+    struct sessions *sessions = timer->data;
+    loop_clock(sessions->loop);
+    clients_end_waits(sessions);
+    set_timer(sessions);
+    uv_stop(sessions->loop->uv);
 }
 
 void client_block(struct client *c, enum client_wait why, int64_t deadline_us)
 {
-    struct clients *all = c->srv->clients;
+    struct clients *all = c->sessions->clients;
     c->flags |= CLIENT_BLOCKED;
     c->waits = why;
     c->wait_deadline_us = deadline_us;
@@ -114,17 +114,17 @@ void client_block(struct client *c, enum client_wait why, int64_t deadline_us)
         return;
     heap_add(all, c);
     if (all->waiting[0] == c)
-        set_timer(c->srv);
+        set_timer(c->sessions);
 }
 
 void client_unblock(struct client *c)
 {
-    struct clients *all = c->srv->clients;
+    struct clients *all = c->sessions->clients;
     if ((c->flags & CLIENT_BLOCKED) == 0)
         return;
     all->n_blocked--;
     if (c->waits == CLIENT_WAITS_ACKS)
-        c->srv->replication->n_waiting--;
+        c->sessions->hooks.acks_ended(c);
     c->flags &= ~(uint32_t)CLIENT_BLOCKED;
     if (c->waits != CLIENT_WAITS_PAUSE)
         client_end_reply(c);
@@ -149,8 +149,7 @@ static void end_acks(struct client *c, enum engine_unblock why)
     if (why == ENGINE_UNBLOCKED)
         engine_reply_error(client_reply(c), "UNBLOCKED client unblocked via CLIENT UNBLOCK");
     else
-        engine_reply_int(client_reply(c),
-                         repl_master_acked(c->srv->replication->master, c->write_offset));
+        engine_reply_int(client_reply(c), c->sessions->hooks.acked(c));
 }
 
 bool client_wait_end(struct client *c, enum engine_unblock why)
@@ -179,34 +178,34 @@ void client_wait_fail(struct client *c, const char *error)
 
 /* ---- clients that were served ---- */
 
-void clients_serve(struct server *srv)
+void clients_serve(struct sessions *sessions)
 {
-    struct engine_env env = server_env(srv);
+    struct engine_env env = session_env(sessions);
     struct engine_reply reply = {.proto = 2};
-    struct engine_effects fx = {.off = srv->fx.off};
+    struct engine_effects fx = {.off = sessions->fx.off};
     struct engine_session *session;
-    tracking_serve_begin(srv);
-    while (engine_serve(srv->engine, &env, &session, &reply, &fx)) {
+    tracking_serve_begin(sessions);
+    while (engine_serve(sessions->engine, &env, &session, &reply, &fx)) {
         struct client *c = session->ctx;
-        int64_t began_us = srv->mono_us;
-        server_clock(srv);
-        server_propagate(srv, &fx);
-        account_served(c, &reply, (uint64_t)(srv->mono_us - began_us));
+        int64_t began_us = sessions->loop->mono_us;
+        loop_clock(sessions->loop);
+        sessions_propagate(sessions, &fx);
+        account_served(c, &reply, (uint64_t)(sessions->loop->mono_us - began_us));
         if (!c->reply.off && !rd_buf_add(&c->reply.buf, reply.buf.ptr, reply.buf.len))
             client_close_asap(c);
-        tracking_served(srv, c);
+        tracking_served(sessions, c);
         client_unblock(c);
         client_queue_write(c);
     }
-    tracking_serve_end(srv);
-    server_propagate(srv, &fx);
+    tracking_serve_end(sessions);
+    sessions_propagate(sessions, &fx);
     engine_effects_done(&fx);
     engine_reply_done(&reply);
 }
 
-void clients_run_unblocked(struct server *srv)
+void clients_run_unblocked(struct sessions *sessions)
 {
-    struct clients *all = srv->clients;
+    struct clients *all = sessions->clients;
     while (all->to_run != NULL) {
         struct client *c = all->to_run;
         all->to_run = c->run_next;

@@ -1,4 +1,4 @@
-#include "server/surface/cmd/commands.h"
+#include "server/session/dispatch/dispatch.h"
 
 #include <string.h>
 
@@ -7,11 +7,9 @@
 #include "server/session/account.h"
 #include "server/loop/log.h"
 #include "server/session/monitor.h"
-#include "server/durable/persist/persist.h"
 #include "server/session/pubsub.h"
 #include "server/session/dispatch/ldb.h"
 #include "server/session/dispatch/script.h"
-#include "server/durable/replication/replication.h"
 #include "server/session/tracking/tracking.h"
 
 /* ---- refusals ---- */
@@ -19,7 +17,7 @@
 static enum dispatch_status refuse(struct client *c, const struct engine_command *command,
                                    const struct engine_refusal *refusal)
 {
-    struct stats *stats = &c->srv->stats;
+    struct stats *stats = &c->sessions->loop->stats;
     if (refusal->why != ENGINE_REFUSED_UNKNOWN)
         stats_rejected(stats, command);
     engine_refuse(&c->session, command, refusal, client_reply(c));
@@ -39,7 +37,7 @@ static bool is_local(const struct client *c)
 static bool may_use_protected(void *ctx, const struct engine_command *command)
 {
     const struct client *c = ctx;
-    const struct settings *s = &c->srv->settings;
+    const struct settings *s = &c->sessions->loop->settings;
     int allow = command->container != NULL ? s->enable_module_command : s->enable_debug_command;
     return allow == SETTINGS_ALLOW_YES || (allow == SETTINGS_ALLOW_LOCAL && is_local(c));
 }
@@ -54,7 +52,7 @@ static enum engine_permit permit(void *ctx, const struct engine_command *command
     if (verdict == ACL_OK)
         return ENGINE_PERMIT_OK;
     enum acl_context context = c->session.in_multi ? ACL_CONTEXT_MULTI : ACL_CONTEXT_TOPLEVEL;
-    const struct engine_running *running = engine_script_running(c->srv->engine);
+    const struct engine_running *running = engine_script_running(c->sessions->engine);
     if (running != NULL && running->caller == &c->session)
         context = ACL_CONTEXT_SCRIPT;
     acl_log_refusal(c, verdict, context, command, argv[at]);
@@ -69,13 +67,19 @@ static bool still_open(void *ctx)
 static bool make_room(void *ctx)
 {
     const struct client *c = ctx;
-    bool fits = server_make_room(c->srv);
-    script_note_room(fits);
+    bool fits = c->sessions->hooks.make_room(c->sessions);
+    c->sessions->memory_short = !fits;
     return fits;
 }
 
+static const struct engine_command *find_name(void *ctx, struct rd_slice name)
+{
+    const struct client *c = ctx;
+    return dispatch_find_name(c->sessions, name);
+}
+
 static const struct engine_admit_hooks admit_hooks = {
-    .find = dispatch_find_name,
+    .find = find_name,
     .protected = may_use_protected,
     .permit = permit,
     .still_open = still_open,
@@ -84,7 +88,7 @@ static const struct engine_admit_hooks admit_hooks = {
 
 static uint32_t pause_state(const struct client *c)
 {
-    const struct clients *all = c->srv->clients;
+    const struct clients *all = c->sessions->clients;
     if (RD_LIKELY(all->pause_until_ms == 0) || c->conn == NULL || (c->flags & CLIENT_REPLICA))
         return 0;
     return all->pause_writes_only ? ENGINE_ADMIT_PAUSED_WRITES : ENGINE_ADMIT_PAUSED;
@@ -92,27 +96,29 @@ static uint32_t pause_state(const struct client *c)
 
 struct engine_admit dispatch_describe(struct client *c)
 {
-    const struct server *srv = c->srv;
+    const struct sessions *sessions = c->sessions;
     struct engine_admit admit = {.hooks = &admit_hooks, .ctx = c};
-    uint32_t state = pause_state(c) | replication_limits(srv) | script_busy();
-    admit.disk_error = persist_refusal(srv);
+    uint32_t state =
+        pause_state(c) | sessions->hooks.limits(sessions->durable) | script_busy(sessions);
+    admit.disk_error = sessions->hooks.refusal(sessions->durable);
     if (RD_UNLIKELY(c->flags & (CLIENT_MONITOR | CLIENT_REPLICA)))
         admit.who = ENGINE_ADMIT_REPLICA;
     if (RD_UNLIKELY(acl_login_needed(c)))
         state |= ENGINE_ADMIT_UNAUTHENTICATED;
     if (RD_UNLIKELY(acl_is_limited(c->user)))
         state |= ENGINE_ADMIT_RESTRICTED;
-    if (srv->clients->counting)
+    if (sessions->clients->counting)
         state |= ENGINE_ADMIT_CLIENTS_LIMITED;
-    if (srv->settings.maxmemory > 0 && srv->state != SERVER_LOADING && script_busy() == 0)
+    if (sessions->loop->settings.maxmemory > 0 && sessions->state != SESSIONS_LOADING &&
+        script_busy(sessions) == 0)
         state |= ENGINE_ADMIT_MEMORY_LIMITED;
     if (RD_UNLIKELY(admit.disk_error != NULL))
         state |= ENGINE_ADMIT_DISK_ERROR;
     if (RD_UNLIKELY(c->flags & CLIENT_PUBSUB) && c->reply.proto == 2)
         state |= ENGINE_ADMIT_SUBSCRIBED;
-    if (RD_UNLIKELY(srv->persist->info.async_loading))
+    if (RD_UNLIKELY(sessions->async_loading))
         state |= ENGINE_ADMIT_ASYNC_LOADING;
-    else if (RD_UNLIKELY(srv->state == SERVER_LOADING || srv->persist->info.loading))
+    else if (RD_UNLIKELY(sessions->state == SESSIONS_LOADING || sessions->loading))
         state |= ENGINE_ADMIT_LOADING;
     admit.state = state;
     return admit;
@@ -122,7 +128,7 @@ struct engine_admit dispatch_describe(struct client *c)
 
 static void run_foreign(struct dispatch_call *call)
 {
-    dispatch_fn fn = dispatch_handler(call->command);
+    dispatch_fn fn = dispatch_handler(call->sessions, call->command);
     if (fn != NULL)
         fn(call);
     else
@@ -134,8 +140,8 @@ static void in_exec(void *ctx, struct engine_session *s, const struct engine_com
                     size_t argc, const struct rd_slice *argv, struct engine_reply *reply,
                     struct engine_effects *fx)
 {
-    struct server *srv = ctx;
-    struct dispatch_call call = {.srv = srv,
+    struct sessions *sessions = ctx;
+    struct dispatch_call call = {.sessions = sessions,
                                  .c = s->ctx,
                                  .command = command,
                                  .argc = argc,
@@ -150,7 +156,7 @@ static void in_exec(void *ctx, struct engine_session *s, const struct engine_com
 static bool may_in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
                         size_t argc, const struct rd_slice *argv, struct engine_reply *reply)
 {
-    struct server *srv = ctx;
+    struct sessions *sessions = ctx;
     struct client *c = s->ctx;
     size_t at = 0;
     enum acl_verdict verdict = c == NULL ? ACL_OK : acl_check(c->user, command, argc, argv, &at);
@@ -162,7 +168,7 @@ static bool may_in_exec(void *ctx, struct engine_session *s, const struct engine
                         "accumulated and the EXEC call. This command is no longer allowed for the "
                         "following reason: %s",
                         acl_refusal_in_exec(verdict));
-    stats_error(&srv->stats, reply->text);
+    stats_error(&sessions->loop->stats, reply->text);
     reply->error = false;
     return false;
 }
@@ -181,17 +187,15 @@ static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine
 
 static const struct engine_command *named(void *ctx, struct rd_slice name)
 {
-    (void)ctx;
-    return dispatch_find_name(name);
+    return dispatch_find_name(ctx, name);
 }
 
 static bool callable(void *ctx, const struct engine_command *command)
 {
-    (void)ctx;
-    return dispatch_is_callable(command);
+    return dispatch_is_callable(ctx, command);
 }
 
-void dispatch_hooks(struct server *srv, struct engine_hooks *hooks)
+void dispatch_hooks(struct sessions *sessions, struct engine_hooks *hooks)
 {
     hooks->foreign = in_exec;
     hooks->ran = ran_in_exec;
@@ -199,28 +203,29 @@ void dispatch_hooks(struct server *srv, struct engine_hooks *hooks)
     hooks->reads_all = reads_all;
     hooks->named = named;
     hooks->callable = callable;
-    hooks->ctx = srv;
+    hooks->ctx = sessions;
 }
 
 static enum engine_status run(struct client *c, const struct engine_command *command, bool queue,
                               size_t argc, const struct rd_slice *argv)
 {
-    struct server *srv = c->srv;
-    struct engine_env env = server_env(srv);
-    engine_effects_reset(&srv->fx);
+    struct sessions *sessions = c->sessions;
+    struct engine_env env = session_env(sessions);
+    engine_effects_reset(&sessions->fx);
     bool debugs = RD_UNLIKELY(c->ldb_mode != LDB_OFF) && !queue;
     if (debugs && ldb_begin(c, command, argv) == LDB_ANSWERED)
         return ENGINE_OK;
-    enum engine_status status = engine_apply_admitted(srv->engine, &c->session, command, queue,
-                                                      argc, argv, &env, client_reply(c), &srv->fx);
+    enum engine_status status =
+        engine_apply_admitted(sessions->engine, &c->session, command, queue, argc, argv, &env,
+                              client_reply(c), &sessions->fx);
     if (status == ENGINE_ELSEWHERE) {
-        struct dispatch_call call = {.srv = srv,
+        struct dispatch_call call = {.sessions = sessions,
                                      .c = c,
                                      .command = command,
                                      .argc = argc,
                                      .argv = argv,
                                      .reply = client_reply(c),
-                                     .fx = &srv->fx};
+                                     .fx = &sessions->fx};
         run_foreign(&call);
         status = ENGINE_OK;
     }
@@ -233,16 +238,16 @@ static enum engine_status run(struct client *c, const struct engine_command *com
 static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
                         size_t argc, const struct rd_slice *argv, struct engine_reply *reply)
 {
-    struct server *srv = ctx;
+    struct sessions *sessions = ctx;
     struct client *c = s->ctx;
-    int64_t began_us = srv->mono_us;
+    int64_t began_us = sessions->loop->mono_us;
     if (c == NULL)
         return;
-    server_clock(srv);
-    srv->stats.commands++;
+    loop_clock(sessions->loop);
+    sessions->loop->stats.commands++;
     tracking_read(c, command, argc, argv);
     account_ran(s, command, argc, argv, began_us, reply);
-    monitor_command(srv, s, command, argc, argv);
+    monitor_command(sessions, s, command, argc, argv);
 }
 
 /* The deadline on the monotonic clock. `wall_us` and `mono_us`: both clocks when the command that
@@ -258,24 +263,24 @@ static int64_t monotonic(int64_t deadline_us, int64_t wall_us, int64_t mono_us)
 static inline enum dispatch_status execute(struct client *c, const struct engine_command *command,
                                            bool queued, size_t argc, const struct rd_slice *argv)
 {
-    struct server *srv = c->srv;
-    struct client *before = srv->current;
-    int64_t began_us = srv->mono_us, began_wall_us = srv->now_us;
+    struct sessions *sessions = c->sessions;
+    struct client *before = sessions->current;
+    int64_t began_us = sessions->loop->mono_us, began_wall_us = sessions->loop->now_us;
     size_t answer_at = client_reply(c)->buf.len;
-    bool held = pubsub_hold(srv, c), begun = client_run_begin(c);
+    bool held = pubsub_hold(sessions, c), begun = client_run_begin(c);
     client_output_limit(c);
-    srv->current = c;
-    srv->command_began_us = began_us;
+    sessions->current = c;
+    sessions->command_began_us = began_us;
     enum engine_status status = run(c, command, queued, argc, argv);
     client_reply(c)->limit = 0;
-    server_clock(srv);
-    srv->stats.commands += !queued;
+    loop_clock(sessions->loop);
+    sessions->loop->stats.commands += !queued;
     if (held)
-        pubsub_release(srv, answer_at);
+        pubsub_release(sessions, answer_at);
     if (!queued)
         tracking_read(c, command, argc, argv);
     if (before == NULL)
-        tracking_after(srv);
+        tracking_after(sessions);
     if (status == ENGINE_BLOCKED)
         client_block(c, CLIENT_WAITS_KEY,
                      monotonic(engine_block_deadline(&c->session), began_wall_us, began_us));
@@ -284,17 +289,17 @@ static inline enum dispatch_status execute(struct client *c, const struct engine
     else if (!queued)
         account_ran(&c->session, command, argc, argv, began_us, client_reply(c));
     if (!queued)
-        monitor_command(srv, &c->session, command, argc, argv);
-    if (srv->fx.n > 0) {
-        server_propagate(srv, &srv->fx);
-        engine_effects_reset(&srv->fx);
+        monitor_command(sessions, &c->session, command, argc, argv);
+    if (sessions->fx.n > 0) {
+        sessions_propagate(sessions, &sessions->fx);
+        engine_effects_reset(&sessions->fx);
     }
-    srv->current = before;
+    sessions->current = before;
     client_run_end(c, begun);
-    c->write_offset = srv->replication->master->offset;
+    c->write_offset = *sessions->stream_offset;
     c->last_command = command;
-    if (script_busy() == 0 && engine_ready(srv->engine))
-        clients_serve(srv);
+    if (script_busy(sessions) == 0 && engine_ready(sessions->engine))
+        clients_serve(sessions);
     return DISPATCH_DONE;
 }
 
@@ -307,10 +312,10 @@ static bool is_browser(struct rd_slice word)
 static enum dispatch_status refuse_browser(struct client *c)
 {
     enum { QUIET_US = 60 * 1000000 };
-    static int64_t logged_us;
-    struct server *srv = c->srv;
-    if (logged_us == 0 || srv->mono_us - logged_us > QUIET_US) {
-        logged_us = srv->mono_us;
+    struct sessions *sessions = c->sessions;
+    if (sessions->browser_logged_us == 0 ||
+        sessions->loop->mono_us - sessions->browser_logged_us > QUIET_US) {
+        sessions->browser_logged_us = sessions->loop->mono_us;
         log_warning("Possible SECURITY ATTACK detected: %s sent POST or Host: lines, as a browser "
                     "does when a web page attacks a server on its network (cross protocol "
                     "scripting). Closing the connection.",
@@ -321,32 +326,32 @@ static enum dispatch_status refuse_browser(struct client *c)
 }
 
 /* A script can declare that it does not write: then its command is judged as one that does not. */
-static const struct engine_command *with_script_flags(struct server *srv,
+static const struct engine_command *with_script_flags(struct sessions *sessions,
                                                       const struct engine_command *command,
                                                       size_t argc, const struct rd_slice *argv,
                                                       struct engine_command *own)
 {
     if (RD_LIKELY(command == NULL || command->group != ENGINE_GROUP_SCRIPTING) ||
-        !engine_command_arity_ok(command, argc) || script_busy() != 0)
+        !engine_command_arity_ok(command, argc) || script_busy(sessions) != 0)
         return command;
     *own = *command;
-    own->flags = engine_script_command_flags(srv->engine, command, argc, argv);
+    own->flags = engine_script_command_flags(sessions->engine, command, argc, argv);
     return own;
 }
 
 static enum dispatch_status check_and_run(struct client *c, size_t argc,
                                           const struct rd_slice *argv)
 {
-    const struct engine_command *command = dispatch_find(argv, argc);
+    const struct engine_command *command = dispatch_find(c->sessions, argv, argc);
     if (RD_UNLIKELY(command == NULL) && is_browser(argv[0]))
         return refuse_browser(c);
-    tracking_limit(c->srv);
+    tracking_limit(c->sessions);
     struct engine_refusal refusal;
     struct engine_admit admit = dispatch_describe(c);
     struct engine_command own;
     c->last_command = command; /* the log of refusals by rules shows it */
     enum engine_admit_answer answer =
-        engine_admit(&admit, &c->session, with_script_flags(c->srv, command, argc, argv, &own),
+        engine_admit(&admit, &c->session, with_script_flags(c->sessions, command, argc, argv, &own),
                      argc, argv, &refusal);
     if (RD_UNLIKELY(answer == ENGINE_ADMIT_REFUSE) && refusal.why == ENGINE_REFUSED_UNKNOWN)
         c->last_command = NULL;
@@ -363,14 +368,14 @@ static enum dispatch_status check_and_run(struct client *c, size_t argc,
     }
 }
 
-static _Noreturn void panic_for(const struct client *c, const struct engine_command *command)
+static _Noreturn void panic_for(const struct engine_command *command)
 {
     char why[256];
     snprintf(why, sizeof why,
              "This replica panicked sending an error to its master after processing the command "
              "'%.100s'",
              command != NULL ? command->name : "<unknown>");
-    server_panic(c->srv, why);
+    log_panic(why);
 }
 
 /* As servers log errors: the code ERR is left out, others follow a '-'. */
@@ -391,11 +396,11 @@ static void log_unexpected(struct client *c, const char *from, const char *to,
 static void log_divergence(struct client *c, const struct engine_command *command)
 {
     log_unexpected(c, "replica", "master", command);
-    replication_log_latest(c->srv);
-    c->srv->stats.unexpected_errors++;
-    const struct settings *s = &c->srv->settings;
+    c->sessions->hooks.diverged(c->sessions->durable);
+    c->sessions->loop->stats.unexpected_errors++;
+    const struct settings *s = &c->sessions->loop->settings;
     if (s->propagation_error_behavior != SETTINGS_PROPAGATION_IGNORE && s->replica_read_only)
-        panic_for(c, command);
+        panic_for(command);
 }
 
 void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *argv)
@@ -406,7 +411,7 @@ void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *
     const struct engine_admit admit = {.who = ENGINE_ADMIT_LOG, .hooks = &hooks, .ctx = c};
     struct engine_refusal refusal;
     if (command == NULL)
-        command = dispatch_find(argv, argc);
+        command = dispatch_find(c->sessions, argv, argc);
     client_reply(c)->text[0] = '\0'; /* the error is already counted */
     enum engine_admit_answer answer =
         engine_admit(&admit, &c->session, command, argc, argv, &refusal);
@@ -421,7 +426,7 @@ void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *
 /* The connection of a replica carries the stream; a reply would corrupt it. */
 static void withdraw_reply(struct client *c, size_t at, const struct rd_slice *argv, size_t argc)
 {
-    const struct engine_command *command = dispatch_find(argv, argc);
+    const struct engine_command *command = dispatch_find(c->sessions, argv, argc);
     const char *name = command != NULL ? command->name : "<unknown>";
     struct rd_buf *reply = &client_reply(c)->buf, line = {0};
     if (reply->ptr[at] == '-')
@@ -442,7 +447,7 @@ enum dispatch_status dispatch(struct client *c, size_t argc, const struct rd_sli
     if (RD_UNLIKELY(is_replica) && client_reply(c)->buf.len > at)
         withdraw_reply(c, at, argv, argc);
     if (RD_UNLIKELY(c->tracker != NULL))
-        tracking_next_command(c, dispatch_find(argv, argc));
+        tracking_next_command(c, dispatch_find(c->sessions, argv, argc));
     if (RD_UNLIKELY(c->flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP | CLIENT_REPLY_SKIP_NEXT)) ||
         c->reply.off)
         client_end_reply(c);

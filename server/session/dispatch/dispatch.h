@@ -24,7 +24,7 @@ void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *
 /* The call of a command of the server itself. The reply goes to reply. fx receives effects to
  * propagate (FLUSH …); dispatch forwards them. */
 struct dispatch_call {
-    struct server *srv;
+    struct sessions *sessions;
     struct client *c;
     const struct engine_command *command;
     size_t argc;
@@ -36,27 +36,42 @@ struct dispatch_call {
 
 typedef void (*dispatch_fn)(struct dispatch_call *call);
 
+/* Declares a handler. Stack traces of crashes and of the watchdog show names that programs look
+ * for, such as debugCommand. */
+#define DISPATCH_HANDLER(name)                                                                     \
+    void server_cmd_##name(struct dispatch_call *call) __asm__(#name "Command")
+
+/* Handlers by path in the table of commands. A container's handler is that of its subcommands,
+ * unless they have their own. */
+struct dispatch_row {
+    const char *path;
+    dispatch_fn fn;
+};
+
+struct dispatch_table *dispatch_table_new(void);
+void dispatch_table_free(struct dispatch_table *table);
+void dispatch_register(struct sessions *sessions, const struct dispatch_row *rows, size_t n);
+
 /* The client and the state of the server, for engine_admit(). */
 struct engine_admit dispatch_describe(struct client *c);
 
-/* The handler of a command, or NULL. Generated from server/surface/cmd/commands.h. */
-dispatch_fn dispatch_handler(const struct engine_command *command);
-
-/* rename-command: sets the name of a command ("": disables it). False: the command does not exist,
- * or the new name does. */
-bool dispatch_rename(struct rd_slice from, struct rd_slice to);
+/* The handler of a command, or NULL. */
+dispatch_fn dispatch_handler(const struct sessions *sessions, const struct engine_command *command);
 
 /* The command or container that has this name for clients, after renaming; and the same with its
  * subcommand. NULL: there is none. */
-const struct engine_command *dispatch_find_name(struct rd_slice name);
-const struct engine_command *dispatch_find(const struct rd_slice *argv, size_t argc);
+const struct engine_command *dispatch_find_name(const struct sessions *sessions,
+                                                struct rd_slice name);
+const struct engine_command *dispatch_find(const struct sessions *sessions,
+                                           const struct rd_slice *argv, size_t argc);
 /* The same for "NAME" and "NAME|SUBCOMMAND". */
-const struct engine_command *dispatch_find_path(struct rd_slice path);
+const struct engine_command *dispatch_find_path(const struct sessions *sessions,
+                                                struct rd_slice path);
 /* False: rename-command has disabled it, or its container. */
-bool dispatch_is_callable(const struct engine_command *command);
+bool dispatch_is_callable(const struct sessions *sessions, const struct engine_command *command);
 
 /* Calls the handler of a command for EXEC. */
-void dispatch_hooks(struct server *srv, struct engine_hooks *hooks);
+void dispatch_hooks(struct sessions *sessions, struct engine_hooks *hooks);
 
 /* ---- for handlers ---- */
 

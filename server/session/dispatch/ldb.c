@@ -8,19 +8,29 @@
 #include <unistd.h>
 
 #include "base/os.h"
+#include "engine/mem.h"
 #include "engine/script.h"
 #include "server/loop/log.h"
-#include "server/surface/server.h"
 
 enum { SESSIONS_MAX = 64, DEFAULT_LIMIT_MS = 5000, WRITE_MS = 5000 };
 
-/* Forked processes. */
-static pid_t children[SESSIONS_MAX];
+struct ldb_processes {
+    pid_t children[SESSIONS_MAX];
+    bool forked;      /* this process is one of them */
+    int64_t since_us; /* of the session in this process */
+};
 
-static struct {
-    bool forked; /* this process */
-    int64_t since_us;
-} session;
+struct ldb_processes *ldb_processes_new(void)
+{
+    struct ldb_processes *all = engine_scratch_alloc(sizeof *all);
+    *all = (struct ldb_processes){.forked = false};
+    return all;
+}
+
+void ldb_processes_free(struct ldb_processes *all)
+{
+    engine_scratch_free(all);
+}
 
 /* ---- talking to the user ---- */
 
@@ -67,19 +77,20 @@ static void io_write(void *ctx, struct rd_slice bytes)
 static bool io_is_late(void *ctx, bool restart)
 {
     const struct client *c = ctx;
-    server_clock(c->srv);
+    loop_clock(c->sessions->loop);
     if (restart)
-        session.since_us = c->srv->mono_us;
-    int64_t limit_ms = c->srv->settings.busy_reply_threshold;
-    return (c->srv->mono_us - session.since_us) / 1000 >=
+        c->sessions->debuggers->since_us = c->sessions->loop->mono_us;
+    int64_t limit_ms = c->sessions->loop->settings.busy_reply_threshold;
+    return (c->sessions->loop->mono_us - c->sessions->debuggers->since_us) / 1000 >=
            (limit_ms > 0 ? limit_ms : DEFAULT_LIMIT_MS);
 }
 
 /* ---- processes ---- */
 
-static void note_child(pid_t pid)
+static void note_child(struct sessions *sessions, pid_t pid)
 {
-    ldb_reap();
+    pid_t *children = sessions->debuggers->children;
+    ldb_reap(sessions);
     for (size_t i = 0; i < SESSIONS_MAX; i++)
         if (children[i] == 0) {
             children[i] = pid;
@@ -87,24 +98,27 @@ static void note_child(pid_t pid)
         }
 }
 
-static bool has_place(void)
+static bool has_place(struct sessions *sessions)
 {
-    ldb_reap();
+    const pid_t *children = sessions->debuggers->children;
+    ldb_reap(sessions);
     for (size_t i = 0; i < SESSIONS_MAX; i++)
         if (children[i] == 0)
             return true;
     return false;
 }
 
-void ldb_reap(void)
+void ldb_reap(struct sessions *sessions)
 {
+    pid_t *children = sessions->debuggers->children;
     for (size_t i = 0; i < SESSIONS_MAX; i++)
         if (children[i] != 0 && waitpid(children[i], NULL, WNOHANG) != 0)
             children[i] = 0;
 }
 
-void ldb_kill_all(void)
+void ldb_kill_all(struct sessions *sessions)
 {
+    pid_t *children = sessions->debuggers->children;
     for (size_t i = 0; i < SESSIONS_MAX; i++) {
         if (children[i] == 0)
             continue;
@@ -120,19 +134,20 @@ static void become_child(struct client *c)
     unsigned fd = (unsigned)c->conn->fd;
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
-    memset(children, 0, sizeof children);
+    struct ldb_processes *all = c->sessions->debuggers;
+    memset(all->children, 0, sizeof all->children);
     if (fd > STDERR_FILENO + 1)
         rd_close_range(STDERR_FILENO + 1, fd - 1);
     rd_close_range(fd + 1, ~0u);
-    c->srv->fx.off = true;
-    session.forked = true;
+    c->sessions->fx.off = true;
+    c->sessions->debuggers->forked = true;
     log_warning("Redis forked for debugging eval");
 }
 
 /* LDB_NONE: in the child. */
 static enum ldb_begun fork_session(struct client *c)
 {
-    pid_t pid = has_place() ? fork() : -1;
+    pid_t pid = has_place(c->sessions) ? fork() : -1;
     if (pid < 0) {
         engine_reply_errorf(client_reply(c),
                             "ERR Fork() failed: can't run EVAL in debugging mode: %s",
@@ -144,7 +159,7 @@ static enum ldb_begun fork_session(struct client *c)
         become_child(c);
         return LDB_NONE;
     }
-    note_child(pid);
+    note_child(c->sessions, pid);
     client_close_asap(c);
     return LDB_ANSWERED;
 }
@@ -177,7 +192,7 @@ void ldb_end(struct client *c)
         return;
     engine_debugger_end(c->session.debugger);
     c->session.debugger = NULL;
-    if (session.forked) {
+    if (c->sessions->debuggers->forked) {
         const struct rd_buf *out = &client_reply(c)->buf;
         send_all(c, rd_slice(out->ptr + c->sent, out->len - c->sent));
         log_warning("Lua debugging session child exiting");

@@ -24,7 +24,10 @@ enum ldb_begun ldb_begin(struct client *c, const struct engine_command *command,
 void ldb_end(struct client *c);
 
 /* Collects forked processes that have ended; kills all of them. */
-void ldb_reap(void);
-void ldb_kill_all(void);
+void ldb_reap(struct sessions *sessions);
+void ldb_kill_all(struct sessions *sessions);
+
+struct ldb_processes *ldb_processes_new(void);
+void ldb_processes_free(struct ldb_processes *all);
 
 #endif

@@ -7,86 +7,71 @@
 #include "server/session/dispatch/dispatch.h"
 #include "server/loop/log.h"
 #include "server/session/monitor.h"
-#include "server/durable/persist/persist.h"
-#include "server/durable/replication/replication.h"
 
 enum { LOAD_LIMIT_US = 500 * 1000 };
 
-/* The script that has been running for too long. */
-static struct {
-    bool on;
-    bool is_eval;
-} slow;
-
-static bool memory_short; /* before the command that runs now */
-
-void script_note_room(bool fits)
+uint32_t script_busy(const struct sessions *sessions)
 {
-    memory_short = !fits;
-}
-
-uint32_t script_busy(void)
-{
-    if (RD_LIKELY(!slow.on))
+    if (RD_LIKELY(!sessions->script_is_slow))
         return 0;
-    return slow.is_eval ? ENGINE_ADMIT_BUSY_SCRIPT : ENGINE_ADMIT_BUSY_FUNCTION;
+    return sessions->slow_is_eval ? ENGINE_ADMIT_BUSY_SCRIPT : ENGINE_ADMIT_BUSY_FUNCTION;
 }
 
 /* ---- slow scripts ---- */
 
 /* Other clients get their turn. The effects of the script so far stay in place. */
-static void run_loop(struct server *srv)
+static void run_loop(struct sessions *sessions)
 {
-    struct engine_effects fx = srv->fx;
-    srv->fx = (struct engine_effects){.off = fx.off};
-    server_turn_meanwhile(srv);
-    engine_effects_done(&srv->fx);
-    srv->fx = fx;
-    server_clock(srv);
+    struct engine_effects fx = sessions->fx;
+    sessions->fx = (struct engine_effects){.off = fx.off};
+    sessions_turn_meanwhile(sessions);
+    engine_effects_done(&sessions->fx);
+    sessions->fx = fx;
+    loop_clock(sessions->loop);
 }
 
-static void become_slow(const struct engine_running *running, int64_t us)
+static void become_slow(struct sessions *sessions, const struct engine_running *running, int64_t us)
 {
     log_warning("Slow script detected: still in execution after %" PRId64
                 " milliseconds. You can try killing the script using the %s command. Script name "
                 "is: %s.",
                 us / 1000, running->is_eval ? "SCRIPT KILL" : "FUNCTION KILL", running->name);
-    slow.on = true;
-    slow.is_eval = running->is_eval;
+    sessions->script_is_slow = true;
+    sessions->slow_is_eval = running->is_eval;
 }
 
 static bool on_tick(void *ctx, const struct engine_running *running)
 {
-    struct server *srv = ctx;
-    int64_t began_us = srv->command_began_us;
-    server_clock(srv);
-    int64_t us = srv->mono_us - began_us;
+    struct sessions *sessions = ctx;
+    int64_t began_us = sessions->command_began_us;
+    loop_clock(sessions->loop);
+    int64_t us = sessions->loop->mono_us - began_us;
     if (running->caller == NULL)
         return us > LOAD_LIMIT_US;
-    if (!slow.on &&
-        (srv->settings.busy_reply_threshold == 0 || us / 1000 < srv->settings.busy_reply_threshold))
+    if (!sessions->script_is_slow && (sessions->loop->settings.busy_reply_threshold == 0 ||
+                                      us / 1000 < sessions->loop->settings.busy_reply_threshold))
         return false;
-    if (!slow.on)
-        become_slow(running, us);
-    if (srv->state == SERVER_RUNNING)
-        run_loop(srv);
+    if (!sessions->script_is_slow)
+        become_slow(sessions, running, us);
+    if (sessions->state == SESSIONS_RUNNING)
+        run_loop(sessions);
     return false;
 }
 
 static void on_end(void *ctx, const struct engine_running *running)
 {
-    (void)ctx;
+    struct sessions *sessions = ctx;
     if (running->killed)
         log_warning("Lua script killed by user with SCRIPT KILL.");
-    slow.on = false;
+    sessions->script_is_slow = false;
 }
 
 /* ---- conditions ---- */
 
-static const char *disk_error(const struct server *srv)
+static const char *disk_error(const struct sessions *sessions)
 {
     static char text[512];
-    const char *why = persist_refusal(srv);
+    const char *why = sessions->hooks.refusal(sessions->durable);
     const char *error = why != NULL ? strstr(why, "AOF file: ") : NULL;
     if (why == NULL)
         return NULL;
@@ -106,9 +91,9 @@ static const char *disk_error(const struct server *srv)
 static const char *on_start(void *ctx, struct engine_session *caller, unsigned flags,
                             bool *ret_out_of_memory)
 {
-    const struct server *srv = ctx;
-    const uint32_t limits = replication_limits(srv);
-    *ret_out_of_memory = memory_short && srv->settings.maxmemory > 0;
+    const struct sessions *sessions = ctx;
+    const uint32_t limits = sessions->hooks.limits(sessions->durable);
+    *ret_out_of_memory = sessions->memory_short && sessions->loop->settings.maxmemory > 0;
     if (caller->role != ENGINE_CLIENT)
         return NULL;
     if (flags & ENGINE_SCRIPT_NO_FLAGS)
@@ -117,7 +102,7 @@ static const char *on_start(void *ctx, struct engine_session *caller, unsigned f
         return "MASTERDOWN Link with MASTER is down, replica-serve-stale-data is set to 'no' and "
                "'allow-stale' flag is not set on the script.";
     if ((flags & ENGINE_SCRIPT_NO_WRITES) == 0) {
-        const char *why = disk_error(srv);
+        const char *why = disk_error(sessions);
         if (limits & ENGINE_ADMIT_READONLY_REPLICA)
             return "READONLY Can not run script with write flag on readonly replica";
         if (why != NULL)
@@ -144,10 +129,10 @@ static void on_admit(void *ctx, const struct engine_session *s, struct engine_ad
 
 static void on_refused(void *ctx, const struct engine_command *command, const char *error)
 {
-    struct server *srv = ctx;
+    struct sessions *sessions = ctx;
     if (command != NULL)
-        stats_rejected(&srv->stats, command);
-    stats_error(&srv->stats, error);
+        stats_rejected(&sessions->loop->stats, command);
+    stats_error(&sessions->loop->stats, error);
 }
 
 static bool on_permits(void *ctx, const struct engine_session *caller,
@@ -164,8 +149,7 @@ static bool on_permits(void *ctx, const struct engine_session *caller,
 
 static const struct engine_command *on_resolve(void *ctx, const struct rd_slice *argv, size_t argc)
 {
-    (void)ctx;
-    const struct engine_command *command = dispatch_find(argv, argc);
+    const struct engine_command *command = dispatch_find(ctx, argv, argc);
     return command != NULL && (command->flags & ENGINE_CMD_LATER_VERSION) ? NULL : command;
 }
 

@@ -14,10 +14,6 @@
 void script_hooks(struct engine_hooks *hooks);
 
 /* The bit of enum engine_admit_state for a script that runs too long; 0: there is none. */
-uint32_t script_busy(void);
-
-/* A client sends a command. Records whether memory was short before it, which its scripts need to
- * know. */
-void script_note_room(bool fits);
+uint32_t script_busy(const struct sessions *sessions);
 
 #endif

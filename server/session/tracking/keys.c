@@ -27,7 +27,7 @@ static struct tracked *find_or_add(struct tracking *tracking, struct rd_slice ke
 {
     struct engine_table_slot slot;
     if (tracking->keys.type == NULL)
-        engine_table_init(&tracking->keys, &tracked_type, tracking->srv->table_seed);
+        engine_table_init(&tracking->keys, &tracked_type, tracking->sessions->table_seed);
     struct tracked *k = engine_table_find_or_slot(&tracking->keys, key, &slot);
     if (k != NULL)
         return k;
@@ -88,7 +88,7 @@ static void notify_tracker(struct tracking *tracking, struct tracker *t, struct 
 {
     if (t->client == NULL || !tracker_is_on(t) || (t->flags & TRACKING_BCAST) != 0)
         return;
-    if (t->client == tracking->srv->current && (t->flags & TRACKING_NOLOOP) != 0)
+    if (t->client == tracking->sessions->current && (t->flags & TRACKING_NOLOOP) != 0)
         return;
     if (tracking_waits_for_reply(tracking, t))
         tracking_send_later(tracking, t, &key);
@@ -123,10 +123,10 @@ static uint64_t chance(struct tracking *tracking)
 }
 
 /* The longer the table is too large, the more keys are forgotten in one call. */
-void tracking_limit(struct server *srv)
+void tracking_limit(struct sessions *sessions)
 {
-    struct tracking *tracking = srv->tracking;
-    uint64_t max = srv->settings.tracking_table_max_keys;
+    struct tracking *tracking = sessions->tracking;
+    uint64_t max = sessions->loop->settings.tracking_table_max_keys;
     uint64_t effort = EFFORT * ((uint64_t)tracking->n_over + 1);
     if (tracking->n_clients == 0 || max == 0)
         return;

@@ -76,7 +76,7 @@ static struct tracking_prefix *find_or_add(struct tracking *tracking, struct rd_
     struct tracking_prefix *prefix = engine_scratch_alloc(sizeof *prefix + name.len);
     *prefix = (struct tracking_prefix){.name_len = name.len};
     rd_copy_short(prefix->name, name.ptr, name.len);
-    engine_table_init(&prefix->changed, &changed_type, tracking->srv->table_seed);
+    engine_table_init(&prefix->changed, &changed_type, tracking->sessions->table_seed);
     insert(&tracking->prefixes, &tracking->n_prefixes, &tracking->cap_prefixes, at, prefix);
     return prefix;
 }
@@ -233,10 +233,10 @@ static void broadcast(struct tracking_prefix *prefix)
     engine_table_drain(&prefix->changed, free_change, NULL);
 }
 
-void tracking_broadcast(struct server *srv)
+void tracking_broadcast(struct sessions *sessions)
 {
-    struct tracking *tracking = srv->tracking;
-    if (srv->current != NULL)
+    struct tracking *tracking = sessions->tracking;
+    if (sessions->current != NULL)
         return; /* a slow script: the buffer of its client may contain part of a reply */
     for (size_t i = 0; i < tracking->n_prefixes; i++)
         if (engine_table_count(&tracking->prefixes[i]->changed) > 0)

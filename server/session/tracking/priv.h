@@ -21,7 +21,7 @@ struct tracker {
 };
 
 struct tracking {
-    struct server *srv;
+    struct sessions *sessions;
     size_t n_clients;
     struct engine_table keys; /* keys.c */
     size_t n_items;

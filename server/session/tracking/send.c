@@ -50,12 +50,12 @@ static void report_broken(struct tracker *t)
 /* The client that receives the messages of this one. NULL: its connection is closed. */
 static struct client *receiver_of(const struct tracker *t)
 {
-    return t->redirect != 0 ? client_find(t->client->srv, t->redirect) : t->client;
+    return t->redirect != 0 ? client_find(t->client->sessions, t->redirect) : t->client;
 }
 
 bool tracking_waits_for_reply(const struct tracking *tracking, const struct tracker *t)
 {
-    const struct client *current = tracking->srv->current;
+    const struct client *current = tracking->sessions->current;
     const struct client *c = receiver_of(t);
     if (c == NULL)
         c = t->client;
@@ -134,25 +134,25 @@ static void send_pending(struct tracking *tracking, const struct client *served)
     rd_buf_reset(&tracking->pending);
 }
 
-void tracking_after(struct server *srv)
+void tracking_after(struct sessions *sessions)
 {
-    if (RD_UNLIKELY(srv->tracking->n_pending > 0))
-        send_pending(srv->tracking, NULL);
+    if (RD_UNLIKELY(sessions->tracking->n_pending > 0))
+        send_pending(sessions->tracking, NULL);
 }
 
-void tracking_serve_begin(struct server *srv)
+void tracking_serve_begin(struct sessions *sessions)
 {
-    srv->tracking->serving = true;
+    sessions->tracking->serving = true;
 }
 
-void tracking_served(struct server *srv, const struct client *c)
+void tracking_served(struct sessions *sessions, const struct client *c)
 {
-    tracking_prefixes_served(srv->tracking, c);
-    send_pending(srv->tracking, c);
+    tracking_prefixes_served(sessions->tracking, c);
+    send_pending(sessions->tracking, c);
 }
 
-void tracking_serve_end(struct server *srv)
+void tracking_serve_end(struct sessions *sessions)
 {
-    tracking_served(srv, NULL);
-    srv->tracking->serving = false;
+    tracking_served(sessions, NULL);
+    sessions->tracking->serving = false;
 }

@@ -5,10 +5,10 @@
 #include "server/session/dispatch/dispatch.h"
 #include "server/session/tracking/priv.h"
 
-struct tracking *tracking_new(struct server *srv)
+struct tracking *tracking_new(struct sessions *sessions)
 {
     struct tracking *tracking = engine_scratch_alloc(sizeof *tracking);
-    *tracking = (struct tracking){.srv = srv, .chance = srv->table_seed};
+    *tracking = (struct tracking){.sessions = sessions, .chance = sessions->table_seed};
     return tracking;
 }
 
@@ -46,7 +46,7 @@ void tracker_release(struct tracker *t)
 void tracking_begin(struct client *c, unsigned options, uint64_t redirect,
                     const struct rd_slice *prefixes, size_t n)
 {
-    struct tracking *tracking = c->srv->tracking;
+    struct tracking *tracking = c->sessions->tracking;
     struct tracker *t = tracker_of(c);
     tracking->n_clients += !tracker_is_on(t);
     t->flags = (t->flags & TRACKING_CACHING) | TRACKING_ON | options;
@@ -64,8 +64,8 @@ void tracking_end(struct client *c)
     struct tracker *t = c->tracker;
     if (!tracker_is_on(t))
         return;
-    tracking_prefixes_leave(c->srv->tracking, t);
-    c->srv->tracking->n_clients--;
+    tracking_prefixes_leave(c->sessions->tracking, t);
+    c->sessions->tracking->n_clients--;
     t->flags = 0;
 }
 
@@ -143,7 +143,7 @@ static void remember(struct client *c, const struct engine_command *command, siz
         keys = engine_scratch_alloc(argc * sizeof *keys);
     engine_command_keys(command, argv, argc, keys, argc, &n);
     for (size_t i = 0; i < n && i < argc; i++)
-        tracking_keys_add(c->srv->tracking, argv[keys[i].index], c->tracker);
+        tracking_keys_add(c->sessions->tracking, argv[keys[i].index], c->tracker);
     if (keys != usual)
         engine_scratch_free(keys);
 }
@@ -155,33 +155,34 @@ void tracking_read(struct client *c, const struct engine_command *command, size_
     if (c->tracker == NULL || !wants_keys(c->tracker) ||
         (command->flags & ENGINE_CMD_READONLY) == 0 || command->group == ENGINE_GROUP_SCRIPTING)
         return;
-    const struct engine_running *running = engine_script_running(c->srv->engine);
+    const struct engine_running *running = engine_script_running(c->sessions->engine);
     if (running == NULL || running->caller == NULL || running->caller->ctx != c)
         remember(c, command, argc, argv);
     else
-        remember(c, dispatch_find(running->argv, running->argc), running->argc, running->argv);
+        remember(c, dispatch_find(c->sessions, running->argv, running->argc), running->argc,
+                 running->argv);
 }
 
 /* The engine counts the memory that is allocated and freed while it runs. These tables are not part
  * of the data set, so both functions below restore the counts. */
 void tracking_touched(void *ctx, struct rd_slice key, unsigned db, bool by_command)
 {
-    struct server *srv = ctx;
-    struct tracking *tracking = srv->tracking;
+    struct sessions *sessions = ctx;
+    struct tracking *tracking = sessions->tracking;
     (void)db; /* a key is the same in all databases */
     if (RD_LIKELY(tracking->n_prefixes == 0 && engine_table_count(&tracking->keys) == 0))
         return;
     struct engine_mem before = engine_mem;
-    tracking_prefixes_touched(tracking, key, by_command ? srv->current : NULL);
+    tracking_prefixes_touched(tracking, key, by_command ? sessions->current : NULL);
     tracking_keys_invalidate(tracking, key);
     engine_mem = before;
 }
 
 void tracking_flushed(void *ctx)
 {
-    struct server *srv = ctx;
-    struct tracking *tracking = srv->tracking;
-    struct client *c = tracking->n_clients > 0 ? srv->clients->first : NULL;
+    struct sessions *sessions = ctx;
+    struct tracking *tracking = sessions->tracking;
+    struct client *c = tracking->n_clients > 0 ? sessions->clients->first : NULL;
     for (; c != NULL; c = c->next) {
         if (!tracker_is_on(c->tracker))
             continue;
@@ -195,9 +196,9 @@ void tracking_flushed(void *ctx)
     engine_mem = before;
 }
 
-void tracking_figures(const struct server *srv, struct tracking_figures *ret)
+void tracking_figures(const struct sessions *sessions, struct tracking_figures *ret)
 {
-    const struct tracking *tracking = srv->tracking;
+    const struct tracking *tracking = sessions->tracking;
     *ret = (struct tracking_figures){.clients = tracking->n_clients,
                                      .keys = engine_table_count(&tracking->keys),
                                      .items = tracking->n_items,

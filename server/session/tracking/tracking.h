@@ -2,8 +2,8 @@
  * (CLIENT TRACKING).
  *
  *     tracking_read(c, command, argc, argv);      // after each command: its keys may be cached
- *     tracking_touched(srv, key, by_command);     // a key has changed
- *     tracking_after(srv);                        // a command has ended
+ *     tracking_touched(sessions, key, by_command);     // a key has changed
+ *     tracking_after(sessions);                        // a command has ended
  *
  * Without BCAST the server remembers which clients read a key, and sends each of them one message
  * when the key changes. With BCAST it remembers nothing: before the loop sleeps, it sends the keys
@@ -36,7 +36,7 @@ enum tracking_flag {
     TRACKING_BROKEN = 1 << 6   /* the client of REDIRECT is gone */
 };
 
-struct tracking *tracking_new(struct server *srv);
+struct tracking *tracking_new(struct sessions *sessions);
 void tracking_free(struct tracking *tracking);
 
 /* ---- CLIENT TRACKING ---- */
@@ -74,25 +74,25 @@ void tracking_touched(void *ctx, struct rd_slice key, unsigned db, bool by_comma
 void tracking_flushed(void *ctx);
 
 /* Sends the messages that had to wait for the reply. */
-void tracking_after(struct server *srv);
+void tracking_after(struct sessions *sessions);
 
 /* While the engine serves blocked clients, and after the reply of each. */
-void tracking_serve_begin(struct server *srv);
-void tracking_served(struct server *srv, const struct client *c);
-void tracking_serve_end(struct server *srv);
+void tracking_serve_begin(struct sessions *sessions);
+void tracking_served(struct sessions *sessions, const struct client *c);
+void tracking_serve_end(struct sessions *sessions);
 
 /* Before the loop sleeps: BCAST. */
-void tracking_broadcast(struct server *srv);
+void tracking_broadcast(struct sessions *sessions);
 
 /* Forgets random keys beyond tracking-table-max-keys, with messages: some in each call. */
-void tracking_limit(struct server *srv);
+void tracking_limit(struct sessions *sessions);
 
 /* ---- INFO ---- */
 
 struct tracking_figures {
     size_t clients, keys, items, prefixes;
 };
-void tracking_figures(const struct server *srv, struct tracking_figures *ret);
+void tracking_figures(const struct sessions *sessions, struct tracking_figures *ret);
 
 /* Bytes of a client's state. */
 size_t tracking_memory(const struct client *c);

@@ -6,7 +6,7 @@
 
 #include "server/session/acl/user.h"
 #include "server/surface/cmd/commands.h"
-#include "server/surface/cmd/subcommand.h"
+#include "server/session/dispatch/subcommand.h"
 
 /* Bytes of a client for an error text: at most 128. */
 static void error_about(struct dispatch_call *call, const char *before, struct rd_slice name,
@@ -100,18 +100,18 @@ static void sub_whoami(struct dispatch_call *call)
 
 static void sub_users(struct dispatch_call *call)
 {
-    engine_reply_array(call->reply, acl_count(call->srv));
-    for (size_t i = 0; i < acl_count(call->srv); i++)
-        engine_reply_str(call->reply, acl_user_name(acl_at(call->srv, i)));
+    engine_reply_array(call->reply, acl_count(call->sessions));
+    for (size_t i = 0; i < acl_count(call->sessions); i++)
+        engine_reply_str(call->reply, acl_user_name(acl_at(call->sessions, i)));
 }
 
 static void sub_list(struct dispatch_call *call)
 {
     struct rd_buf line = {0};
-    engine_reply_array(call->reply, acl_count(call->srv));
-    for (size_t i = 0; i < acl_count(call->srv); i++) {
+    engine_reply_array(call->reply, acl_count(call->sessions));
+    for (size_t i = 0; i < acl_count(call->sessions); i++) {
         rd_buf_reset(&line);
-        acl_put_line(acl_at(call->srv, i), &line);
+        acl_put_line(acl_at(call->sessions, i), &line);
         engine_reply_bulk(call->reply, rd_buf_slice(&line));
     }
     rd_buf_done(&line);
@@ -150,7 +150,7 @@ static void reply_selector(struct engine_reply *r, const struct acl_selector *s)
 static void sub_getuser(struct dispatch_call *call)
 {
     struct engine_reply *r = call->reply;
-    const struct acl_user *user = acl_find(call->srv, call->argv[2]);
+    const struct acl_user *user = acl_find(call->sessions, call->argv[2]);
     if (user == NULL) {
         engine_reply_null(r);
         return;
@@ -176,7 +176,7 @@ static void sub_setuser(struct dispatch_call *call)
     struct rd_buf why = {0};
     if (acl_text_has_blanks(call->argv[2]))
         engine_reply_error(call->reply, "ERR Usernames can't contain spaces or null characters");
-    else if (acl_set_user(call->srv, call->argv[2], call->argv + 3, call->argc - 3, &why))
+    else if (acl_set_user(call->sessions, call->argv[2], call->argv + 3, call->argc - 3, &why))
         engine_reply_ok(call->reply);
     else
         reply_why(call, &why);
@@ -193,7 +193,7 @@ static void sub_deluser(struct dispatch_call *call)
         }
     }
     for (size_t i = 2; i < call->argc; i++)
-        n += acl_delete_user(call->srv, call->argv[i]);
+        n += acl_delete_user(call->sessions, call->argv[i]);
     engine_reply_int(call->reply, n);
 }
 
@@ -201,7 +201,7 @@ static void sub_deluser(struct dispatch_call *call)
 
 static bool has_file(struct dispatch_call *call)
 {
-    bool has = call->srv->settings.aclfile[0] != '\0';
+    bool has = call->sessions->loop->settings.aclfile[0] != '\0';
     if (!has)
         engine_reply_error(
             call->reply,
@@ -216,7 +216,7 @@ static void sub_load(struct dispatch_call *call)
     struct rd_buf why = {0};
     if (!has_file(call))
         return;
-    if (acl_load_file(call->srv, &why))
+    if (acl_load_file(call->sessions, &why))
         engine_reply_ok(call->reply);
     else
         reply_why(call, &why);
@@ -227,7 +227,7 @@ static void sub_save(struct dispatch_call *call)
 {
     if (!has_file(call))
         return;
-    if (acl_save_file(call->srv))
+    if (acl_save_file(call->sessions))
         engine_reply_ok(call->reply);
     else
         engine_reply_error(call->reply, "ERR There was an error trying to save the ACLs. Please "
@@ -258,7 +258,7 @@ static void reply_entry(struct dispatch_call *call, const struct acl_log_entry *
     engine_reply_str(r, "username");
     engine_reply_bulk(r, e->user);
     engine_reply_str(r, "age-seconds");
-    engine_reply_double(r, (double)(server_now_ms(call->srv) - e->at_ms) / 1000);
+    engine_reply_double(r, (double)(loop_now_ms(call->sessions->loop) - e->at_ms) / 1000);
     engine_reply_str(r, "client-info");
     engine_reply_bulk(r, rd_buf_slice(&e->client));
 }
@@ -272,14 +272,14 @@ static void sub_log(struct dispatch_call *call)
         return;
     }
     if (call->argc == 3 && dispatch_arg_is(call->argv[2], "reset")) {
-        acl_log_reset(call->srv);
+        acl_log_reset(call->sessions);
         engine_reply_ok(call->reply);
         return;
     }
     if (call->argc == 3 &&
         !dispatch_arg_i64(call, call->argv[2], INT64_MIN, INT64_MAX, &count, NULL))
         return;
-    const struct acl_log_entry *e = acl_log_first(call->srv, &n);
+    const struct acl_log_entry *e = acl_log_first(call->sessions, &n);
     if (count < 0)
         n = 0;
     else if ((uint64_t)count < n)
@@ -291,10 +291,10 @@ static void sub_log(struct dispatch_call *call)
 
 static void sub_dryrun(struct dispatch_call *call)
 {
-    const struct acl_user *user = acl_find(call->srv, call->argv[2]);
+    const struct acl_user *user = acl_find(call->sessions, call->argv[2]);
     size_t argc = call->argc - 3, at = 0;
     const struct rd_slice *argv = call->argv + 3;
-    const struct engine_command *command = dispatch_find(argv, argc);
+    const struct engine_command *command = dispatch_find(call->sessions, argv, argc);
     if (user == NULL) {
         error_about(call, "User", call->argv[2], " not found");
         return;

@@ -4,7 +4,7 @@
 
 #include "base/num.h"
 #include "server/surface/cmd/commands.h"
-#include "server/surface/cmd/subcommand.h"
+#include "server/session/dispatch/subcommand.h"
 
 /* ---- who ---- */
 
@@ -65,7 +65,7 @@ static void list_ids(struct dispatch_call *call)
             rd_buf_done(&lines);
             return;
         }
-        const struct client *c = id > 0 ? client_find(call->srv, (uint64_t)id) : NULL;
+        const struct client *c = id > 0 ? client_find(call->sessions, (uint64_t)id) : NULL;
         if (c != NULL)
             put_line(c, &lines);
     }
@@ -87,7 +87,7 @@ static void sub_list(struct dispatch_call *call)
     if (by_type && !cmd_client_type(call, call->argv[3], &type))
         return;
     struct rd_buf lines = {0};
-    for (const struct client *c = call->srv->clients->first; c != NULL; c = c->next)
+    for (const struct client *c = call->sessions->clients->first; c != NULL; c = c->next)
         if (!by_type || client_type(c) == type)
             put_line(c, &lines);
     reply_lines(call, &lines);
@@ -170,7 +170,7 @@ static void sub_unblock(struct dispatch_call *call)
     }
     if (!dispatch_arg_i64(call, call->argv[2], INT64_MIN, INT64_MAX, &id, NULL))
         return;
-    struct client *c = id > 0 ? client_find(call->srv, (uint64_t)id) : NULL;
+    struct client *c = id > 0 ? client_find(call->sessions, (uint64_t)id) : NULL;
     bool waits = c != NULL && (c->flags & CLIENT_BLOCKED) != 0;
     engine_reply_int(call->reply, waits && client_wait_end(c, how));
 }
@@ -197,15 +197,15 @@ static void sub_pause(struct dispatch_call *call)
         engine_reply_error(call->reply, "ERR timeout is negative");
         return;
     }
-    int64_t now_ms = server_mono_ms(call->srv);
+    int64_t now_ms = loop_mono_ms(call->sessions->loop);
     int64_t until_ms = ms < INT64_MAX - now_ms ? now_ms + ms : INT64_MAX;
-    clients_pause(call->srv, CLIENT_PAUSE_COMMAND, until_ms, writes_only);
+    clients_pause(call->sessions, CLIENT_PAUSE_COMMAND, until_ms, writes_only);
     engine_reply_ok(call->reply);
 }
 
 static void sub_unpause(struct dispatch_call *call)
 {
-    clients_unpause(call->srv, CLIENT_PAUSE_COMMAND);
+    clients_unpause(call->sessions, CLIENT_PAUSE_COMMAND);
     engine_reply_ok(call->reply);
 }
 

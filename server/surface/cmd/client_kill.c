@@ -36,7 +36,7 @@ static void kill_one(struct dispatch_call *call, struct client *c)
 
 static bool read_user(struct dispatch_call *call, struct rd_slice name, struct filter *f)
 {
-    f->user = acl_find(call->srv, name);
+    f->user = acl_find(call->sessions, name);
     if (f->user == NULL)
         engine_reply_errorf(call->reply, "ERR No such user '%.*s'",
                             (int)(name.len < 128 ? name.len : 128), (const char *)name.ptr);
@@ -104,7 +104,7 @@ static bool read_filter(struct dispatch_call *call, struct filter *f)
 static void kill_address(struct dispatch_call *call)
 {
     struct rd_slice addr = call->argv[2];
-    for (struct client *c = call->srv->clients->first; c != NULL; c = c->next) {
+    for (struct client *c = call->sessions->clients->first; c != NULL; c = c->next) {
         if (!text_is(c->peer, (const char *)addr.ptr, addr.len))
             continue;
         kill_one(call, c);
@@ -124,7 +124,7 @@ void cmd_client_kill(struct dispatch_call *call)
     }
     if (!read_filter(call, &filter))
         return;
-    for (struct client *c = call->srv->clients->first, *next; c != NULL; c = next) {
+    for (struct client *c = call->sessions->clients->first, *next; c != NULL; c = next) {
         next = c->next;
         if (!fits(&filter, c) || (c == call->c && filter.skip_me))
             continue;

@@ -25,7 +25,7 @@ static bool read_redirect(struct dispatch_call *call, struct rd_slice id, struct
         return fail(call, "ERR A client can only redirect to a single other client");
     if (!dispatch_arg_i64(call, id, INT64_MIN, INT64_MAX, &r->redirect, NULL))
         return false;
-    if (r->redirect <= 0 || client_find(call->srv, (uint64_t)r->redirect) == NULL)
+    if (r->redirect <= 0 || client_find(call->sessions, (uint64_t)r->redirect) == NULL)
         return fail(call, "ERR The client ID you want redirect to does not exist");
     return true;
 }

@@ -7,6 +7,7 @@
 #define SERVER_SURFACE_CMD_COMMANDS_H
 
 #include "server/session/dispatch/dispatch.h"
+#include "server/surface/server.h"
 
 /* path in the table of commands, handler. The file is FAMILY.c. */
 #define SERVER_COMMANDS(X)                                                                         \
@@ -65,11 +66,11 @@
     X("readwrite", cluster)                                                                        \
     X("asking", cluster)
 
-/* Stack traces of crashes and of the watchdog show names that programs look for, such as
- * debugCommand.
- */
-#define X(path, name) void server_cmd_##name(struct dispatch_call *call) __asm__(#name "Command");
+#define X(path, name) DISPATCH_HANDLER(name);
 SERVER_COMMANDS(X)
 #undef X
+
+/* Makes the handlers known to the dispatcher. */
+void commands_register(struct sessions *sessions);
 
 #endif

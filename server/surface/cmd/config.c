@@ -1,4 +1,5 @@
 /* CONFIG GET, SET, REWRITE, RESETSTAT, HELP. */
+#include "server/surface/config/config.h"
 #include "server/surface/cmd/commands.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ static void reply_directive(struct dispatch_call *call, const char *name,
                             const struct settings_item *item)
 {
     struct rd_buf value = {0};
-    settings_item_get(&call->srv->settings, item, &value);
+    settings_item_get(&call->sessions->loop->settings, item, &value);
     engine_reply_str(call->reply, name);
     engine_reply_bulk(call->reply, rd_buf_slice(&value));
     rd_buf_done(&value);
@@ -77,7 +78,7 @@ static void config_get(struct dispatch_call *call)
 
 /* ---- SET ---- */
 
-static void config_set(struct dispatch_call *call)
+static void set(struct dispatch_call *call)
 {
     size_t n = (call->argc - 2) / 2;
     if (call->argc % 2 != 0) {
@@ -94,7 +95,7 @@ static void config_set(struct dispatch_call *call)
         pairs[i] = call->argv[2 + 2 * i];
         pairs[n + i] = call->argv[3 + 2 * i];
     }
-    if (settings_set(call->srv, n, pairs, pairs + n, &why))
+    if (config_set(server_of(call->sessions), n, pairs, pairs + n, &why))
         engine_reply_ok(call->reply);
     else
         engine_reply_errorf(call->reply, "%.*s", (int)why.len, (const char *)why.ptr);
@@ -104,12 +105,12 @@ static void config_set(struct dispatch_call *call)
 
 /* ---- the rest ---- */
 
-static void config_rewrite(struct dispatch_call *call)
+static void rewrite(struct dispatch_call *call)
 {
     struct rd_err err = {0};
-    if (call->srv->config_file == NULL) {
+    if (call->sessions->loop->config_file == NULL) {
         engine_reply_error(call->reply, "ERR The server is running without a config file");
-    } else if (settings_rewrite(call->srv, false, &err)) {
+    } else if (config_rewrite(server_of(call->sessions), false, &err)) {
         log_warning("CONFIG REWRITE executed with success.");
         engine_reply_ok(call->reply);
     } else {
@@ -120,10 +121,10 @@ static void config_rewrite(struct dispatch_call *call)
 
 static void config_resetstat(struct dispatch_call *call)
 {
-    stats_reset(&call->srv->stats);
-    engine_stats_reset(call->srv->engine);
-    persist_reset_stats(call->srv);
-    replication_reset_stats(call->srv);
+    stats_reset(&call->sessions->loop->stats);
+    engine_stats_reset(call->sessions->engine);
+    persist_reset_stats(call->sessions->durable);
+    replication_reset_stats(call->sessions->durable);
     engine_reply_ok(call->reply);
 }
 
@@ -142,10 +143,8 @@ void server_cmd_config(struct dispatch_call *call)
     static const struct {
         const char *name;
         dispatch_fn run;
-    } subcommands[] = {{"GET", config_get},
-                       {"SET", config_set},
-                       {"REWRITE", config_rewrite},
-                       {"RESETSTAT", config_resetstat}};
+    } subcommands[] = {
+        {"GET", config_get}, {"SET", set}, {"REWRITE", rewrite}, {"RESETSTAT", config_resetstat}};
     for (size_t i = 0; i < sizeof subcommands / sizeof *subcommands; i++) {
         if (dispatch_arg_is(call->argv[1], subcommands[i].name)) {
             subcommands[i].run(call);

@@ -20,7 +20,7 @@ void server_cmd_auth(struct dispatch_call *call)
     }
     if (call->argc == 3)
         user = call->argv[1];
-    else if (acl_is_open(call->srv)) {
+    else if (acl_is_open(call->sessions)) {
         engine_reply_error(call->reply,
                            "ERR AUTH <password> called without any password configured for the "
                            "default user. Are you sure your configuration is correct?");
@@ -143,7 +143,7 @@ void server_cmd_reset(struct dispatch_call *call)
     monitor_forget(c);
     tracking_end(c);
     engine_session_done(&c->session);
-    engine_session_init(&c->session, call->srv->engine, ENGINE_CLIENT);
+    engine_session_init(&c->session, call->sessions->engine, ENGINE_CLIENT);
     c->session.ctx = c;
     c->flags &= ~(uint32_t)(CLIENT_PUBSUB | CLIENT_MONITOR | CLIENT_NO_EVICT | CLIENT_REPLY_OFF);
     c->reply.off = (c->flags & CLIENT_REPLY_SKIP) != 0;

@@ -1,5 +1,6 @@
 /* DEBUG: for tests. debug_keys.c handles keys, debug_crash.c the end of the
  * process. */
+#include "server/surface/config/config.h"
 #include "server/surface/cmd/debug.h"
 
 #include "base/num.h"
@@ -11,7 +12,7 @@
 #include "server/loop/log.h"
 #include "server/durable/persist/persist.h"
 #include "server/durable/replication/replication.h"
-#include "server/surface/cmd/subcommand.h"
+#include "server/session/dispatch/subcommand.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,27 +36,28 @@ static bool flag_of(const struct dispatch_call *call)
 
 static void sub_active_expire(struct dispatch_call *call)
 {
-    call->srv->active_expire_off = !flag_of(call);
+    server_of(call->sessions)->active_expire_off = !flag_of(call);
     engine_reply_ok(call->reply);
 }
 
 static void sub_skip_checksum(struct dispatch_call *call)
 {
-    call->srv->skip_checksum = flag_of(call);
-    engine_config(call->srv->engine)->skip_dump_checksum = call->srv->skip_checksum;
+    call->sessions->durable->skip_checksum = flag_of(call);
+    engine_config(call->sessions->engine)->skip_dump_checksum =
+        call->sessions->durable->skip_checksum;
     engine_reply_ok(call->reply);
 }
 
 static void sub_pause_cron(struct dispatch_call *call)
 {
-    call->srv->cron_paused = flag_of(call);
+    server_of(call->sessions)->cron_paused = flag_of(call);
     engine_reply_ok(call->reply);
 }
 
 static void sub_flush_sleep(struct dispatch_call *call)
 {
     char text[32];
-    call->srv->flush_sleep_us = strtoull(text_of(call->argv[2], text, sizeof text), NULL, 10);
+    call->sessions->flush_sleep_us = strtoull(text_of(call->argv[2], text, sizeof text), NULL, 10);
     engine_reply_ok(call->reply);
 }
 
@@ -97,19 +99,19 @@ static void sub_structsize(struct dispatch_call *call)
 static void sub_change_repl_id(struct dispatch_call *call)
 {
     log_warning("Changing replication IDs after receiving DEBUG change-repl-id");
-    replication_change_id(call->srv);
+    replication_change_id(call->sessions->durable);
     engine_reply_ok(call->reply);
 }
 
 static void sub_replicate(struct dispatch_call *call)
 {
-    replication_append_command(call->srv, call->argc - 2, call->argv + 2);
+    replication_append_command(call->sessions->durable, call->argc - 2, call->argv + 2);
     engine_reply_ok(call->reply);
 }
 
 static void sub_client_eviction(struct dispatch_call *call)
 {
-    if (call->srv->settings.maxmemory_clients == 0)
+    if (call->sessions->loop->settings.maxmemory_clients == 0)
         engine_reply_error(call->reply, "ERR maxmemory-clients is disabled.");
     else
         engine_reply_verbatim(call->reply,
@@ -118,11 +120,12 @@ static void sub_client_eviction(struct dispatch_call *call)
 
 static void sub_reply_buffer(struct dispatch_call *call)
 {
-    struct clients *all = call->srv->clients;
+    struct clients *all = call->sessions->clients;
     int64_t ms = CLIENT_OUTPUT_PEAK_MS;
     if (dispatch_arg_is(call->argv[2], "resizing")) {
         char text[32];
-        clients_keep_output_size(call->srv, atoi(text_of(call->argv[3], text, sizeof text)) == 0);
+        clients_keep_output_size(call->sessions,
+                                 atoi(text_of(call->argv[3], text, sizeof text)) == 0);
         engine_reply_ok(call->reply);
     } else if (!dispatch_arg_is(call->argv[2], "peak-reset-time")) {
         subcommand_syntax(call);
@@ -146,7 +149,7 @@ static void sub_leak(struct dispatch_call *call)
 /* Scripts may use commands that are not for scripts. */
 static void sub_deny_scripts(struct dispatch_call *call)
 {
-    engine_config(call->srv->engine)->scripts_run_all =
+    engine_config(call->sessions->engine)->scripts_run_all =
         !rd_slice_eq(call->argv[2], rd_slice_str("0"));
     engine_reply_ok(call->reply);
 }
@@ -191,7 +194,7 @@ static void sub_match_random(struct dispatch_call *call)
 {
     enum { ROUNDS = 100 * 1000, LEN_MAX = 31 };
     uint8_t pattern[LEN_MAX], text[LEN_MAX];
-    uint64_t state = (uint64_t)call->srv->mono_us;
+    uint64_t state = (uint64_t)call->sessions->loop->mono_us;
     for (int round = 0; round < ROUNDS; round++) {
         for (size_t i = 0; i < LEN_MAX; i++) {
             state = state * 6364136223846793005 + 1442695040888963407;
@@ -239,18 +242,18 @@ static void sub_reload(struct dispatch_call *call)
             return;
         }
     }
-    answer(call, persist_debug_reload(call->srv, save, flush, merge));
+    answer(call, persist_debug_reload(call->sessions->durable, save, flush, merge));
 }
 
 static void sub_loadaof(struct dispatch_call *call)
 {
-    answer(call, persist_debug_loadaof(call->srv));
+    answer(call, persist_debug_loadaof(call->sessions->durable));
 }
 
 static void sub_rewrite_all(struct dispatch_call *call)
 {
     struct rd_err err = {0};
-    if (settings_rewrite(call->srv, true, &err))
+    if (config_rewrite(server_of(call->sessions), true, &err))
         engine_reply_ok(call->reply);
     else
         engine_reply_errorf(call->reply, "ERR CONFIG-REWRITE-FORCE-ALL failed: %s", err.text);

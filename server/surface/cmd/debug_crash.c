@@ -16,25 +16,29 @@ enum { FDS_MAX = 4096 };
 static void sub_segfault(struct dispatch_call *call)
 {
     volatile char *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    (void)call;
     if (page != MAP_FAILED)
         *page = 'x';
-    server_panic(call->srv, "DEBUG SEGFAULT did not fault");
+    log_panic("DEBUG SEGFAULT did not fault");
 }
 
 static void sub_panic(struct dispatch_call *call)
 {
-    server_panic(call->srv, "called by DEBUG PANIC");
+    (void)call;
+    log_panic("called by DEBUG PANIC");
 }
 
 static void sub_assert(struct dispatch_call *call)
 {
+    (void)call;
     log_warning("=== ASSERTION FAILED ===");
-    server_panic(call->srv, "DEBUG ASSERT: 1 == 2 is not true");
+    log_panic("DEBUG ASSERT: 1 == 2 is not true");
 }
 
 static void sub_oom(struct dispatch_call *call)
 {
-    server_panic(call->srv, "Out Of Memory allocating: called by DEBUG OOM");
+    (void)call;
+    log_panic("Out Of Memory allocating: called by DEBUG OOM");
 }
 
 static void wait_ms(int64_t ms)
@@ -47,7 +51,7 @@ static void wait_ms(int64_t ms)
 static void start_again(struct dispatch_call *call, int64_t delay_ms)
 {
     char *const *argv = daemon_argv();
-    const char *program = call->srv->executable;
+    const char *program = call->sessions->loop->executable;
     if (program == NULL)
         program = "/proc/self/exe";
     if (argv != NULL && access(program, X_OK) == 0) {
@@ -65,7 +69,7 @@ static void restart(struct dispatch_call *call, bool in_order)
     if (call->argc > 2 &&
         !dispatch_arg_i64(call, call->argv[2], INT64_MIN, INT64_MAX, &delay_ms, NULL))
         return;
-    if (!in_order || persist_shutdown(call->srv, false, false, false))
+    if (!in_order || persist_shutdown(call->sessions->durable, false, false, false))
         start_again(call, delay_ms > 0 ? delay_ms : 0);
     engine_reply_error(call->reply, "ERR failed to restart the server. Check server logs.");
 }

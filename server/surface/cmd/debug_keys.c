@@ -14,7 +14,7 @@ enum { HEX_SUM = 2 * ENGINE_DIGEST + 1 };
 
 static struct engine_db *db_of(const struct dispatch_call *call)
 {
-    return engine_db(call->srv->engine, call->c->session.db);
+    return engine_db(call->sessions->engine, call->c->session.db);
 }
 
 /* NULL: the key does not exist, and the error was replied. */
@@ -39,7 +39,7 @@ static void reply_sum(struct dispatch_call *call, const uint8_t sum[ENGINE_DIGES
 static void sub_digest(struct dispatch_call *call)
 {
     uint8_t sum[ENGINE_DIGEST];
-    engine_digest(call->srv->engine, sum);
+    engine_digest(call->sessions->engine, sum);
     reply_sum(call, sum);
 }
 
@@ -73,7 +73,7 @@ static void sub_object(struct dispatch_call *call)
     if (entry == NULL)
         return;
     char list[160], text[400];
-    int64_t now_ms = server_now_ms(call->srv);
+    int64_t now_ms = loop_now_ms(call->sessions->loop);
     put_list(&entry->value, list, sizeof list);
     snprintf(text, sizeof text,
              "Value at:%p refcount:1 encoding:%s serializedlength:%llu lru:%u "
@@ -199,7 +199,7 @@ static void sub_htstats(struct dispatch_call *call)
     if (!dispatch_arg_i64(call, call->argv[2], INT64_MIN, INT64_MAX, &id, NULL))
         return;
     const struct engine_db *db =
-        id >= 0 && id <= UINT_MAX ? engine_db(call->srv->engine, (unsigned)id) : NULL;
+        id >= 0 && id <= UINT_MAX ? engine_db(call->sessions->engine, (unsigned)id) : NULL;
     if (db == NULL) {
         engine_reply_error(call->reply, "ERR Out of range database");
         return;
@@ -234,7 +234,7 @@ static void sub_populate(struct dispatch_call *call)
     if (!dispatch_arg_i64(call, call->argv[2], 0, LONG_MAX, &n, error) ||
         (call->argc > 4 && !dispatch_arg_i64(call, call->argv[4], 0, INT_MAX, &size, error)))
         return;
-    engine_debug_populate(call->srv->engine, call->c->session.db, prefix, (uint64_t)n,
+    engine_debug_populate(call->sessions->engine, call->c->session.db, prefix, (uint64_t)n,
                           (size_t)size);
     engine_reply_ok(call->reply);
 }

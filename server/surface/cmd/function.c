@@ -1,6 +1,6 @@
 /* Of FUNCTION: HELP. Of SCRIPT: HELP and DEBUG. MODULE and CLUSTER. The engine runs scripts. */
 #include "server/surface/cmd/commands.h"
-#include "server/surface/cmd/subcommand.h"
+#include "server/session/dispatch/subcommand.h"
 #include "server/session/dispatch/ldb.h"
 #include "server/loop/log.h"
 

@@ -57,7 +57,7 @@ void server_cmd_lolwut(struct dispatch_call *call)
         if (!dispatch_arg_i64(call, call->argv[i], INT64_MIN, INT64_MAX, &number, NULL))
             return;
     struct rd_buf text = {0};
-    draw(&text, BASTIONS_MIN + (int)(call->srv->mono_us % BASTIONS_KINDS));
+    draw(&text, BASTIONS_MIN + (int)(call->sessions->loop->mono_us % BASTIONS_KINDS));
     rd_buf_printf(&text, "\nRedis ver. %s\n", SERVER_REDIS_VERSION);
     engine_reply_verbatim(call->reply, rd_buf_slice(&text), "txt");
     rd_buf_done(&text);

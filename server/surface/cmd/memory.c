@@ -3,7 +3,7 @@
 #include "server/session/client/client.h"
 #include "server/surface/cmd/commands.h"
 #include "server/surface/observe/info.h"
-#include "server/surface/cmd/subcommand.h"
+#include "server/session/dispatch/subcommand.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void sub_usage(struct dispatch_call *call)
             return;
         }
     }
-    const struct engine_db *db = engine_db(call->srv->engine, call->c->session.db);
+    const struct engine_db *db = engine_db(call->sessions->engine, call->c->session.db);
     const struct engine_entry *entry = engine_db_find(db, call->argv[2]);
     if (entry == NULL)
         engine_reply_null(call->reply);
@@ -52,7 +52,7 @@ static uint64_t put_databases(struct dispatch_call *call)
 {
     const struct engine_db *db;
     uint64_t n = 0;
-    for (unsigned id = 0; (db = engine_db(call->srv->engine, id)) != NULL; id++) {
+    for (unsigned id = 0; (db = engine_db(call->sessions->engine, id)) != NULL; id++) {
         if (engine_db_count(db) == 0)
             continue;
         char name[32];
@@ -110,7 +110,7 @@ static uint64_t put_rest(struct dispatch_call *call, const struct info_memory *m
 static void sub_stats(struct dispatch_call *call)
 {
     struct info_memory m;
-    info_memory(call->srv, &m);
+    info_memory(server_of(call->sessions), &m);
     size_t mark = engine_reply_mark(call->reply);
     uint64_t n = put_overhead(call, &m);
     n += put_rest(call, &m);
@@ -145,10 +145,10 @@ static void sub_doctor(struct dispatch_call *call)
 {
     struct info_memory m;
     struct rd_buf text = {0};
-    info_memory(call->srv, &m);
+    info_memory(server_of(call->sessions), &m);
     if (m.used < SMALL)
         rd_buf_printf(&text, "The data set is too small for a report.\n");
-    else if (put_advice(&m, call->srv->clients->n, &text) == 0)
+    else if (put_advice(&m, call->sessions->clients->n, &text) == 0)
         rd_buf_printf(&text, "No memory problems found.\n");
     engine_reply_verbatim(call->reply, rd_buf_slice(&text), "txt");
     rd_buf_done(&text);

@@ -1,5 +1,6 @@
 /* MIGRATE: sends keys to another server with RESTORE, and deletes them here once they are stored
  * there. */
+#include "server/loop/log.h"
 #include "server/surface/cmd/commands.h"
 #include "server/surface/peer.h"
 
@@ -84,13 +85,13 @@ static bool take_arguments(struct migration *m)
 static void run(struct migration *m, size_t argc, const struct rd_slice *argv,
                 struct engine_reply *ret)
 {
-    struct server *srv = m->call->srv;
+    struct server *srv = server_of(m->call->sessions);
     struct engine_session session;
-    struct engine_env env = server_env(srv);
+    struct engine_env env = session_env(&srv->sessions);
     struct engine_effects fx = {.off = m->call->fx->off};
-    engine_session_init(&session, srv->engine, ENGINE_CLIENT);
+    engine_session_init(&session, srv->sessions.engine, ENGINE_CLIENT);
     session.db = m->call->c->session.db;
-    engine_apply(srv->engine, &session, argc, argv, &env, ret, &fx);
+    engine_apply(srv->sessions.engine, &session, argc, argv, &env, ret, &fx);
     for (size_t i = 0; i < fx.n; i++)
         engine_effects_add(m->call->fx, fx.list[i].db, fx.list[i].argc, fx.list[i].argv);
     engine_effects_done(&fx);
@@ -115,24 +116,24 @@ static bool string_of(const struct engine_reply *reply, struct rd_slice *ret)
 
 /* ---- the commands that are sent ---- */
 
-static void open_commands(struct migration *m, struct rd_buf *buf, struct rd_sink **ret)
+static void open_commands(struct rd_buf *buf, struct rd_sink **ret)
 {
     if (!rd_sink_open_buf(ret, buf, NULL, NULL))
-        server_panic(m->call->srv, "out of memory");
+        log_panic("out of memory");
 }
 
 /* An incomplete command must not be sent. */
-static void close_commands(struct migration *m, struct rd_sink *sink)
+static void close_commands(struct rd_sink *sink)
 {
     if (!rd_sink_close(sink, NULL))
-        server_panic(m->call->srv, "out of memory");
+        log_panic("out of memory");
 }
 
 static void put_restore(struct migration *m, struct rd_slice key, struct rd_slice payload,
                         int64_t expire_ms)
 {
     char digits[RD_NUM_I64_MAX];
-    int64_t left = expire_ms < 0 ? 0 : expire_ms - server_now_ms(m->call->srv);
+    int64_t left = expire_ms < 0 ? 0 : expire_ms - loop_now_ms(m->call->sessions->loop);
     if (expire_ms >= 0 && left < 1)
         left = 1;
     struct rd_slice argv[] = {rd_slice_str("RESTORE"), key,
@@ -169,7 +170,7 @@ static bool send_all(struct migration *m, struct peer *peer)
     struct rd_slice select[] = {rd_slice_str("SELECT"),
                                 rd_slice(digits, rd_num_put_i64(digits, m->db))};
     m->selects = peer->db != m->db;
-    open_commands(m, &head, &to_head);
+    open_commands(&head, &to_head);
     if (m->password.ptr != NULL && m->user.ptr == NULL) {
         auth[1] = m->password;
         rd_resp_put_command(to_head, auth, 2);
@@ -178,7 +179,7 @@ static bool send_all(struct migration *m, struct peer *peer)
     }
     if (m->selects)
         rd_resp_put_command(to_head, select, 2);
-    close_commands(m, to_head);
+    close_commands(to_head);
     bool ok = peer_write(peer, rd_buf_slice(&head)) && peer_write(peer, rd_buf_slice(&m->restores));
     rd_buf_done(&head);
     return ok;
@@ -248,7 +249,7 @@ static void delete_taken(struct migration *m)
         return;
     struct rd_slice *argv = rd_calloc(m->n_found + 1, sizeof *argv);
     if (argv == NULL)
-        server_panic(m->call->srv, "out of memory");
+        log_panic("out of memory");
     argv[0] = rd_slice_str("DEL");
     memcpy(argv + 1, m->found, m->n_found * sizeof *argv);
     run(m, m->n_found + 1, argv, &reply);
@@ -264,7 +265,7 @@ static void fail(struct migration *m, const char *what)
 /* False: a kept connection that the peer had closed; nothing was done. */
 static bool exchange(struct migration *m, bool again)
 {
-    struct server *srv = m->call->srv;
+    struct server *srv = server_of(m->call->sessions);
     struct rd_slice host = m->call->argv[1], port = m->call->argv[2];
     struct peer *peer = peer_get(srv, host, port, m->timeout_ms);
     if (peer == NULL) {
@@ -295,11 +296,11 @@ static void migrate(struct migration *m)
 {
     m->found = rd_calloc(m->n_keys, sizeof *m->found);
     if (m->found == NULL && m->n_keys > 0)
-        server_panic(m->call->srv, "out of memory");
-    open_commands(m, &m->restores, &m->to_restores);
+        log_panic("out of memory");
+    open_commands(&m->restores, &m->to_restores);
     for (size_t i = 0; i < m->n_keys; i++)
         add_key(m, m->keys[i]);
-    close_commands(m, m->to_restores);
+    close_commands(m->to_restores);
     size_t n = m->n_found;
     if (n == 0)
         engine_reply_simple(m->call->reply, "NOKEY");

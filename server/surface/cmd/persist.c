@@ -1,4 +1,5 @@
 /* SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE, SHUTDOWN. */
+#include "server/surface/server.h"
 #include "server/surface/cmd/commands.h"
 #include "server/session/dispatch/script.h"
 #include "server/loop/log.h"
@@ -6,14 +7,14 @@
 
 void server_cmd_save(struct dispatch_call *call)
 {
-    struct server *srv = call->srv;
-    struct persist_info *info = persist_info(srv);
+    struct server *srv = server_of(call->sessions);
+    struct persist_info *info = persist_info(&srv->durable);
     if (info->child == PERSIST_CHILD_RDB) {
         engine_reply_error(call->reply, "ERR Background save already in progress");
         return;
     }
     info->rdb_saves++;
-    if (persist_save(srv))
+    if (persist_save(&srv->durable))
         engine_reply_ok(call->reply);
     else
         engine_reply_error(call->reply, "ERR");
@@ -21,8 +22,8 @@ void server_cmd_save(struct dispatch_call *call)
 
 void server_cmd_bgsave(struct dispatch_call *call)
 {
-    struct server *srv = call->srv;
-    struct persist_info *info = persist_info(srv);
+    struct server *srv = server_of(call->sessions);
+    struct persist_info *info = persist_info(&srv->durable);
     bool schedule = false;
     if (call->argc > 1) {
         if (call->argc != 2 || !dispatch_arg_is(call->argv[1], "schedule")) {
@@ -33,7 +34,7 @@ void server_cmd_bgsave(struct dispatch_call *call)
     }
     if (info->child == PERSIST_CHILD_RDB) {
         engine_reply_error(call->reply, "ERR Background save already in progress");
-    } else if (persist_has_child(srv) || call->in_exec) {
+    } else if (persist_has_child(&srv->durable) || call->in_exec) {
         if (!schedule && !call->in_exec) {
             engine_reply_error(call->reply,
                                "ERR Another child process is active (AOF?): can't BGSAVE right "
@@ -43,7 +44,7 @@ void server_cmd_bgsave(struct dispatch_call *call)
         }
         info->bgsave_scheduled = true;
         engine_reply_simple(call->reply, "Background saving scheduled");
-    } else if (persist_bgsave(srv)) {
+    } else if (persist_bgsave(&srv->durable)) {
         engine_reply_simple(call->reply, "Background saving started");
     } else {
         engine_reply_error(call->reply, "ERR");
@@ -52,17 +53,17 @@ void server_cmd_bgsave(struct dispatch_call *call)
 
 void server_cmd_bgrewriteaof(struct dispatch_call *call)
 {
-    struct server *srv = call->srv;
-    struct persist_info *info = persist_info(srv);
+    struct server *srv = server_of(call->sessions);
+    struct persist_info *info = persist_info(&srv->durable);
     if (info->child == PERSIST_CHILD_AOF) {
         engine_reply_error(call->reply,
                            "ERR Background append only file rewriting already in progress");
-    } else if (persist_has_child(srv) || call->in_exec) {
+    } else if (persist_has_child(&srv->durable) || call->in_exec) {
         info->rewrite_scheduled = true;
         /* An explicit request is not delayed by earlier failures. */
-        aof_retry_succeeded(&persist_state(srv)->retry);
+        aof_retry_succeeded(&persist_state(&srv->durable)->retry);
         engine_reply_simple(call->reply, "Background append only file rewriting scheduled");
-    } else if (persist_rewrite(srv)) {
+    } else if (persist_rewrite(&srv->durable)) {
         engine_reply_simple(call->reply, "Background append only file rewriting started");
     } else {
         engine_reply_error(call->reply,
@@ -73,7 +74,7 @@ void server_cmd_bgrewriteaof(struct dispatch_call *call)
 
 void server_cmd_lastsave(struct dispatch_call *call)
 {
-    engine_reply_int(call->reply, persist_info(call->srv)->last_save_s);
+    engine_reply_int(call->reply, persist_info(call->sessions->durable)->last_save_s);
 }
 
 /* ---- SHUTDOWN ---- */
@@ -102,7 +103,7 @@ static bool shutdown_options(struct dispatch_call *call, struct server_shutdown 
 
 static void shutdown_abort(struct dispatch_call *call)
 {
-    if (server_shutdown_abort(call->srv))
+    if (server_shutdown_abort(server_of(call->sessions)))
         engine_reply_ok(call->reply);
     else
         engine_reply_error(call->reply, "ERR No shutdown in progress.");
@@ -110,7 +111,7 @@ static void shutdown_abort(struct dispatch_call *call)
 
 void server_cmd_shutdown(struct dispatch_call *call)
 {
-    struct server *srv = call->srv;
+    struct server *srv = server_of(call->sessions);
     struct server_shutdown how = {0};
     bool abort = false;
     if (!shutdown_options(call, &how, &abort)) {
@@ -121,11 +122,12 @@ void server_cmd_shutdown(struct dispatch_call *call)
         shutdown_abort(call);
         return;
     }
-    if (script_busy() != 0 && !how.nosave) {
+    if (script_busy(&srv->sessions) != 0 && !how.nosave) {
         engine_reply_errorf(call->reply,
                             "BUSY Redis is busy running a script. You can only call %s KILL or "
                             "SHUTDOWN NOSAVE.",
-                            script_busy() == ENGINE_ADMIT_BUSY_SCRIPT ? "SCRIPT" : "FUNCTION");
+                            script_busy(&srv->sessions) == ENGINE_ADMIT_BUSY_SCRIPT ? "SCRIPT"
+                                                                                    : "FUNCTION");
         return;
     }
     if (call->in_exec && !how.now) {
@@ -135,7 +137,7 @@ void server_cmd_shutdown(struct dispatch_call *call)
         return;
     }
     /* A partly loaded data set must not replace the saved one. */
-    if (persist_info(srv)->loading) {
+    if (call->sessions->loading) {
         how.save = false;
         how.nosave = true;
     }

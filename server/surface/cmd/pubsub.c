@@ -3,7 +3,7 @@
 #include "server/surface/cmd/commands.h"
 #include "server/session/pubsub.h"
 #include "server/durable/replication/replication.h"
-#include "server/surface/cmd/subcommand.h"
+#include "server/session/dispatch/subcommand.h"
 
 /* The number of subscriptions in replies to a client. */
 static size_t subscription_count(const struct client *c, enum pubsub_kind kind)
@@ -101,10 +101,10 @@ void server_cmd_sunsubscribe(struct dispatch_call *call)
 /* Clients of replicas get the message too; a log has no subscribers. */
 static void publish(struct dispatch_call *call, enum pubsub_kind kind)
 {
-    uint64_t n = pubsub_publish(call->srv, kind, call->argv[1], call->argv[2]);
+    uint64_t n = pubsub_publish(call->sessions, kind, call->argv[1], call->argv[2]);
     engine_reply_int(call->reply, (int64_t)n);
     struct engine_effects *fx = call->fx;
-    if (fx->off || call->c == NULL || !replication_wants_effects(call->srv))
+    if (fx->off || call->c == NULL || !replication_wants_effects(call->sessions->durable))
         return;
     engine_effects_add(fx, call->c->session.db, call->argc, call->argv);
     fx->list[fx->n - 1].not_for_log = true;
@@ -145,7 +145,7 @@ static void list_names(struct dispatch_call *call, enum pubsub_kind kind)
         return;
     }
     size_t mark = engine_reply_mark(call->reply);
-    pubsub_each(call->srv, kind, list_one, &listing);
+    pubsub_each(call->sessions, kind, list_one, &listing);
     engine_reply_mark_array(call->reply, mark, listing.n);
 }
 
@@ -154,7 +154,8 @@ static void count_listeners(struct dispatch_call *call, enum pubsub_kind kind)
     engine_reply_array(call->reply, 2 * (call->argc - 2));
     for (size_t i = 2; i < call->argc; i++) {
         engine_reply_bulk(call->reply, call->argv[i]);
-        engine_reply_int(call->reply, (int64_t)pubsub_listeners(call->srv, kind, call->argv[i]));
+        engine_reply_int(call->reply,
+                         (int64_t)pubsub_listeners(call->sessions, kind, call->argv[i]));
     }
 }
 
@@ -170,7 +171,7 @@ static void sub_numsub(struct dispatch_call *call)
 
 static void sub_numpat(struct dispatch_call *call)
 {
-    engine_reply_int(call->reply, (int64_t)pubsub_total(call->srv, PUBSUB_PATTERN));
+    engine_reply_int(call->reply, (int64_t)pubsub_total(call->sessions, PUBSUB_PATTERN));
 }
 
 static void sub_shardchannels(struct dispatch_call *call)

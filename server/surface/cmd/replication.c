@@ -10,7 +10,7 @@
 
 void server_cmd_wait(struct dispatch_call *call)
 {
-    struct replication *r = call->srv->replication;
+    struct replication *r = call->sessions->durable->replication;
     int64_t n, ms;
     if (r->link != NULL) {
         engine_reply_error(call->reply,
@@ -30,7 +30,7 @@ void server_cmd_wait(struct dispatch_call *call)
     } else if (acked >= n || call->in_exec) {
         engine_reply_int(call->reply, acked);
     } else {
-        int64_t now_us = call->srv->mono_us;
+        int64_t now_us = call->sessions->loop->mono_us;
         bool ends = ms > 0 && ms < (INT64_MAX - now_us) / 1000;
         call->c->wait_acks = n;
         r->n_waiting++;
@@ -41,7 +41,7 @@ void server_cmd_wait(struct dispatch_call *call)
 
 static void follow(struct dispatch_call *call, const char *host, int port)
 {
-    const struct repl_link *link = call->srv->replication->link;
+    const struct repl_link *link = call->sessions->durable->replication->link;
     char what[512];
     if (link != NULL && strcmp(link->host, host) == 0 && link->port == port) {
         log_notice("REPLICAOF would result into synchronization with the master we are already "
@@ -49,7 +49,7 @@ static void follow(struct dispatch_call *call, const char *host, int port)
         engine_reply_simple(call->reply, "OK Already connected to specified master");
         return;
     }
-    replication_follow(call->srv, host, port);
+    replication_follow(call->sessions->durable, host, port);
     snprintf(what, sizeof what, "REPLICAOF %.200s:%d", host, port);
     replication_log_role(call->c, what, "user");
     engine_reply_ok(call->reply);
@@ -62,13 +62,13 @@ void server_cmd_replicaof(struct dispatch_call *call)
         engine_reply_error(call->reply, "ERR REPLICAOF not allowed in the stream of a master.");
         return;
     }
-    if (call->srv->replication->failover.state != FAILOVER_NONE) {
+    if (call->sessions->durable->replication->failover.state != FAILOVER_NONE) {
         engine_reply_error(call->reply, "ERR REPLICAOF not allowed while failing over.");
         return;
     }
     if (dispatch_arg_is(call->argv[1], "no") && dispatch_arg_is(call->argv[2], "one")) {
-        if (replication_is_replica(call->srv)) {
-            replication_lead(call->srv);
+        if (replication_is_replica(call->sessions->durable)) {
+            replication_lead(call->sessions->durable);
             replication_log_role(call->c, "MASTER MODE", "user");
         }
         engine_reply_ok(call->reply);

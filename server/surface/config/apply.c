@@ -24,7 +24,7 @@ static bool refuse(struct settings_reading *reading, const char *why)
 static bool change_ports(struct server *srv, struct settings_reading *reading, const char *why)
 {
     struct rd_err err = {0};
-    if (net_change(srv, &err))
+    if (net_change(&srv->loop, &err))
         return true;
     log_warning("%s", err.text);
     return refuse(reading, why);
@@ -44,7 +44,7 @@ static bool apply_port(struct server *srv, struct settings_reading *reading)
 static bool apply_tls(struct server *srv, struct settings_reading *reading)
 {
     static const char why[] = "Unable to update TLS configuration. Check server logs.";
-    const struct settings *s = &srv->settings;
+    const struct settings *s = &srv->loop.settings;
     if (s->tls_port != 0)
         return change_ports(srv, reading, why);
     if (!s->tls_replication && !s->tls_cluster)
@@ -61,16 +61,16 @@ static bool apply_tls(struct server *srv, struct settings_reading *reading)
 
 static bool apply_appendonly(struct server *srv, struct settings_reading *reading)
 {
-    return persist_set_appendonly(srv, srv->settings.appendonly) ||
+    return persist_set_appendonly(&srv->durable, srv->loop.settings.appendonly) ||
            refuse(reading, "Unable to turn on AOF. Check server logs.");
 }
 
 static bool apply_maxmemory(struct server *srv, struct settings_reading *reading)
 {
     (void)reading;
-    uint64_t used = info_used_memory(srv), max = srv->settings.maxmemory;
-    settings_to_engine(&srv->settings, engine_config(srv->engine));
-    replication_settings_changed(srv);
+    uint64_t used = info_used_memory(srv), max = srv->loop.settings.maxmemory;
+    settings_to_engine(&srv->loop.settings, engine_config(srv->sessions.engine));
+    replication_settings_changed(&srv->durable);
     if (max == 0)
         return true;
     if (max < used)
@@ -78,14 +78,15 @@ static bool apply_maxmemory(struct server *srv, struct settings_reading *reading
                     "the current memory usage (%llu). Depending on maxmemory-policy, the server "
                     "evicts keys or refuses writes.",
                     (unsigned long long)max, (unsigned long long)used);
-    if (max < used && srv->stats.evict_since_mono_us == 0)
-        srv->stats.evict_since_mono_us = srv->mono_us; /* the cron, or a command, makes room */
+    if (max < used && srv->loop.stats.evict_since_mono_us == 0)
+        srv->loop.stats.evict_since_mono_us =
+            srv->loop.mono_us; /* the cron, or a command, makes room */
     return true;
 }
 
 static bool apply_maxclients(struct server *srv, struct settings_reading *reading)
 {
-    uint64_t want = (uint64_t)srv->settings.maxclients + DAEMON_FILES_RESERVED;
+    uint64_t want = (uint64_t)srv->loop.settings.maxclients + DAEMON_FILES_RESERVED;
     uint64_t got = daemon_open_files(want, NULL);
     if (got >= want)
         return true;
@@ -99,17 +100,17 @@ static bool apply_maxclients(struct server *srv, struct settings_reading *readin
 static bool apply_hz(struct server *srv, struct settings_reading *reading)
 {
     (void)reading;
-    if (srv->settings.hz < SETTINGS_HZ_MIN)
-        srv->settings.hz = SETTINGS_HZ_MIN;
-    if (srv->settings.hz > SETTINGS_HZ_MAX)
-        srv->settings.hz = SETTINGS_HZ_MAX;
+    if (srv->loop.settings.hz < SETTINGS_HZ_MIN)
+        srv->loop.settings.hz = SETTINGS_HZ_MIN;
+    if (srv->loop.settings.hz > SETTINGS_HZ_MAX)
+        srv->loop.settings.hz = SETTINGS_HZ_MAX;
     return true;
 }
 
 static bool apply_watchdog(struct server *srv, struct settings_reading *reading)
 {
     (void)reading;
-    struct settings *s = &srv->settings;
+    struct settings *s = &srv->loop.settings;
     int64_t two_turns = 1000 / s->hz * 2;
     if (s->watchdog_period > 0 && s->watchdog_period < two_turns)
         s->watchdog_period = two_turns;
@@ -120,44 +121,44 @@ static bool apply_watchdog(struct server *srv, struct settings_reading *reading)
 static bool apply_heap_thread(struct server *srv, struct settings_reading *reading)
 {
     (void)reading;
-    if (srv->state == SERVER_RUNNING)
-        heap_use_thread(srv->settings.jemalloc_bg_thread);
+    if (srv->sessions.state == SESSIONS_RUNNING)
+        heap_use_thread(srv->loop.settings.jemalloc_bg_thread);
     return true;
 }
 
 static bool apply_password(struct server *srv, struct settings_reading *reading)
 {
     (void)reading;
-    acl_set_default_password(srv, settings_password(&srv->settings));
+    acl_set_default_password(&srv->sessions, settings_password(&srv->loop.settings));
     return true;
 }
 
 static bool apply_backlog(struct server *srv, struct settings_reading *reading)
 {
     (void)reading;
-    if (srv->settings.repl_backlog_size < BACKLOG_MIN)
-        srv->settings.repl_backlog_size = BACKLOG_MIN;
+    if (srv->loop.settings.repl_backlog_size < BACKLOG_MIN)
+        srv->loop.settings.repl_backlog_size = BACKLOG_MIN;
     return true;
 }
 
 static bool apply_oom(struct server *srv, struct settings_reading *reading)
 {
-    return daemon_oom_score(&srv->settings, false) ||
+    return daemon_oom_score(&srv->loop.settings, false) ||
            refuse(reading, "Failed to apply new oom_score_adj configuration, check server logs.");
 }
 
 static bool apply_title(struct server *srv, struct settings_reading *reading)
 {
     (void)reading;
-    daemon_title(srv, NULL);
+    daemon_title(&srv->loop, NULL);
     return true;
 }
 
-settings_apply_fn settings_apply_for(const struct settings_item *item)
+config_apply_fn config_apply_for(const struct settings_item *item)
 {
     static const struct {
         const char *name;
-        settings_apply_fn apply;
+        config_apply_fn apply;
     } table[] = {
         {"bind", apply_bind},
         {"port", apply_port},
@@ -181,10 +182,10 @@ settings_apply_fn settings_apply_for(const struct settings_item *item)
     return strncmp(item->name, "tls-", 4) == 0 ? apply_tls : NULL;
 }
 
-void settings_apply_all(struct server *srv)
+void config_apply_all(struct server *srv)
 {
-    log_setup(&srv->settings);
-    settings_to_engine(&srv->settings, engine_config(srv->engine));
-    persist_settings_changed(srv);
-    replication_settings_changed(srv);
+    log_setup(&srv->loop.settings);
+    settings_to_engine(&srv->loop.settings, engine_config(srv->sessions.engine));
+    persist_settings_changed(&srv->durable);
+    replication_settings_changed(&srv->durable);
 }

@@ -4,14 +4,15 @@
 #define SERVER_SURFACE_CONFIG_APPLY_H
 
 #include "server/settings/item.h"
+#include "server/surface/server.h"
 
 /* False: that failed; *why is the message of Redis 7.0, or the text in room. */
-typedef bool (*settings_apply_fn)(struct server *srv, struct settings_reading *reading);
+typedef bool (*config_apply_fn)(struct server *srv, struct settings_reading *reading);
 
 /* NULL: this directive alone needs no action. */
-settings_apply_fn settings_apply_for(const struct settings_item *item);
+config_apply_fn config_apply_for(const struct settings_item *item);
 
 /* Called once after every CONFIG SET, whatever it changed. */
-void settings_apply_all(struct server *srv);
+void config_apply_all(struct server *srv);
 
 #endif

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "server/surface/config/config.h"
 #include "server/session/acl/acl.h"
 #include "server/surface/server.h"
 #include "server/settings/item.h"
@@ -218,9 +219,9 @@ static void put_one(struct rewrite *r, const struct settings_item *item)
 /* With an ACL file, the users are in that file. */
 static void put_users(struct rewrite *r, const struct server *srv)
 {
-    for (size_t i = 0; i < acl_count(srv) && r->now->aclfile[0] == '\0'; i++) {
+    for (size_t i = 0; i < acl_count(&srv->sessions) && r->now->aclfile[0] == '\0'; i++) {
         struct rd_buf line = {0};
-        acl_put_line(acl_at(srv, i), &line);
+        acl_put_line(acl_at(&srv->sessions, i), &line);
         rd_buf_add_byte(&line, '\0');
         put_line(r, &user_lines, (const char *)line.ptr, true);
         rd_buf_done(&line);
@@ -256,21 +257,21 @@ static void join(const struct rewrite *r, struct rd_buf *ret)
     }
 }
 
-bool settings_rewrite(struct server *srv, bool all, struct rd_err *err)
+bool config_rewrite(struct server *srv, bool all, struct rd_err *err)
 {
     struct settings defaults;
     struct rd_buf text = {0};
-    if (srv->config_file == NULL)
+    if (srv->loop.config_file == NULL)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "The server is running without a config file");
     settings_init(&defaults);
-    struct rewrite r = {.now = &srv->settings, .defaults = &defaults, .all = all};
-    bool ok = read_old(&r, srv->config_file, err);
+    struct rewrite r = {.now = &srv->loop.settings, .defaults = &defaults, .all = all};
+    bool ok = read_old(&r, srv->loop.config_file, err);
     if (ok) {
         put_all(&r);
         put_users(&r, srv);
         join(&r, &text);
-        ok = settings_text_replace_file(srv->config_file, rd_buf_slice(&text), err);
+        ok = settings_text_replace_file(srv->loop.config_file, rd_buf_slice(&text), err);
     }
     for (size_t i = 0; i < r.n; i++)
         rd_free(r.lines[i].text);

@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "server/surface/config/config.h"
 #include "server/session/client/client.h"
 #include "server/loop/log.h"
 #include "server/durable/persist/persist.h"
@@ -44,9 +45,9 @@ static bool is_local(const struct client *c)
 static bool may_be_set(struct changes *all, size_t index)
 {
     const struct settings_item *item = all->list[index].item;
-    int protection = all->srv->settings.enable_protected_configs;
+    int protection = all->srv->loop.settings.enable_protected_configs;
     bool open = protection == SETTINGS_ALLOW_YES ||
-                (protection == SETTINGS_ALLOW_LOCAL && is_local(all->srv->current));
+                (protection == SETTINGS_ALLOW_LOCAL && is_local(all->srv->sessions.current));
     if ((item->flags & S_FIXED) != 0)
         return blame(all, index, "can't set immutable config");
     if ((item->flags & S_PROTECTED) != 0 && !open)
@@ -66,14 +67,14 @@ static bool set_text(struct changes *all, const struct settings_item *item, cons
     char **words = NULL;
     size_t n = 0;
     if (settings_item_is_password(item)) {
-        settings_item_set_password(&all->srv->settings, item, rd_slice(text, len));
+        settings_item_set_password(&all->srv->loop.settings, item, rd_slice(text, len));
         return true;
     }
     if ((item->flags & S_MULTI) != 0)
         settings_text_split_blanks(text, &words, &n);
     else
         settings_text_append(&words, &n, text);
-    bool ok = settings_item_set(&all->srv->settings, item, n, words, &all->reading);
+    bool ok = settings_item_set(&all->srv->loop.settings, item, n, words, &all->reading);
     settings_text_free(words, n);
     return ok;
 }
@@ -82,7 +83,7 @@ static bool set_one(struct changes *all, size_t index)
 {
     struct change *change = &all->list[index];
     struct rd_buf old = {0};
-    settings_item_get(&all->srv->settings, change->item, &old);
+    settings_item_get(&all->srv->loop.settings, change->item, &old);
     change->old = settings_text_copy((const char *)old.ptr, old.len);
     change->old_len = old.len;
     rd_buf_done(&old);
@@ -90,7 +91,7 @@ static bool set_one(struct changes *all, size_t index)
         return blame(all, index, NULL);
     change->set = true;
     struct rd_buf now = {0};
-    settings_item_get(&all->srv->settings, change->item, &now);
+    settings_item_get(&all->srv->loop.settings, change->item, &now);
     /* A file that a TLS setting names can have changed. */
     change->same = rd_slice_eq(rd_buf_slice(&now), rd_slice(change->old, change->old_len)) &&
                    strncmp(change->item->name, "tls-", 4) != 0;
@@ -102,10 +103,10 @@ static bool set_one(struct changes *all, size_t index)
 static bool apply(struct changes *all, size_t end, size_t *ret_failed)
 {
     for (size_t i = 0; i < end; i++) {
-        settings_apply_fn fn = settings_apply_for(all->list[i].item);
+        config_apply_fn fn = config_apply_for(all->list[i].item);
         bool seen = fn == NULL || all->list[i].same;
         for (size_t k = 0; k < i && !seen; k++)
-            seen = !all->list[k].same && settings_apply_for(all->list[k].item) == fn;
+            seen = !all->list[k].same && config_apply_for(all->list[k].item) == fn;
         if (!seen && !fn(all->srv, &all->reading)) {
             *ret_failed = i;
             return false;
@@ -153,7 +154,7 @@ static bool set_all(struct changes *all)
 
 static bool is_loading(const struct server *srv)
 {
-    return srv->state == SERVER_LOADING || srv->persist->info.async_loading;
+    return srv->sessions.state == SESSIONS_LOADING || srv->sessions.async_loading;
 }
 
 static bool look_up(struct changes *all, const struct rd_slice *names,
@@ -183,16 +184,16 @@ static bool look_up(struct changes *all, const struct rd_slice *names,
     return true;
 }
 
-bool settings_set(struct server *srv, size_t n, const struct rd_slice *names,
-                  const struct rd_slice *values, struct rd_buf *why)
+bool config_set(struct server *srv, size_t n, const struct rd_slice *names,
+                const struct rd_slice *values, struct rd_buf *why)
 {
     struct changes all = {.srv = srv, .n = n};
     all.list = settings_text_room(n, sizeof *all.list);
     bool ok = look_up(&all, names, values, why) && set_all(&all);
     if (ok) {
-        settings_apply_all(srv);
+        config_apply_all(srv);
         for (size_t i = 0; i < n; i++)
-            settings_warn_unused(&srv->settings, all.list[i].item);
+            config_warn_unused(&srv->loop.settings, all.list[i].item);
     } else if (why->len == 0) {
         rd_buf_printf(why, "ERR CONFIG SET failed (possibly related to argument '%s') - %s",
                       all.list[all.failed].name, all.reading.why);

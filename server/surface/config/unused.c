@@ -1,4 +1,5 @@
 /* Directives that are accepted for compatibility and have no effect. */
+#include "server/surface/config/config.h"
 #include "server/settings/settings.h"
 
 #include "server/loop/log.h"
@@ -66,7 +67,7 @@ static bool has_default(const struct settings *s, const struct settings *fresh,
     return same;
 }
 
-void settings_warn_unused(const struct settings *s, const struct settings_item *only)
+void config_warn_unused(const struct settings *s, const struct settings_item *only)
 {
     struct settings fresh;
     settings_init(&fresh);

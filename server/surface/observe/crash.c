@@ -82,7 +82,7 @@ static void log_text(struct rd_buf *text)
 /* The current client and its command. */
 static void log_current_client(void)
 {
-    const struct client *c = crashed->current;
+    const struct client *c = crashed->sessions.current;
     struct rd_buf text = {0};
     if (c == NULL)
         return;
@@ -105,7 +105,7 @@ static void log_current_client(void)
 static void log_server(void)
 {
     struct rd_buf text = {0};
-    if (crashed->engine == NULL || crashed->clients == NULL)
+    if (crashed->sessions.engine == NULL || crashed->sessions.clients == NULL)
         return;
     log_raw("\n------ INFO OUTPUT ------\n");
     info_text(crashed, 0, NULL, &text);
@@ -113,7 +113,8 @@ static void log_server(void)
     log_raw("\n------ CLIENT LIST OUTPUT ------\n");
     rd_buf_reset(&text);
     size_t n = 0;
-    for (const struct client *c = crashed->clients->first; c != NULL && n < CRASH_CLIENTS; n++) {
+    for (const struct client *c = crashed->sessions.clients->first; c != NULL && n < CRASH_CLIENTS;
+         n++) {
         client_describe(c, &text);
         rd_buf_add_byte(&text, '\n');
         c = c->next;
@@ -131,7 +132,7 @@ static void end_by(int signum)
 static void on_crash(int signum, siginfo_t *info, void *opaque)
 {
     const ucontext_t *context = opaque;
-    if (reporting || !crashed->settings.crash_log_enabled) {
+    if (reporting || !crashed->loop.settings.crash_log_enabled) {
         end_by(signum);
         return;
     }
@@ -150,8 +151,8 @@ static void on_crash(int signum, siginfo_t *info, void *opaque)
     log_current_client();
     log_raw("\n------ MODULES INFO OUTPUT ------\n"); /* modules are not supported */
     crash_config(crashed);
-    if (crashed->settings.crash_memcheck_enabled)
-        crash_memory_test();
+    if (crashed->loop.settings.crash_memcheck_enabled)
+        crash_memory_test(crashed);
     crash_code(instruction(context));
     log_raw("\n=== REDIS BUG REPORT END. Make sure to include from START to END. ===\n\n"
             "       This is redoubt-server: send the report to its maintainers.\n\n"
@@ -186,9 +187,10 @@ static void on_alarm(int signum, siginfo_t *info, void *opaque)
 static bool is_stalled(const struct server *srv)
 {
     static uint64_t seen; /* bytes */
-    uint64_t read = srv->state == SERVER_LOADING ? srv->persist->info.loading_read : 0;
-    uint64_t step = (uint64_t)srv->settings.loading_process_events_interval_bytes;
-    if (srv->state == SERVER_LOADING && read >= seen && read - seen < step)
+    uint64_t read =
+        srv->sessions.state == SESSIONS_LOADING ? srv->durable.persist->info.loading_read : 0;
+    uint64_t step = (uint64_t)srv->loop.settings.loading_process_events_interval_bytes;
+    if (srv->sessions.state == SESSIONS_LOADING && read >= seen && read - seen < step)
         return true;
     seen = read;
     return false;
@@ -197,7 +199,7 @@ static bool is_stalled(const struct server *srv)
 void crash_watchdog(const struct server *srv)
 {
     static bool is_set;
-    int64_t ms = srv->settings.watchdog_period;
+    int64_t ms = srv->loop.settings.watchdog_period;
     if (is_stalled(srv) && is_set && ms > 0)
         return;
     if (ms > 0 || is_set)
@@ -236,7 +238,7 @@ static void on_exhausted(size_t size)
     char why[80];
     log_warning("Out Of Memory allocating %zu bytes!", size);
     snprintf(why, sizeof why, "aborting for OUT OF MEMORY. Allocating %zu bytes!", size);
-    crash_now(why);
+    log_panic(why);
 }
 
 /* A stack that is full has no room for the handler. Pages that are not used need no memory. Without
@@ -267,17 +269,4 @@ void crash_watch(struct server *srv)
     engine_mem_on_exhausted(on_exhausted);
     action = (struct sigaction){.sa_sigaction = on_alarm, .sa_flags = SA_RESTART | SA_SIGINFO};
     sigaction(SIGALRM, &action, NULL);
-}
-
-_Noreturn void crash_now(const char *why)
-{
-    log_warning("------------------------------------------------");
-    log_warning("!!! Software Failure");
-    log_warning("Guru Meditation: %s", why);
-    log_warning("------------------------------------------------");
-    if (crashed != NULL && crashed->settings.use_exit_on_panic) {
-        daemon_remove_pidfile();
-        _exit(1);
-    }
-    abort();
 }

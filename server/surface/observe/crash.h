@@ -20,7 +20,4 @@ void crash_watchdog(const struct server *srv);
 void crash_begin_patience(void);
 void crash_end_patience(void);
 
-/* Logs the reason and raises SIGABRT with the report. */
-_Noreturn void crash_now(const char *why);
-
 #endif

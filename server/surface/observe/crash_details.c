@@ -31,7 +31,7 @@ void crash_config(const struct server *srv)
     log_raw("\n------ CONFIG DEBUG OUTPUT ------\n");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         rd_buf_printf(&text, "%s ", names[i]);
-        settings_get(&srv->settings, names[i], &text);
+        settings_get(&srv->loop.settings, names[i], &text);
         rd_buf_add_byte(&text, '\n');
     }
     if (rd_buf_add_byte(&text, '\0'))
@@ -125,13 +125,13 @@ enum { TESTED_MAX = 0 };
 enum { TESTED_MAX = REGIONS_MAX };
 #endif
 
-void crash_memory_test(void)
+void crash_memory_test(const struct server *srv)
 {
     struct region list[REGIONS_MAX];
     char line[128];
     bool sound = true;
     log_raw("\n------ FAST MEMORY TEST ------\n");
-    background_kill();
+    background_kill(srv->loop.background);
     size_t n = find_regions(list, TESTED_MAX);
     for (size_t i = 0; i < n; i++) {
         snprintf(line, sizeof line, "*** Preparing to test memory region %llx (%llu bytes)\n",

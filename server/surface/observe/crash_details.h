@@ -10,7 +10,7 @@ void crash_config(const struct server *srv);
 
 /* "FAST MEMORY TEST": writes patterns to the resident pages and restores them. The other threads of
  * the server are ended first. Allocates no memory. */
-void crash_memory_test(void);
+void crash_memory_test(const struct server *srv);
 
 /* "DUMPING CODE AROUND EIP": the function with this instruction, in hexadecimal. */
 void crash_code(const void *instruction);

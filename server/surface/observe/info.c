@@ -15,21 +15,6 @@
 
 /* ---- fields ---- */
 
-void info_num(struct rd_buf *out, const char *name, int64_t value)
-{
-    rd_buf_printf(out, "%s:%lld\r\n", name, (long long)value);
-}
-
-void info_str(struct rd_buf *out, const char *name, const char *value)
-{
-    rd_buf_printf(out, "%s:%s\r\n", name, value);
-}
-
-void info_real(struct rd_buf *out, const char *name, double value)
-{
-    rd_buf_printf(out, "%s:%.2f\r\n", name, value);
-}
-
 void info_human(char *dst, size_t size, uint64_t bytes)
 {
     static const char units[] = "KMGTP";
@@ -51,63 +36,65 @@ void info_human(char *dst, size_t size, uint64_t bytes)
 static const char *supervised_word(const struct server *srv)
 {
     static const char *const words[] = {"no", "systemd", "upstart", "unknown"};
-    unsigned how = (unsigned)srv->settings.supervised;
+    unsigned how = (unsigned)srv->loop.settings.supervised;
     return words[how < 4 ? how : 3];
 }
 
 static void put_build(struct rd_buf *out)
 {
     struct utsname os;
-    info_str(out, "redis_version", SERVER_REDIS_VERSION);
-    info_str(out, "redis_git_sha1", "00000000");
-    info_num(out, "redis_git_dirty", 0);
-    info_str(out, "redis_build_id", "0");
-    info_str(out, "redis_mode", "standalone");
+    stats_info_str(out, "redis_version", SERVER_REDIS_VERSION);
+    stats_info_str(out, "redis_git_sha1", "00000000");
+    stats_info_num(out, "redis_git_dirty", 0);
+    stats_info_str(out, "redis_build_id", "0");
+    stats_info_str(out, "redis_mode", "standalone");
     if (uname(&os) == 0)
         rd_buf_printf(out, "os:%s %s %s\r\n", os.sysname, os.release, os.machine);
-    info_num(out, "arch_bits", sizeof(long) * 8);
-    info_str(out, "monotonic_clock", "POSIX clock_gettime");
-    info_str(out, "multiplexing_api", "epoll");
-    info_str(out, "atomicvar_api", "c11-builtin");
+    stats_info_num(out, "arch_bits", sizeof(long) * 8);
+    stats_info_str(out, "monotonic_clock", "POSIX clock_gettime");
+    stats_info_str(out, "multiplexing_api", "epoll");
+    stats_info_str(out, "atomicvar_api", "c11-builtin");
     rd_buf_printf(out, "gcc_version:%d.%d.%d\r\n", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
 }
 
 static void section_server(struct server *srv, struct rd_buf *out)
 {
-    int64_t up_s = (srv->now_us - srv->started_us) / 1000000;
-    const struct settings *s = &srv->settings;
+    int64_t up_s = (srv->loop.now_us - srv->loop.started_us) / 1000000;
+    const struct settings *s = &srv->loop.settings;
     put_build(out);
-    info_num(out, "process_id", getpid());
-    info_str(out, "process_supervised", supervised_word(srv));
-    info_str(out, "run_id", srv->run_id);
-    info_num(out, "tcp_port", s->port != 0 ? s->port : s->tls_port);
-    info_num(out, "server_time_usec", srv->now_us);
-    info_num(out, "uptime_in_seconds", up_s);
-    info_num(out, "uptime_in_days", up_s / 86400);
-    info_num(out, "hz", srv->hz);
-    info_num(out, "configured_hz", s->hz);
-    info_num(out, "lru_clock", (srv->now_us / 1000000) & 0xffffff);
-    info_str(out, "executable", srv->executable != NULL ? srv->executable : "");
-    info_str(out, "config_file", srv->config_file != NULL ? srv->config_file : "");
-    info_num(out, "io_threads_active", 0);
+    stats_info_num(out, "process_id", getpid());
+    stats_info_str(out, "process_supervised", supervised_word(srv));
+    stats_info_str(out, "run_id", srv->durable.run_id);
+    stats_info_num(out, "tcp_port", s->port != 0 ? s->port : s->tls_port);
+    stats_info_num(out, "server_time_usec", srv->loop.now_us);
+    stats_info_num(out, "uptime_in_seconds", up_s);
+    stats_info_num(out, "uptime_in_days", up_s / 86400);
+    stats_info_num(out, "hz", srv->loop.hz);
+    stats_info_num(out, "configured_hz", s->hz);
+    stats_info_num(out, "lru_clock", (srv->loop.now_us / 1000000) & 0xffffff);
+    stats_info_str(out, "executable", srv->loop.executable != NULL ? srv->loop.executable : "");
+    stats_info_str(out, "config_file", srv->loop.config_file != NULL ? srv->loop.config_file : "");
+    stats_info_num(out, "io_threads_active", 0);
     if (srv->shutdown_until_ms != 0)
-        info_num(out, "shutdown_in_milliseconds", srv->shutdown_until_ms - server_mono_ms(srv));
-    info_str(out, "redoubt_version", REDOUBT_VERSION_STRING);
+        stats_info_num(out, "shutdown_in_milliseconds",
+                       srv->shutdown_until_ms - loop_mono_ms(&srv->loop));
+    stats_info_str(out, "redoubt_version", REDOUBT_VERSION_STRING);
 }
 
 static void section_clients(struct server *srv, struct rd_buf *out)
 {
     struct tracking_figures tracking;
-    tracking_figures(srv, &tracking);
-    const struct clients *all = srv->clients;
-    info_num(out, "connected_clients", (int64_t)all->n - srv->replication->master->n_peers);
-    info_num(out, "cluster_connections", 0);
-    info_num(out, "maxclients", srv->settings.maxclients);
-    info_num(out, "client_recent_max_input_buffer", (int64_t)all->recent_max_input);
-    info_num(out, "client_recent_max_output_buffer", (int64_t)all->recent_max_output);
-    info_num(out, "blocked_clients", (int64_t)all->n_blocked);
-    info_num(out, "tracking_clients", (int64_t)tracking.clients);
-    info_num(out, "clients_in_timeout_table", (int64_t)all->n_waiting);
+    tracking_figures(&srv->sessions, &tracking);
+    const struct clients *all = srv->sessions.clients;
+    stats_info_num(out, "connected_clients",
+                   (int64_t)all->n - srv->durable.replication->master->n_peers);
+    stats_info_num(out, "cluster_connections", 0);
+    stats_info_num(out, "maxclients", srv->loop.settings.maxclients);
+    stats_info_num(out, "client_recent_max_input_buffer", (int64_t)all->recent_max_input);
+    stats_info_num(out, "client_recent_max_output_buffer", (int64_t)all->recent_max_output);
+    stats_info_num(out, "blocked_clients", (int64_t)all->n_blocked);
+    stats_info_num(out, "tracking_clients", (int64_t)tracking.clients);
+    stats_info_num(out, "clients_in_timeout_table", (int64_t)all->n_waiting);
 }
 
 static void put_time(struct rd_buf *out, const char *name, const struct timeval *time)
@@ -138,31 +125,31 @@ static void section_nothing(struct server *srv, struct rd_buf *out)
 
 static void section_commands(struct server *srv, struct rd_buf *out)
 {
-    stats_info_commands(&srv->stats, out);
+    stats_info_commands(&srv->loop.stats, out);
 }
 
 static void section_errors(struct server *srv, struct rd_buf *out)
 {
-    stats_info_errors(&srv->stats, out);
+    stats_info_errors(&srv->loop.stats, out);
 }
 
 static void section_latency(struct server *srv, struct rd_buf *out)
 {
-    if (srv->settings.latency_tracking)
-        stats_info_latency(&srv->stats, srv->settings.latency_tracking_info_percentiles,
-                           srv->settings.n_latency_tracking_info_percentiles, out);
+    if (srv->loop.settings.latency_tracking)
+        stats_info_latency(&srv->loop.stats, srv->loop.settings.latency_tracking_info_percentiles,
+                           srv->loop.settings.n_latency_tracking_info_percentiles, out);
 }
 
 static void section_cluster(struct server *srv, struct rd_buf *out)
 {
     (void)srv;
-    info_num(out, "cluster_enabled", 0);
+    stats_info_num(out, "cluster_enabled", 0);
 }
 
 static void section_keyspace(struct server *srv, struct rd_buf *out)
 {
     const struct engine_db *db;
-    for (unsigned id = 0; (db = engine_db(srv->engine, id)) != NULL; id++)
+    for (unsigned id = 0; (db = engine_db(srv->sessions.engine, id)) != NULL; id++)
         if (engine_db_count(db) > 0)
             rd_buf_printf(out, "db%u:keys=%llu,expires=%llu,avg_ttl=%lld\r\n", id,
                           (unsigned long long)engine_db_count(db),
@@ -173,6 +160,11 @@ static void section_keyspace(struct server *srv, struct rd_buf *out)
 /* ---- selecting sections ---- */
 
 /* In the order of the text. */
+static void section_replication(struct server *srv, struct rd_buf *out)
+{
+    info_section_replication(&srv->durable, out);
+}
+
 static const struct section {
     const char *name;
     const char *title;
@@ -184,7 +176,7 @@ static const struct section {
     {"memory", "Memory", info_section_memory, true},
     {"persistence", "Persistence", info_section_persistence, true},
     {"stats", "Stats", info_section_stats, true},
-    {"replication", "Replication", info_section_replication, true},
+    {"replication", "Replication", section_replication, true},
     {"cpu", "CPU", section_cpu, true},
     {"modules", "Modules", section_nothing, true},
     {"commandstats", "Commandstats", section_commands, false},
@@ -222,7 +214,7 @@ void info_text(struct server *srv, size_t n, const struct rd_slice *names, struc
 void server_cmd_info(struct dispatch_call *call)
 {
     struct rd_buf text = {0};
-    info_text(call->srv, call->argc - 1, call->argv + 1, &text);
+    info_text(server_of(call->sessions), call->argc - 1, call->argv + 1, &text);
     engine_reply_verbatim(call->reply, rd_buf_slice(&text), "txt");
     rd_buf_done(&text);
 }

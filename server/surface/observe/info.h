@@ -74,10 +74,6 @@ void info_human(char *dst, size_t size, uint64_t bytes);
 
 /* ---- parts of the text, for info*.c ---- */
 
-void info_num(struct rd_buf *out, const char *name, int64_t value);
-void info_str(struct rd_buf *out, const char *name, const char *value);
-void info_real(struct rd_buf *out, const char *name, double value); /* two digits */
-
 void info_section_memory(struct server *srv, struct rd_buf *out);
 void info_section_persistence(struct server *srv, struct rd_buf *out);
 void info_section_stats(struct server *srv, struct rd_buf *out);

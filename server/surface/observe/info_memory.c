@@ -32,7 +32,7 @@ uint64_t info_rss(void)
 static uint64_t clients_memory(const struct server *srv, bool replicas)
 {
     uint64_t sum = 0;
-    for (const struct client *c = srv->clients->first; c != NULL; c = c->next)
+    for (const struct client *c = srv->sessions.clients->first; c != NULL; c = c->next)
         if ((client_type(c) == CLIENT_TYPE_REPLICA) == replicas)
             sum += client_memory(c);
     return sum;
@@ -43,18 +43,18 @@ static uint64_t connections_memory(const struct server *srv)
 {
     uint64_t of_replicas;
     return clients_memory(srv, false) + clients_memory(srv, true) +
-           replication_memory(srv, &of_replicas);
+           replication_memory(&srv->durable, &of_replicas);
 }
 
 /* The allocator is asked once, while the process has little data. An allocator without figures
  * (that of a sanitizer) counts as a small heap. */
 static uint64_t startup_memory(struct server *srv)
 {
-    struct stats *stats = &srv->stats;
+    struct stats *stats = &srv->loop.stats;
     if (stats->startup_memory == 0) {
         struct rd_heap heap = rd_heap();
         uint64_t used = (uint64_t)heap.used + heap.mapped;
-        uint64_t data = engine_memory(srv->engine, NULL) + connections_memory(srv);
+        uint64_t data = engine_memory(srv->sessions.engine, NULL) + connections_memory(srv);
         stats->startup_memory = used > data + STARTUP_MIN ? used - data : STARTUP_MIN;
     }
     return stats->startup_memory;
@@ -62,9 +62,9 @@ static uint64_t startup_memory(struct server *srv)
 
 uint64_t info_used_memory(struct server *srv)
 {
-    return startup_memory(srv) + engine_memory(srv->engine, NULL) +
-           engine_script_memory(srv->engine) + connections_memory(srv) + persist_memory(srv) +
-           replication_beside_memory(srv);
+    return startup_memory(srv) + engine_memory(srv->sessions.engine, NULL) +
+           engine_script_memory(srv->sessions.engine) + connections_memory(srv) +
+           persist_memory(&srv->durable) + replication_beside_memory(&srv->durable);
 }
 
 void info_db_overhead(const struct engine_db *db, uint64_t *ret_keys, uint64_t *ret_expires)
@@ -75,28 +75,28 @@ void info_db_overhead(const struct engine_db *db, uint64_t *ret_keys, uint64_t *
 
 void info_memory(struct server *srv, struct info_memory *ret)
 {
-    uint64_t lacking, replication = replication_memory(srv, &lacking);
+    uint64_t lacking, replication = replication_memory(&srv->durable, &lacking);
     *ret = (struct info_memory){.startup = startup_memory(srv),
                                 .rss = info_rss(),
                                 .clients_normal = clients_memory(srv, false),
                                 .clients_replicas = clients_memory(srv, true) + lacking,
                                 .replication = replication,
                                 .backlog = replication - lacking,
-                                .not_evicted = persist_memory(srv) + lacking,
-                                .aof_buffer = persist_memory(srv),
-                                .functions = engine_kept_functions(srv->engine, NULL)};
+                                .not_evicted = persist_memory(&srv->durable) + lacking,
+                                .aof_buffer = persist_memory(&srv->durable),
+                                .functions = engine_kept_functions(srv->sessions.engine, NULL)};
     uint64_t connections = ret->clients_normal + ret->clients_replicas + ret->backlog;
-    uint64_t scripts = engine_script_memory(srv->engine);
-    ret->used =
-        ret->startup + engine_memory(srv->engine, NULL) + scripts + connections + ret->aof_buffer;
-    if ((int64_t)ret->used > srv->stats.peak_memory)
-        srv->stats.peak_memory = (int64_t)ret->used;
-    ret->peak = (uint64_t)srv->stats.peak_memory;
+    uint64_t scripts = engine_script_memory(srv->sessions.engine);
+    ret->used = ret->startup + engine_memory(srv->sessions.engine, NULL) + scripts + connections +
+                ret->aof_buffer;
+    if ((int64_t)ret->used > srv->loop.stats.peak_memory)
+        srv->loop.stats.peak_memory = (int64_t)ret->used;
+    ret->peak = (uint64_t)srv->loop.stats.peak_memory;
     ret->overhead = ret->startup + connections + ret->aof_buffer + ret->functions + scripts;
     if (!heap_ask(&ret->heap))
         ret->heap = (struct heap){.allocated = ret->used, .active = ret->rss, .resident = ret->rss};
     const struct engine_db *db;
-    for (unsigned id = 0; (db = engine_db(srv->engine, id)) != NULL; id++) {
+    for (unsigned id = 0; (db = engine_db(srv->sessions.engine, id)) != NULL; id++) {
         uint64_t keys, expires;
         info_db_overhead(db, &keys, &expires);
         ret->keys += engine_db_count(db);
@@ -116,7 +116,7 @@ static void put_human(struct rd_buf *out, const char *name, uint64_t bytes)
 
 static void put_both(struct rd_buf *out, const char *name, uint64_t bytes)
 {
-    info_num(out, name, (int64_t)bytes);
+    stats_info_num(out, name, (int64_t)bytes);
     put_human(out, name, bytes);
 }
 
@@ -148,31 +148,31 @@ static void put_use(const struct info_memory *m, struct rd_buf *out)
     put_both(out, "used_memory_rss", m->rss);
     put_both(out, "used_memory_peak", m->peak);
     put_percent(out, "used_memory_peak_perc", m->used, m->peak);
-    info_num(out, "used_memory_overhead", (int64_t)m->overhead);
-    info_num(out, "used_memory_startup", (int64_t)m->startup);
-    info_num(out, "used_memory_dataset", (int64_t)m->dataset);
+    stats_info_num(out, "used_memory_overhead", (int64_t)m->overhead);
+    stats_info_num(out, "used_memory_startup", (int64_t)m->startup);
+    stats_info_num(out, "used_memory_dataset", (int64_t)m->dataset);
     put_percent(out, "used_memory_dataset_perc", m->dataset,
                 m->used > m->startup ? m->used - m->startup : 0);
-    info_num(out, "allocator_allocated", (int64_t)m->heap.allocated);
-    info_num(out, "allocator_active", (int64_t)m->heap.active);
-    info_num(out, "allocator_resident", (int64_t)m->heap.resident);
+    stats_info_num(out, "allocator_allocated", (int64_t)m->heap.allocated);
+    stats_info_num(out, "allocator_active", (int64_t)m->heap.active);
+    stats_info_num(out, "allocator_resident", (int64_t)m->heap.resident);
     put_both(out, "total_system_memory", system_memory());
 }
 
 static void put_scripts(struct server *srv, struct rd_buf *out)
 {
     struct engine_script_stats stats;
-    engine_script_stats(srv->engine, &stats);
-    info_num(out, "used_memory_lua", (int64_t)stats.eval_vm_bytes);
-    info_num(out, "used_memory_vm_eval", (int64_t)stats.eval_vm_bytes);
+    engine_script_stats(srv->sessions.engine, &stats);
+    stats_info_num(out, "used_memory_lua", (int64_t)stats.eval_vm_bytes);
+    stats_info_num(out, "used_memory_vm_eval", (int64_t)stats.eval_vm_bytes);
     put_human(out, "used_memory_lua", stats.eval_vm_bytes);
-    info_num(out, "used_memory_scripts_eval", (int64_t)stats.scripts_bytes);
-    info_num(out, "number_of_cached_scripts", (int64_t)stats.n_scripts);
-    info_num(out, "number_of_functions", (int64_t)stats.n_functions);
-    info_num(out, "number_of_libraries", (int64_t)stats.n_libraries);
-    info_num(out, "used_memory_vm_functions", (int64_t)stats.function_vm_bytes);
+    stats_info_num(out, "used_memory_scripts_eval", (int64_t)stats.scripts_bytes);
+    stats_info_num(out, "number_of_cached_scripts", (int64_t)stats.n_scripts);
+    stats_info_num(out, "number_of_functions", (int64_t)stats.n_functions);
+    stats_info_num(out, "number_of_libraries", (int64_t)stats.n_libraries);
+    stats_info_num(out, "used_memory_vm_functions", (int64_t)stats.function_vm_bytes);
     put_both(out, "used_memory_vm_total", stats.eval_vm_bytes + stats.function_vm_bytes);
-    info_num(out, "used_memory_functions", (int64_t)stats.functions_bytes);
+    stats_info_num(out, "used_memory_functions", (int64_t)stats.functions_bytes);
     put_both(out, "used_memory_scripts", stats.scripts_bytes + stats.functions_bytes);
 }
 
@@ -205,8 +205,8 @@ static void put_fragmentation(const struct info_memory *m, struct rd_buf *out)
     struct info_proportion all[INFO_PROPORTIONS];
     info_proportions(m, all);
     for (size_t i = 0; i < INFO_PROPORTIONS; i++) {
-        info_real(out, all[i].info[0], info_ratio(all[i].a, all[i].b));
-        info_num(out, all[i].info[1], info_more(all[i].a, all[i].b));
+        stats_info_real(out, all[i].info[0], info_ratio(all[i].a, all[i].b));
+        stats_info_num(out, all[i].info[1], info_more(all[i].a, all[i].b));
     }
 }
 
@@ -216,18 +216,18 @@ void info_section_memory(struct server *srv, struct rd_buf *out)
     info_memory(srv, &m);
     put_use(&m, out);
     put_scripts(srv, out);
-    put_both(out, "maxmemory", srv->settings.maxmemory);
-    info_str(out, "maxmemory_policy", policy_name(srv->settings.maxmemory_policy));
+    put_both(out, "maxmemory", srv->loop.settings.maxmemory);
+    stats_info_str(out, "maxmemory_policy", policy_name(srv->loop.settings.maxmemory_policy));
     put_fragmentation(&m, out);
-    info_num(out, "mem_not_counted_for_evict", (int64_t)m.not_evicted);
-    info_num(out, "mem_replication_backlog", (int64_t)m.backlog);
-    info_num(out, "mem_total_replication_buffers", (int64_t)m.replication);
-    info_num(out, "mem_clients_slaves", (int64_t)m.clients_replicas);
-    info_num(out, "mem_clients_normal", (int64_t)m.clients_normal);
-    info_num(out, "mem_cluster_links", 0);
-    info_num(out, "mem_aof_buffer", (int64_t)m.aof_buffer);
-    info_str(out, "mem_allocator", heap_name());
-    info_num(out, "active_defrag_running", 0);
-    info_num(out, "lazyfree_pending_objects", (int64_t)lazyfree_pending());
-    info_num(out, "lazyfreed_objects", (int64_t)srv->stats.lazyfreed);
+    stats_info_num(out, "mem_not_counted_for_evict", (int64_t)m.not_evicted);
+    stats_info_num(out, "mem_replication_backlog", (int64_t)m.backlog);
+    stats_info_num(out, "mem_total_replication_buffers", (int64_t)m.replication);
+    stats_info_num(out, "mem_clients_slaves", (int64_t)m.clients_replicas);
+    stats_info_num(out, "mem_clients_normal", (int64_t)m.clients_normal);
+    stats_info_num(out, "mem_cluster_links", 0);
+    stats_info_num(out, "mem_aof_buffer", (int64_t)m.aof_buffer);
+    stats_info_str(out, "mem_allocator", heap_name());
+    stats_info_num(out, "active_defrag_running", 0);
+    stats_info_num(out, "lazyfree_pending_objects", (int64_t)srv->sessions.lazyfree_pending);
+    stats_info_num(out, "lazyfreed_objects", (int64_t)srv->loop.stats.lazyfreed);
 }

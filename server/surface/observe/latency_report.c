@@ -1,5 +1,5 @@
 /* LATENCY GRAPH and DOCTOR: spikes as a drawing and as advice. */
-#include "server/loop/latency.h"
+#include "server/surface/observe/latency_report.h"
 
 #include "server/session/client/client.h"
 
@@ -176,8 +176,8 @@ static unsigned advice_for(const char *event)
 void latency_doctor(struct server *srv, struct rd_buf *out)
 {
     unsigned advice = 0;
-    size_t n = latency_count(srv->latency);
-    if (srv->settings.latency_monitor_threshold == 0 && n == 0) {
+    size_t n = latency_count(srv->loop.latency);
+    if (srv->loop.settings.latency_monitor_threshold == 0 && n == 0) {
         rd_buf_printf(out, "Latency is not monitored. CONFIG SET latency-monitor-threshold "
                            "<milliseconds> turns it on.\n");
         return;
@@ -188,7 +188,7 @@ void latency_doctor(struct server *srv, struct rd_buf *out)
     }
     rd_buf_printf(out, "Latency spikes recorded:\n\n");
     for (size_t i = 0; i < n; i++) {
-        const struct latency_event *event = latency_event(srv->latency, i);
+        const struct latency_event *event = latency_event(srv->loop.latency, i);
         struct doctor d = examine(event);
         rd_buf_printf(out,
                       "%zu. %s: %zu latency spikes (average %lldms, mean deviation %.0fms, period "

@@ -1,4 +1,4 @@
-#include "server/surface/cmd/subcommand.h"
+#include "server/session/dispatch/subcommand.h"
 
 void subcommand_run(struct dispatch_call *call, const struct subcommand *table, size_t n)
 {

@@ -10,8 +10,8 @@
  * The command table has checked the name (argv[1]) and the arity. A subcommand of the table that is
  * missing here is answered with a "not supported" error.
  */
-#ifndef SERVER_SURFACE_CMD_SUBCOMMAND_H
-#define SERVER_SURFACE_CMD_SUBCOMMAND_H
+#ifndef SERVER_SESSION_DISPATCH_SUBCOMMAND_H
+#define SERVER_SESSION_DISPATCH_SUBCOMMAND_H
 
 #include "server/session/dispatch/dispatch.h"
 
