@@ -8,11 +8,26 @@
 
 enum { WRITE_TURN = 1024 * 1024 }; /* bytes for one client before the next one */
 
+/* Most clients are not replicas: they need no call. */
+static inline uint64_t stream_pending(const struct client *c)
+{
+    return RD_LIKELY(c->replica == NULL) ? 0 : c->sessions->hooks.stream_pending(c);
+}
+
+static inline bool stream_unsent(const struct client *c)
+{
+    return RD_UNLIKELY(c->replica != NULL) && c->sessions->hooks.stream_unsent(c);
+}
+
+static inline bool stream_send(struct client *c)
+{
+    return RD_LIKELY(c->replica == NULL) || c->sessions->hooks.stream_send(c);
+}
+
 void client_queue_write(struct client *c)
 {
     struct clients *all = c->sessions->clients;
-    bool much =
-        client_pending_output(c) + c->sessions->hooks.stream_pending(c) > CLIENT_OUTPUT_KEEP;
+    bool much = client_pending_output(c) + stream_pending(c) > CLIENT_OUTPUT_KEEP;
     if (c->conn != NULL && RD_UNLIKELY(much) && (c->flags & CLIENT_CLOSE_ASAP) == 0 &&
         client_over_limit(c, false))
         c->flags |= CLIENT_CLOSE_ASAP;
@@ -29,7 +44,7 @@ void client_queue_write(struct client *c)
 size_t client_output_memory(const struct client *c)
 {
     size_t replies = c->reply.buf.cap > CLIENT_OUTPUT_KEEP ? client_pending_output(c) : 0;
-    return replies + (size_t)c->sessions->hooks.stream_pending(c);
+    return replies + (size_t)stream_pending(c);
 }
 
 static struct settings_limit limit_of(const struct client *c)
@@ -156,7 +171,7 @@ static bool send_some(struct client *c)
     }
     if (client_pending_output(c) == 0 && c->reply.buf.len > 0)
         all_sent(c);
-    return c->sessions->hooks.stream_send(c);
+    return stream_send(c);
 }
 
 /* Sent bytes are at the front; they are removed when they are the larger part. */
@@ -179,7 +194,7 @@ static void flush(struct client *c)
         client_free(c);
         return;
     }
-    bool pending = client_pending_output(c) > 0 || c->sessions->hooks.stream_unsent(c);
+    bool pending = client_pending_output(c) > 0 || stream_unsent(c);
     if (!pending && (c->flags & CLIENT_CLOSE_SOON) && !client_is_running(c)) {
         client_free(c);
         return;
