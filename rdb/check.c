@@ -5,12 +5,15 @@
 #include "base/mem.h"
 #include "base/sized.h"
 #include "base/worker.h"
+#include "rdb/foreign.h"
 #include "rdb/keylog.h"
 #include "rdb/library.h"
 #include "rdb/read/priv.h"
 #include "rdb/read/slot_info.h"
 #include "rdb/reader.h"
+#include "rdb/rest.h"
 #include "rdb/name_match.h"
+#include "rdb/version.h"
 
 #include <stdio.h>
 
@@ -48,6 +51,8 @@ struct check {
     bool zeros;         /* a run of empty keys was reported */
     uint64_t n_scripts; /* fields named "lua" */
     uint64_t libraries_compiled, scripts_compiled;
+    bool done;      /* the end mark was read */
+    bool dragonfly; /* the field "redis-ver" names it */
     char text[256];
     struct rd_err *err;
 };
@@ -79,11 +84,16 @@ static void count(struct rdb_check_result *res, enum rdb_severity severity)
         res->infos++;
 }
 
-static void count_and_report(struct check *c, const struct rdb_finding *f)
+/* In a version that is not known yet, what would be damage may be as it must be. */
+static void count_and_report(struct check *c, const struct rdb_finding *found)
 {
-    count(&c->res, f->severity);
+    struct rdb_finding f = *found;
+    bool may_be_so = c->res.newer && f.id != RDB_FINDING_UNSUPPORTED;
+    if (may_be_so && f.severity == RDB_SEVERITY_ERROR)
+        f.severity = RDB_SEVERITY_WARNING;
+    count(&c->res, f.severity);
     if (c->opts.finding != NULL)
-        c->opts.finding(c->opts.ctx, f);
+        c->opts.finding(c->opts.ctx, &f);
 }
 
 static void report_finding(struct check *c, struct rdb_finding *f)
@@ -403,6 +413,14 @@ static void trailer(struct check *c, const struct rdb_event *ev)
     }
 }
 
+/* Dragonfly writes snapshots with types and opcodes of its own under the version of Redis. */
+static void note_writer(struct check *c, const struct rdb_event *ev)
+{
+    char tmp[RD_NUM_I64_MAX];
+    c->dragonfly |= rd_slice_is(ev->aux.name, "redis-ver") &&
+                    rdb_foreign_is_dragonfly(rdb_string_bytes(&ev->aux.value, tmp));
+}
+
 static bool event(struct check *c, const struct rdb_event *ev)
 {
     struct rdb_check_result *res = &c->res;
@@ -411,9 +429,11 @@ static bool event(struct check *c, const struct rdb_event *ev)
         res->has_header = true;
         res->dialect = ev->header.dialect;
         res->version = ev->header.version;
+        res->newer = !rdb_version_known(res->dialect, res->version);
         return true;
     case RDB_AUX:
         res->aux += !ev->aux.value.more;
+        note_writer(c, ev);
         if (rd_slice_is(ev->aux.name, "lua"))
             script(c, ev);
         slot_aux(c, ev);
@@ -472,12 +492,108 @@ static enum rdb_finding_id finding_of(enum rd_err_code code)
     }
 }
 
+static bool is_unknown_number(const struct rd_err *err)
+{
+    return err->code == RD_ERR_UNSUPPORTED &&
+           (err->reason.id == RDB_REASON_TYPE || err->reason.id == RDB_REASON_OPCODE);
+}
+
+/* The source is where the file cannot be read further, and its checksum covers the bytes before.
+ * Reads the rest. If the last bytes are the checksum of all others, nothing is damaged. Where other
+ * data follows a snapshot, its end is not known, and another checksum says nothing. */
+static bool compare_sum(struct check *c, struct rd_src *src)
+{
+    uint64_t at = rd_src_offset(src);
+    struct rdb_rest rest;
+    if (c->res.version < RDB_VERSION_CHECKSUM || (c->opts.part && !rd_src_can_seek(src)))
+        return true;
+    if (!rdb_rest_read(src, rd_src_sum(src), &rest, c->err))
+        return false;
+    bool matches = rdb_rest_matches(&rest);
+    if (matches || (rest.complete && rest.stored != 0 && !c->opts.part)) {
+        c->res.stored = rest.stored;
+        c->res.computed = rest.computed;
+        c->res.sum = matches ? RDB_SUM_OK : RDB_SUM_BAD;
+    }
+    return !c->opts.part || rd_src_seek(src, at, c->err);
+}
+
+/* A version that does not exist yet: what cannot be read may be as it must be. */
+static void newer_version(const struct check *c, struct rd_err *err)
+{
+    const struct rdb_check_result *res = &c->res;
+    int newest = res->dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MAX : RDB_VERSION_REDIS_MAX;
+    const struct rd_err_reason reason = {RDB_REASON_VERSION,
+                                         {(uint64_t)res->version, (uint64_t)newest}};
+    struct rd_err was = *err;
+    bool stopped = was.code != RD_ERR_OK;
+    uint64_t at = stopped ? was.offset : res->dialect == RDB_VALKEY ? 6 : 5;
+    rd_err_reset(err);
+    rd_err_set_reason(err, RD_ERR_UNSUPPORTED, at, reason,
+                      "%s is newer than this program supports (%d)%s%s",
+                      rdb_version_text(res->dialect, res->version).s, newest, stopped ? ": " : "",
+                      stopped && is_unknown_number(&was) ? "a value type or opcode is not known"
+                      : stopped                          ? was.text
+                                                         : "");
+}
+
+/* Types and opcodes that a known version has, and this program does not read. */
+static bool is_not_read(const struct rdb_check_result *res, bool opcode, unsigned number)
+{
+    enum { TEMPLATES_SINCE = 15, TEMPLATE_FIRST = 29, TEMPLATE_LAST = 32, UPDATES_SINCE = 81 };
+    if (res->dialect == RDB_VALKEY)
+        return opcode && number == RDB_OP_UPDATE && res->version >= UPDATES_SINCE;
+    return res->version >= TEMPLATES_SINCE &&
+           (opcode ? number == RDB_OP_HASH_TEMPLATE
+                   : number >= TEMPLATE_FIRST && number <= TEMPLATE_LAST);
+}
+
+/* The version has no such type or opcode. */
+static void unknown_number(const struct check *c, struct rd_err *err)
+{
+    const struct rd_err was = *err;
+    unsigned number = (unsigned)was.reason.args[0];
+    bool opcode = was.reason.id == RDB_REASON_OPCODE;
+    const char *what = opcode ? "opcode" : "value type";
+    const char *version = rdb_version_text(c->res.dialect, c->res.version).s;
+    if (!c->dragonfly && is_not_read(&c->res, opcode, number))
+        return;
+    rd_err_reset(err);
+    if (c->dragonfly)
+        rd_err_set_reason(err, RD_ERR_UNSUPPORTED, was.offset, was.reason,
+                          "%s %u is one of Dragonfly's own", what, number);
+    else if (c->res.sum == RDB_SUM_OK)
+        rd_err_set_reason(err, RD_ERR_UNSUPPORTED, was.offset, was.reason,
+                          "%s %u is not known in %s; the checksum of the file matches, so it was "
+                          "saved like this",
+                          what, number, version);
+    else
+        rd_err_set_reason(err, RD_ERR_CORRUPT, was.offset, was.reason, "%s %u does not exist in %s",
+                          what, number, version);
+}
+
+/* Whether what cannot be read is damaged, or not supported. *err: why the reader failed, or
+ * RD_ERR_OK at the end of a file of a newer version. */
+static bool classify(struct check *c, struct rd_src *src, struct rd_err *err)
+{
+    bool version = err->reason.id == RDB_REASON_VERSION && err->code == RD_ERR_UNSUPPORTED;
+    if ((c->res.newer || is_unknown_number(err)) && err->code != RD_ERR_OK && !compare_sum(c, src))
+        return false;
+    if (c->res.newer)
+        newer_version(c, err);
+    else if (is_unknown_number(err))
+        unknown_number(c, err);
+    else if (version && err->reason.args[0] <= err->reason.args[1])
+        err->code = RD_ERR_CORRUPT; /* it exists nowhere */
+    return true;
+}
+
 static void damaged(struct check *c, const struct rd_err *err)
 {
     enum rdb_finding_id id = finding_of(err->code);
     c->res.damaged = true;
     c->res.err = *err;
-    c->res.record = rdb_reader_record(c->reader);
+    c->res.record = c->done ? err->offset : rdb_reader_record(c->reader);
     struct rdb_finding f = {.id = id,
                             .word = findings[id].word,
                             .severity = RDB_SEVERITY_ERROR,
@@ -486,7 +602,7 @@ static void damaged(struct check *c, const struct rd_err *err)
                             .record = c->res.record,
                             .db = c->db_now,
                             .text = err->text};
-    f.has_key = rdb_reader_where(c->reader, &f.key, &f.type, &f.db);
+    f.has_key = !c->done && rdb_reader_where(c->reader, &f.key, &f.type, &f.db);
     f.key_len = f.key.len;
     if (f.has_key && c->record == f.record)
         f.key_len = c->key_len;
@@ -581,7 +697,6 @@ static void report_enterprise(struct check *c)
 
 static bool finish(struct check *c, struct rd_src *src)
 {
-    c->res.end = rd_src_offset(src);
     if (!compare_waiting(c) || !rdb_keylog_finish(&c->keys, same_hash, c, c->err) ||
         !compare_names(c, src))
         return false;
@@ -619,7 +734,14 @@ static bool run(struct check *c, struct rd_src *src)
             rd_err_adopt(c->err, err);
             return false;
         }
-        damaged(c, err);
+    }
+    c->done = st != RDB_FAIL;
+    c->res.end = rd_src_offset(src);
+    struct rd_err why = *rdb_reader_err(c->reader);
+    if (st == RDB_FAIL || c->res.newer) {
+        if (!classify(c, src, &why))
+            return false;
+        damaged(c, &why);
     }
     return finish(c, src);
 }
@@ -631,7 +753,7 @@ static bool open_reader(struct check *c, struct rd_src *src)
         c->worker = rd_worker_new();
     const struct rdb_reader_opts how =
         RDB_READER_OPTS(.detail = opts->quick ? RDB_DETAIL_FRAMES : RDB_DETAIL_CHECK,
-                        .notes = !opts->quick, .batch = true,
+                        .notes = !opts->quick, .batch = true, .newer = true,
                         .seed = {opts->seed[0], opts->seed[1]}, .worker = c->worker);
     return rdb_keylog_init(&c->keys, opts->spool, opts->seed, c->err) &&
            rdb_reader_new(&c->reader, src, &how, c->err);

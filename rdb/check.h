@@ -17,6 +17,10 @@
  * The check makes one pass, in memory that does not depend on the input. It ends at the first
  * structural damage; rdb/salvage.h recovers data after it.
  *
+ * What cannot be read is damage, except where a newer or another server may have written it: in a
+ * version that is not known yet, in a file of Dragonfly, and where the checksum of the whole file
+ * matches although its version has no such type or opcode. That is RD_ERR_UNSUPPORTED.
+ *
  * Threads: one thread calls rdb_check(), which may start a second one and ends it before it
  *   returns; callbacks run on the calling thread. Different sources may be checked at the same
  *   time.
@@ -154,6 +158,8 @@ struct rdb_check_result {
     uint64_t enterprise;                    /* opcodes of Redis Enterprise */
     uint64_t errors, warnings, infos;       /* findings by severity */
     uint64_t keys_by_kind[RDB_CHECK_KINDS]; /* by enum rdb_kind */
+    bool newer; /* the version is newer than the newest known one. The file was read as far as it is
+                   like one of that version: `damaged`, with RD_ERR_UNSUPPORTED */
 };
 #define RDB_CHECK_RESULT(...) RD_SIZED(rdb_check_result, __VA_ARGS__)
 

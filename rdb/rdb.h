@@ -51,7 +51,8 @@ enum rdb_reason {
     RDB_REASON_PENDING_TWICE = 5,  /* an entry is pending twice in a group */
     RDB_REASON_CONSUMER_TWICE = 6, /* two consumers of a group have the same name */
     RDB_REASON_MEMBER_TWICE = 7,   /* a member or field is in its collection twice */
-    RDB_REASON_OMISSION = 8        /* the target cannot hold it: an enum rdb_omitted */
+    RDB_REASON_OMISSION = 8,       /* the target cannot hold it: an enum rdb_omitted */
+    RDB_REASON_OPCODE = 9          /* unknown opcode: its number */
 };
 
 enum rdb_opcode {

@@ -1,4 +1,5 @@
-/* version.h - what an RDB version is called in messages, and the release that wrote a snapshot.
+/* version.h - what an RDB version is called in messages, the release that wrote a snapshot, and
+ * the header with the version.
  *
  *     struct rdb_version_text text = rdb_version_text(RDB_REDIS, 6);
  *     puts(text.s); // "RDB version 6 (Redis 2.6 to 3.0)"
@@ -27,5 +28,9 @@ struct rdb_release {
 /* Notes a field before the keys; false: it does not name a release. A Valkey may also name the
  * Redis with which it is compatible: that does not replace its own name. */
 bool rdb_release_take(struct rdb_release *release, struct rd_slice name, struct rd_slice value);
+
+/* Finds the header of a snapshot among other bytes. Text that only names one is none: a header is
+ * followed by a type or an opcode. */
+bool rdb_header_find(struct rd_slice bytes, size_t *ret);
 
 #endif

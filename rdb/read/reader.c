@@ -12,11 +12,16 @@ static bool piece_size(const struct rd_src *src, size_t *ret)
     return true;
 }
 
+static int newest_version(const struct rdb_reader *r)
+{
+    return r->dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MAX : RDB_VERSION_REDIS_MAX;
+}
+
 /* A version before the first one of a dialect exists nowhere. Later ones may come. */
 static int unknown_version(struct rdb_reader *r)
 {
     bool valkey = r->dialect == RDB_VALKEY;
-    int newest = valkey ? RDB_VERSION_VALKEY_MAX : RDB_VERSION_REDIS_MAX;
+    int newest = newest_version(r);
     const struct rd_err_reason reason = {RDB_REASON_VERSION,
                                          {(uint64_t)r->version, (uint64_t)newest}};
     const char *text = rdb_version_text(r->dialect, r->version).s;
@@ -50,9 +55,9 @@ static int header_step(struct rdb_reader *r, struct rdb_event *ev)
             return rdb_read_corrupt(r, i, "RDB version that is not a number");
         r->version = r->version * 10 + (s.ptr[i] - '0');
     }
-    if (!rdb_version_known(r->dialect, r->version)) {
+    bool newer = r->version > newest_version(r);
+    if (!rdb_version_known(r->dialect, r->version) && !(newer && r->opts.newer))
         return unknown_version(r);
-    }
     *ev = (struct rdb_event){.kind = RDB_HEADER, .inner = RD_NO_OFFSET};
     ev->raw = rd_slice(s.ptr, RDB_MAGIC_LEN);
     ev->header.dialect = r->dialect;

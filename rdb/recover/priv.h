@@ -6,6 +6,8 @@
  *     grade.c    the evidence for each run of records, and its doubts
  *     version.c  finds out which version wrote the file
  *     place.c    finds the first record that may be damaged, before the point where parsing fails
+ *     choose.c         the bytes that are read: as they are, or with a correction
+ *     transfer.c       what a transfer did to the file
  *     correction.c     what the checksum proves, and reading with a correction
  *     misplaced.c      finds inserted bytes and exchanged blocks by the checksum
  *     part.c     the elements of a damaged collection that were read
@@ -307,9 +309,10 @@ struct plan {
     struct span *spans;
     size_t n, cap;
     enum rdb_dialect dialect;
-    int version;    /* the version as which the file is read */
-    int needed;     /* the first version that supports all runs with an anchor */
-    int by_release; /* the version that the release in the aux fields writes, or 0 */
+    int version;        /* the version as which the file is read */
+    int needed;         /* the first version that supports all runs with an anchor */
+    int by_release;     /* the version that the release in the aux fields writes, or 0 */
+    int header_version; /* of the header, or 0 */
     bool guessed;
     bool sealed;
     bool found_end;
@@ -342,6 +345,26 @@ void rdb_recover_plan_done(struct plan *plan);
 
 /* Whether the whole file was read, from its start to the end mark at its end. */
 bool rdb_recover_is_whole(const struct plan *plan, uint64_t size);
+
+/* What is read, and from where. */
+struct rdb_recover_input {
+    struct scan *scan;
+    struct plan *plan;
+    const struct rdb_salvage_opts *opts;
+    struct rdb_salvage_result *res;
+    struct rd_src *copy;         /* from which records are copied; or NULL */
+    struct rd_src *restored[2];  /* the input and its copy as before a transfer; or NULL */
+    struct rd_src *corrected[2]; /* the same with the correction; or NULL */
+    uint64_t shift;              /* bytes of the input before the snapshot */
+    struct rd_err *err;
+};
+
+/* Makes the plan, for the bytes that explain the input best, and notes in v->res what is corrected.
+ * *ret_sealed: the checksum at the end of the snapshot matches. */
+bool rdb_recover_choose(struct rdb_recover_input *v, struct rd_src *src, bool *ret_sealed);
+
+/* Closes the sources over the input. */
+void rdb_recover_input_done(struct rdb_recover_input *v);
 
 /* One pass, with the version that the scan is set to. */
 bool rdb_recover_survey(struct scan *s, struct plan *ret, struct rd_err *err);

@@ -89,3 +89,27 @@ Test(version, of_a_type_of_a_later_one_is_named)
     cr_expect_str_eq(err.text, "opcode 242 is not known in RDB version 9 (Redis 5.0 to 6.2): this "
                                "program is too old, or the file is damaged");
 }
+
+Test(version, a_header_is_found_among_other_bytes)
+{
+    static const struct {
+        const char *bytes;
+        size_t len, at;
+    } cases[] = {
+        {"REDIS0011\xfa", 10, 0},
+        {"a line\nREDIS0011\xfa", 17, 7},
+        {"VALKEY080\xfe", 10, 0},
+        {"REDIS0016\0", 10, 0},
+        {"as REDIS0011 says: REDIS0010\xfe", 29, 19},
+        {"REDIS0011", 9, SIZE_MAX},
+        {"REDIS9999\xfe", 10, SIZE_MAX},
+        {"REDIS00a1\xfe", 10, SIZE_MAX},
+        {"", 0, SIZE_MAX},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t at = SIZE_MAX;
+        bool found = rdb_header_find(rd_slice(cases[i].bytes, cases[i].len), &at);
+        cr_expect_eq(at, cases[i].at, "%zu: %zu", i, at);
+        cr_expect_eq(found, at != SIZE_MAX, "%zu", i);
+    }
+}

@@ -276,11 +276,14 @@ class Folders(CheckAofTest):
         self.assertIn("corrupt", ids)
 
     def test_an_unknown_type_after_other_damage_is_a_part_of_it(self):
-        head = b"REDIS0010\xfe\x00"
-        for damage, want in ((b"", (4, "unsupported", ["unsupported"])),
-                             (bytes(63), (1, "damaged", ["zeroed-range", "unsupported"]))):
+        for version, damage, want in (
+                (b"0010", b"", (1, "damaged", ["corrupt"])),
+                (b"0010", bytes(63), (1, "damaged", ["zeroed-range", "corrupt"])),
+                (b"0016", b"", (4, "unsupported", ["unsupported"])),
+                (b"0016", bytes(63), (4, "unsupported", ["zeroed-range", "unsupported"]))):
             with self.subTest(want):
-                self.assertEqual(self.verdict(self.log(SET, base=head + damage + b"rest")), want)
+                base = b"REDIS" + version + b"\xfe\x00" + damage + b"rest"
+                self.assertEqual(self.verdict(self.log(SET, base=base)), want)
 
     def test_the_input_is_opened_for_reading_only(self):
         self.log(SET + b"torn")

@@ -316,6 +316,7 @@ static void print_correction(FILE *out, const struct check_file *file)
     const struct rdb_salvage_result *sv = &file->salvage;
     switch (sv->correction) {
     case RDB_CORRECTION_NONE:
+    case RDB_CORRECTION_TRANSFER:
         return;
     case RDB_CORRECTION_BYTE:
         label(out, file->salvaged ? "corrected" : "wrong byte");
@@ -334,15 +335,76 @@ static void print_correction(FILE *out, const struct check_file *file)
                 cli_count(sv->corrected_len).s, cli_place(sv->corrected_at).s,
                 cli_place(sv->corrected_other).s);
         break;
+    case RDB_CORRECTION_MISSING:
+        label(out, file->salvaged ? "corrected" : "missing");
+        fprintf(out, "the %s byte%s", cli_count(sv->corrected_len).s,
+                cli_plural(sv->corrected_len));
+        for (uint64_t i = 0; i < sv->corrected_len; i++)
+            fprintf(out, " 0x%02x", sv->restored[i]);
+        fprintf(out, " belong%s before byte %s%s", sv->corrected_len == 1 ? "s" : "",
+                cli_place(sv->corrected_at).s,
+                sv->restored[0] == '\r' ? ", as if a program had removed a carriage return" : "");
+        break;
+    case RDB_CORRECTION_HEADER:
+        label(out, file->salvaged ? "corrected" : "header");
+        fprintf(out, "the header must be %.9s", (const char *)sv->restored);
+        break;
     }
     fputs(", as the checksum proves\n", out);
+}
+
+/* What a transfer did to the file. */
+static void print_transfer(FILE *out, const struct check_file *file)
+{
+    static const char *const before[] = {[RDB_BEFORE_NONE] = "",
+                                         [RDB_BEFORE_REPLICATION] = ", the replies of a master,",
+                                         [RDB_BEFORE_TEXT] = ", text,",
+                                         [RDB_BEFORE_BYTES] = ""};
+    const struct rdb_salvage_result *sv = &file->salvage;
+    const char *proof = sv->proved ? ", as the checksum proves" : "";
+    if (sv->before_len > 0) {
+        label(out, file->salvaged ? "corrected" : "before");
+        fprintf(out, "%s byte%s%s precede%s the snapshot%s\n", cli_count(sv->before_len).s,
+                cli_plural(sv->before_len), before[sv->before], sv->before_len == 1 ? "s" : "",
+                proof);
+    }
+    if (sv->after_len > 0) {
+        label(out, file->salvaged ? "corrected" : "after");
+        fprintf(out, "%s byte%s follow%s the snapshot%s\n", cli_count(sv->after_len).s,
+                cli_plural(sv->after_len), sv->after_len == 1 ? "s" : "", proof);
+    }
+    if ((sv->text & RDB_TEXT_CRLF) != 0) {
+        label(out, file->salvaged ? "corrected" : "text mode");
+        fprintf(out, "each line feed became a carriage return and a line feed%s\n", proof);
+    }
+    if ((sv->text & RDB_TEXT_UTF8) != 0) {
+        label(out, file->salvaged ? "corrected" : "text mode");
+        fprintf(out, "the bytes were converted from Latin-1 or Windows-1252 to UTF-8%s\n", proof);
+    }
+}
+
+/* The version that is read, if it is not that of the header. */
+static void print_version(FILE *out, const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    struct rdb_version_text records = rdb_version_text(sv->dialect, sv->version);
+    if (!sv->guessed_version || sv->keys == 0)
+        return;
+    label(out, "version");
+    if (file->res.newer)
+        fprintf(out, "the saved records are those of %s\n", records.s);
+    else if (sv->header_version != 0)
+        fprintf(out, "the header says RDB version %d; the records look like %s\n",
+                sv->header_version, records.s);
+    else
+        fprintf(out, "the header is damaged; the records look like %s\n", records.s);
 }
 
 static void print_salvage(FILE *out, const struct check_file *file)
 {
     const struct rdb_salvage_result *sv = &file->salvage;
     label(out, file->out != NULL ? "saved" : "can save");
-    if (sv->guessed_version && sv->keys == 0) {
+    if (sv->guessed_version && sv->header_version == 0 && sv->keys == 0) {
         fputs("nothing: no intact header or record found\n", out);
     } else {
         print_saved(out, file);
@@ -351,12 +413,9 @@ static void print_salvage(FILE *out, const struct check_file *file)
             fputs("no checksum covers the saved names, values, expiries and databases\n", out);
         }
     }
+    print_transfer(out, file);
     print_correction(out, file);
-    if (sv->guessed_version && sv->keys > 0) {
-        label(out, "version");
-        fprintf(out, "the header is damaged; the records look like %s\n",
-                rdb_version_text(sv->dialect, sv->version).s);
-    }
+    print_version(out, file);
     print_losses(out, file);
     print_runs(out, file);
 }
@@ -444,6 +503,12 @@ static const char *with_correction(const struct rdb_salvage_result *sv)
         return "without the inserted bytes";
     case RDB_CORRECTION_EXCHANGED:
         return "with both blocks in their places";
+    case RDB_CORRECTION_MISSING:
+        return "with the missing bytes";
+    case RDB_CORRECTION_HEADER:
+        return "with the right header";
+    case RDB_CORRECTION_TRANSFER:
+        return "as it was before the transfer";
     default:
         return "with the wrong byte corrected";
     }
