@@ -437,7 +437,7 @@ static bool take_span(struct salvage *v, const struct span *span, const struct s
                       .damaged_from = next != NULL ? next->place : RD_NO_OFFSET,
                       .beside = next != NULL ? next->beside : RD_NO_OFFSET,
                       .first_key = span->from,
-                      .after_damage = span->lost_from < span->from ||
+                      .after_damage = (span->lost_from < span->from && !span->apart) ||
                                       (v->plan.guessed && span->from == RDB_MAGIC_LEN),
                       .descends = span->magic,
                       .weigh_sizes = v->plan.n > 1 && !v->scan.sealed,
@@ -538,7 +538,8 @@ static bool lost_range(struct salvage *v, const struct span *span, uint64_t db)
     snprintf(text, sizeof text, "%s", loss.why);
     loss.why = text;
     const struct record *rec = &v->rec;
-    if (span->why == RDB_RECOVER_WHY_REFUSED && span->framed && rec->refused != NULL) {
+    bool whole = span->framed && rec->end == span->from;
+    if (span->why == RDB_RECOVER_WHY_REFUSED && whole && rec->refused != NULL) {
         lost_key(v, rec, rec->refused);
         return true;
     }
