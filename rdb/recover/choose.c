@@ -169,26 +169,53 @@ static bool plan_transfer(struct rdb_recover_input *v, struct rd_src *src,
     return true;
 }
 
+/* Tries the changes of the text that nothing contradicts, all of them and then one alone: every LF
+ * may have followed a CR before. *ret_taken: one explains the input. Otherwise *ret is the one with
+ * which most keys can be read, and *ret_good their number. */
+static bool try_transfers(struct rdb_recover_input *v, struct rd_src *src, bool *ret_sealed,
+                          bool *ret_taken, struct rdb_transfer *ret, uint64_t *ret_good)
+{
+    static const unsigned changes[] = {RDB_TEXT_CRLF | RDB_TEXT_UTF8, RDB_TEXT_UTF8, RDB_TEXT_CRLF};
+    unsigned possible = 0;
+    *ret_taken = false;
+    *ret = (struct rdb_transfer){0};
+    *ret_good = 0;
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0] && !*ret_taken; i++) {
+        struct rdb_transfer t;
+        uint64_t good = 0;
+        if (i > 0 && possible != changes[0])
+            break;
+        if (!rdb_recover_find_transfer(src, changes[i], &t, v->err) ||
+            (t.found && !plan_transfer(v, src, &t, ret_sealed, ret_taken, &good)))
+            return false;
+        possible = i == 0 ? t.text : possible;
+        if (t.text != 0 && good > *ret_good) {
+            *ret = t;
+            *ret_good = good;
+        }
+    }
+    return true;
+}
+
 bool rdb_recover_choose(struct rdb_recover_input *v, struct rd_src *src, bool *ret_sealed)
 {
-    struct rdb_transfer t;
+    struct rdb_transfer best;
     bool exact = false;
-    bool taken = false;
-    uint64_t good = 0;
-    if (!rdb_recover_find_transfer(src, &t, v->err) ||
-        (t.found && !plan_transfer(v, src, &t, ret_sealed, &taken, &good)))
+    bool taken;
+    uint64_t good;
+    if (!try_transfers(v, src, ret_sealed, &taken, &best, &good))
         return false;
     if (taken)
         return true;
     if (!plan_bytes(v, src, ret_sealed, &exact))
         return false;
     /* The snapshot is damaged, too. Without the change of the text, more of it can be read. */
-    if (!t.found || t.text == 0 || v->plan->good >= good)
+    if (v->plan->good >= good)
         return true;
     discard_plan(v);
     rd_src_close(v->corrected[0]);
     rd_src_close(v->corrected[1]);
     v->corrected[0] = v->corrected[1] = NULL;
     taken = true;
-    return plan_transfer(v, src, &t, ret_sealed, &taken, &good);
+    return plan_transfer(v, src, &best, ret_sealed, &taken, &good);
 }

@@ -251,7 +251,8 @@ static bool find_snapshot(struct rd_src *src, struct rdb_transfer *ret, struct r
     return look_around(src, rd_slice(s.ptr, at), ret, err);
 }
 
-bool rdb_recover_find_transfer(struct rd_src *src, struct rdb_transfer *ret, struct rd_err *err)
+bool rdb_recover_find_transfer(struct rd_src *src, unsigned text, struct rdb_transfer *ret,
+                               struct rd_err *err)
 {
     struct survey survey;
     struct rd_src *plain = NULL;
@@ -261,7 +262,7 @@ bool rdb_recover_find_transfer(struct rd_src *src, struct rdb_transfer *ret, str
         return true;
     if (!survey_text(src, &survey, err))
         return false;
-    ret->text = survey.possible;
+    ret->text = survey.possible & text;
     if ((ret->text & RDB_TEXT_CRLF) != 0)
         size -= survey.lines;
     if ((ret->text & RDB_TEXT_UTF8) != 0)

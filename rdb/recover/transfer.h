@@ -20,9 +20,12 @@ struct rdb_transfer {
     uint64_t after;         /* bytes after the snapshot that were */
 };
 
-/* Reads as much of the source as is needed to exclude changes of the text: of a snapshot without
+/* `text`: the changes that are considered, as bits of enum rdb_text_change.
+ *
+ * Reads as much of the source as is needed to exclude changes of the text: of a snapshot without
  * them a small part. */
-bool rdb_recover_find_transfer(struct rd_src *src, struct rdb_transfer *ret, struct rd_err *err);
+bool rdb_recover_find_transfer(struct rd_src *src, unsigned text, struct rdb_transfer *ret,
+                               struct rd_err *err);
 
 /* A source over `inner` that returns the bytes of the snapshot. The caller keeps `inner`, which
  * must outlive it. */

@@ -140,6 +140,31 @@ Test(salvage_transfer, changes_of_the_text_are_undone)
         }
 }
 
+/* Every LF follows a CR, and did so before. */
+Test(salvage_transfer, only_one_of_two_possible_changes_may_have_happened)
+{
+    uint8_t sum[8];
+    struct rd_buf file = {0};
+    made_add(&file, "REDIS0011\xfe\0", 11);
+    for (unsigned i = 0; i < 28; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "text:%u", i + 20);
+        cr_assert(rd_buf_add_byte(&file, 0));
+        made_text(&file, name);
+        made_text(&file, "one\r\ntwo\r\nst\xc3\xbc");
+    }
+    made_end(&file);
+    rd_put_le64(sum, rd_crc64(0, file.ptr, file.len - 8));
+    memcpy(file.ptr + file.len - 8, sum, 8);
+    cr_assert_null(memchr(sum, '\n', 8));
+    struct rd_buf input = as_text(&file, RDB_TEXT_UTF8, false);
+    struct rdb_salvage_result res = salvage(&input, &file, "UTF-8 only");
+    cr_expect(res.proved);
+    cr_expect_eq(res.text, RDB_TEXT_UTF8);
+    rd_buf_done(&input);
+    rd_buf_done(&file);
+}
+
 /* The whole capture went through the terminal. */
 Test(salvage_transfer, both_are_undone_together)
 {
