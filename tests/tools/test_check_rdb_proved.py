@@ -117,6 +117,32 @@ class Headers(CheckRdbTest):
                              (True, True))
 
 
+class FieldExpiries(CheckRdbTest):
+    """A hash of 520 fields, one byte of which is missing, among 17 other keys."""
+
+    def salvage(self, checksum):
+        with open(fixture("redis-unstable", "hash-ttl.rdb"), "rb") as f:
+            data = f.read()
+        at = data.index(b"ht:many") + 3000
+        data = data[:at] + data[at + 1:-8] + (data[-8:] if checksum else bytes(8))
+        status, file = self.one("--strict", "--salvage", "out.rdb", self.write("f.rdb", data))
+        self.assertEqual(status, 8)
+        _, out, _ = self.check("-v", "out.rdb")
+        self.assertNotIn("/string \"field:", out)
+        self.assertIn("\"lpex:persisted\"", out)
+        return file["salvage"]
+
+    def test_the_checksum_proves_the_missing_byte(self):
+        sv = self.salvage(True)
+        self.assertEqual((sv["keys"], sv["proved"], sv["corrected"]["kind"]), (18, True, "missing"))
+
+    def test_no_field_becomes_a_key_without_a_checksum(self):
+        sv = self.salvage(False)
+        # The hash is lost, and the key before it is next to the damage.
+        self.assertEqual((sv["keys"], sv["keys_left_out"], sv["n_ranges"]), (16, 1, 1))
+        self.assertEqual([d["doubts"] for d in sv["doubtful"]], [["beside-damage"]])
+
+
 class UnknownNumbers(CheckRdbTest):
     """A newer version may have numbers that this program does not know. All those of the others
     are known: what has no meaning there is damage, unless the checksum proves that it was saved."""
