@@ -43,6 +43,7 @@ struct hash {
     bool by_name;          /* it ends at a name like those of keys */
     uint64_t last[LAST];   /* hashes of the last names */
     uint64_t twice;        /* names that were among them */
+    uint64_t until;        /* the last field that its expiry proves, beyond the number */
     bool apart;            /* fields were read after the last damage */
 };
 
@@ -321,12 +322,48 @@ static enum rdb_recover_status leads_on(const struct hash *h, const struct field
     return rdb_recover_leads_on(h->s, field->as_key.end, h->broken->db, true, ret, NULL);
 }
 
+/* Where the hash may end, h->until becomes the start of a field that follows others and has an
+ * expiry, if there is one: no record begins with such a byte. */
+static enum rdb_recover_status look_ahead(struct hash *h)
+{
+    uint64_t at = h->at;
+    for (unsigned n = 0; n < LAST; n++) {
+        struct field field;
+        struct rd_slice w;
+        enum rdb_recover_status st = field_at(h->s, at, &field);
+        bool sound = st == RDB_RECOVER_OK && is_familiar(h, &field);
+        if (sound)
+            st = bytes_at(h->s, at, 1, &w);
+        if (!sound || st != RDB_RECOVER_OK)
+            return st == RDB_RECOVER_FAIL ? st : RDB_RECOVER_OK;
+        if (w.ptr[0] != 0 && w.ptr[0] < TYPES_MAX)
+            return RDB_RECOVER_OK;
+        if (field.expires)
+            h->until = at;
+        at = field.as_key.end;
+    }
+    return RDB_RECOVER_OK;
+}
+
+/* Whether the hash ends at this field, or what is read as one. */
+static enum rdb_recover_status ends_at(struct hash *h, const struct field *field, bool sound,
+                                       bool *ret)
+{
+    enum rdb_recover_status st = RDB_RECOVER_OK;
+    bool over = h->read >= h->n + h->lost + h->twice;
+    *ret = h->at > h->until && (over || (sound ? may_end(h, field) : fields_left(h) == 0));
+    if (*ret && sound)
+        st = look_ahead(h);
+    *ret &= h->at > h->until;
+    h->by_name = *ret && sound && is_like_key(h, field);
+    return st;
+}
+
 /* Reads fields up to the end of the hash. OK: it ends at h->at. */
 static enum rdb_recover_status walk(struct hash *h)
 {
-    while (h->read < h->n + h->lost + h->twice) {
+    for (bool ends = false;;) {
         struct field field;
-        bool ends = false;
         enum rdb_recover_status st = field_at(h->s, h->at, &field);
         if (st == RDB_RECOVER_FAIL)
             return st;
@@ -336,10 +373,9 @@ static enum rdb_recover_status walk(struct hash *h)
         st = is_record(h, sound, &ends);
         if (st != RDB_RECOVER_OK || (ends && !(sound && fields_left(h) == 0)))
             return st;
-        if (sound ? may_end(h, &field) : fields_left(h) == 0) {
-            h->by_name = sound && is_like_key(h, &field);
-            return RDB_RECOVER_OK;
-        }
+        st = ends_at(h, &field, sound, &ends);
+        if (st != RDB_RECOVER_OK || ends)
+            return st;
         if (sound)
             take_field(h, &field);
         else if (h->lost == DAMAGES_MAX)
@@ -347,7 +383,6 @@ static enum rdb_recover_status walk(struct hash *h)
         else if ((st = pass_damage(h)) != RDB_RECOVER_OK)
             return st;
     }
-    return RDB_RECOVER_OK;
 }
 
 /* Whether the fields that were not read can have been in the damaged places, or in a field that
