@@ -562,16 +562,21 @@ static bool lost_range(struct salvage *v, const struct span *span, uint64_t db)
 
 /* -- the second walk -- */
 
+/* The version of the output. If it is only guessed, the first one that supports all records. */
+static int version_of(const struct plan *plan)
+{
+    bool known = rdb_version_known(plan->dialect, plan->version);
+    if (!plan->guessed || (known && (plan->by_release != 0 || plan->dialect == RDB_VALKEY)))
+        return plan->version;
+    return plan->dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MAX : plan->needed;
+}
+
 static void set_result(struct salvage *v)
 {
     struct rdb_salvage_result *res = v->res;
     const struct plan *plan = &v->plan;
     res->dialect = plan->dialect;
-    res->version = !plan->guessed                                         ? plan->version
-                   : plan->by_release != 0 || plan->dialect == RDB_VALKEY ? plan->version
-                                                                          : plan->needed;
-    if (res->dialect == RDB_VALKEY && res->version > RDB_VERSION_VALKEY_MAX)
-        res->version = RDB_VERSION_VALKEY_MAX;
+    res->version = version_of(plan);
     res->guessed_version = plan->guessed;
     res->header_version = plan->header_version;
     res->found_end = plan->found_end;

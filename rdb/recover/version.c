@@ -216,7 +216,7 @@ bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
     bool differ =
         !sealed && by_release != 0 && known && (by_release != version || release != dialect);
     if (differ) {
-        const struct choice header = {dialect, version, false};
+        const struct choice header = {dialect, version, !rdb_version_known(dialect, version)};
         const struct choice other = {release, by_release, true};
         if (!settle(s, src, opts, &header, &other, ret, err))
             return false;
