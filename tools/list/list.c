@@ -80,6 +80,30 @@ static void check_sets(struct run *run, const struct archive_repo *repo,
     }
 }
 
+/* No finding: keys that were replaced need not be where sets are listed. Which key a passphrase
+ * makes is not known here. */
+static void warn_of_keys(struct run *run, const struct archive_repo *repo,
+                         const struct archive_sets *sets)
+{
+    const struct archive_set *newest = NULL;
+    size_t n = 0;
+    if (repo->ring == NULL || repo->ring->n_keys == 0 || repo->ring->passphrase.len > 0)
+        return;
+    for (size_t i = 0; i < sets->n; i++) {
+        const struct archive_set *set = &sets->sets[i];
+        if (!archive_set_good(set) || set->m.key_id[0] == '\0' ||
+            set->m.signature != ARCHIVE_SIGNATURE_UNKNOWN)
+            continue;
+        newest = set;
+        n++;
+    }
+    if (n > 0)
+        cli_warn(run->cli,
+                 "%s: %zu set%s sealed with keys that are not given; the newest one, %s, with the "
+                 "key %s",
+                 repo->target, n, n == 1 ? " is" : "s are", newest->id, newest->m.key_id);
+}
+
 static void check_stream(struct run *run, const struct archive_repo *repo,
                          const struct archive_stream *stream)
 {
@@ -160,6 +184,7 @@ static bool list_repo(void *ctx, struct vault_open *open, size_t at, struct rd_e
         return false;
     list_sets(run, repo, &sets);
     check_sets(run, repo, &sets);
+    warn_of_keys(run, repo, &sets);
     check_age(run, repo, &sets);
     bool ok = list_stream(run, repo, &sets, err);
     archive_sets_done(&sets);
