@@ -179,6 +179,39 @@ class Missing(ArchiveCase):
         self.fails(2, self.sets()[-1]["id"], "restore", "nightly", "--to", "-", "--target-offset",
                    str(offset), "--set", self.sets()[-1]["id"])
 
+    def test_the_newest_segments_are_removed(self):
+        """A stream that ends earlier looks the same, until the next run: it uploads again what its
+        spool has, and the rest is a gap."""
+        server = self.server()
+        self.archived(server.port)
+        running = self.start()
+        moments = []
+        while len(self.segments()) < 4:
+            moments += self.moments(server, 1)
+            offset = moments[-1][0]
+            eventually("it is there", lambda at=offset: self.shipped(at))
+        self.assertEqual(running.end(), 0)
+        removed = self.segments()[-2:]
+        for path in removed:
+            os.remove(path)
+        self.good("verify")
+        end = self.streams()[-1]["end"]
+        self.fails(2, "is not archived", "restore", "nightly", "--to", "-", "--target-offset",
+                   str(moments[-1][0]))
+        kept = [m for m in moments if m[0] <= end][-1]
+        self.check(kept[2], "--target-offset", str(kept[0]))
+        running = self.start()
+        running.says("1 segment before offset")
+        offset, _, digest = self.moments(server, 1)[0]
+        eventually("all is there", lambda: self.shipped(offset))
+        self.assertEqual(running.end(), 0)
+        self.assertIn(removed[1], self.segments())
+        self.fails(1, "1 segment is missing before it", "verify")
+        self.fails(1, "1 segment of the stream is missing", "list")
+        self.check(digest, "--target-offset", str(offset))
+        self.fails(2, "is not archived", "restore", "nightly", "--to", "-", "--target-offset",
+                   str(end + 1))
+
 
 if __name__ == "__main__":
     unittest.main()

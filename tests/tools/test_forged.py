@@ -126,6 +126,25 @@ class Forged(BackupCase):
                    "--target-time", "1970-01-01T00:00:01Z")
         self.good("restore", "--force", "--to", self.out, "--set", SET, "--allow-unsealed")
 
+    def test_a_mark_of_damage_is_named_and_verify_removes_it(self):
+        """Marks are not signed: everybody who can write to the store can make one."""
+        self.good("backup")
+        older, newest = (s["id"] for s in self.sets()[-2:])
+        marks = os.path.join(self.repository, "nightly", "marks")
+        os.makedirs(marks, exist_ok=True)
+        with open(os.path.join(marks, newest + ".damaged"), "wb"):
+            pass
+        done = self.tool("restore", "--force", "--to", self.out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"1 newer set of nightly left out; {newest}: verify found damage".encode(),
+                      done.stderr)
+        self.assertIn(older.encode(), done.stdout + done.stderr)
+        self.assertEqual([s["state"] for s in self.sets()[-2:]], ["ok", "damaged"])
+        self.good("verify")
+        self.assertEqual([s["state"] for s in self.sets()[-2:]], ["ok", "ok"])
+        done = self.tool("restore", "--force", "--to", self.out)
+        self.assertNotIn(b"left out", done.stderr)
+
     def test_no_forged_set_makes_prune_remove_a_good_one(self):
         good = self.sets()[0]["id"]
         self.put_unsealed()

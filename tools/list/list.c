@@ -43,8 +43,10 @@ static bool list_chain(struct run *run, struct list_chain *c, const struct archi
     const struct archive_segment *first = &c->stream->segments[c->begin];
     c->lost = c->begin > 0 ? archive_segment_lost(first - 1, first) : 0;
     if (c->lost > 0) {
-        cli_warn(run->cli, "%s: %" PRIu64 " segment%s of the stream missing before offset %" PRIu64,
-                 c->repo->target, c->lost, c->lost == 1 ? " is" : "s are", first->start);
+        cli_warn(run->cli,
+                 "%s: %" PRIu64 " segment%s of the stream %s missing before offset %" PRIu64,
+                 c->repo->target, c->lost, cli_plural(c->lost), c->lost == 1 ? "is" : "are",
+                 first->start);
         run->status = CLI_FINDINGS;
     }
     archive_stream_range(c->stream, c->begin, c->end, sets, &c->range);
