@@ -236,6 +236,17 @@ class OfSFTP(Answers, BackupCase):
     def count(self):
         return os.path.getsize(self.path("control.count"))
 
+    def test_a_connection_that_ends_in_a_list_hides_nothing(self):
+        """libssh2 still has the status "no such file" of an earlier answer then."""
+        done = self.path("control.done")
+        for kind, nth in ((sftp_server.OPENDIR, 3), (sftp_server.OPENDIR, 5),
+                          (sftp_server.OPENDIR, 7), (sftp_server.READDIR, 4)):
+            self.load(self.saved)
+            self.set_fault({"status": 0, "done": True, "cut": True, "stale": kind, "nth": nth}, 0)
+            self.after_prune(self.tool("prune", "--keep", "count 1", "--confirm"), (kind, nth))
+            self.assertTrue(os.path.exists(done))
+            os.unlink(done)
+
     def save(self):
         shutil.copytree(self.there, self.path("saved"))
         return self.path("saved")
