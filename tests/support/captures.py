@@ -51,7 +51,8 @@ class Capture:
             with open(name, "wb") as out:
                 out.write(snapshot)
         subprocess.run([os.environ["REDOUBT_MAKE_CAPTURE"], self.path, ident, str(offset), name,
-                        str(int(at * 1000000)), str(step_us), self.path + ".resp", str(segment), *run],
+                        str(int(at * 1000000)), str(step_us), self.path + ".resp", str(segment),
+                        *run],
                        check=True)
         return self.path
 

@@ -189,7 +189,7 @@ class Simulated(ArchiveCase):
                 sorted(os.path.dirname(path) for path in glob.glob(sets)))
 
     def change(self, chance, other):
-        """Forgeries, of which verify tells."""
+        """Forgeries; verify must find those that can be seen."""
         self.lost = True
         must = False
         for _ in range(chance.randrange(1, 4)):

@@ -104,7 +104,7 @@ class Cut(CheckRdbTest):
         data = rdb(b"\xfe\x00", pair(b"key"), pair(b"two"))
         for end in range(9, len(data) - 9):
             said = self.saved(data[:end])
-            self.assertTrue(said.endswith("; what came after the end of the file is not known"), said)
+            self.assertIn("; what came after the end of the file is not known", said)
             self.assertNotIn("lost: 1 range of 0 bytes", said)
             self.assertNotIn("no record is lost", said)
         self.assertIn("not known", self.saved(data[:20], "--salvage", "out.rdb"))

@@ -133,8 +133,8 @@ static bool is_too_early(const struct restore *run, const struct segment_in *in,
            run->target_ms < in->header.start_us / 1000;
 }
 
-/* Older versions did not record interruptions. A long silence is a sign of one; a shorter one bounds
- * how old the data is. */
+/* Older versions did not record interruptions. A long silence is a sign of one; a shorter one
+ * bounds how old the data is. */
 static bool check_silence(struct restore *run, const struct segment_in *in, const struct cut *cut,
                           struct rd_err *err)
 {
