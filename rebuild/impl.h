@@ -27,6 +27,7 @@ struct rebuild_run {
     struct rebuild_place skips[REBUILD_SKIPS_MAX]; /* without a file: numbers of commands */
     bool stopped;
     bool ended_early;
+    bool unrecorded;          /* of a capture, with until_ms */
     struct aof_timeline line; /* with until_ms, of a log */
     bool after_snapshot;      /* the last event was a snapshot */
     uint64_t end;             /* of the longest file that was read */

@@ -403,9 +403,17 @@ class Dry(ReplayTest):
     def test_places_after_the_end_are_mistakes(self):
         self.capture.begin(snapshot([]), command("SET", "a", "1"))
         for args in (("--no-snapshot", "--from", str(START + 99)), ("--from", str(START + 99)),
-                     ("--until-offset", "1:99999999")):
+                     ("--until-offset", "1:99999999"), ("--until", str(START + 99))):
             self.run_replay(None, "--dry-run", *args, status=2)
             self.assertIn("the capture ends", self.err)
+
+    def test_what_an_older_version_did_not_record_is_not_known(self):
+        stream = command("SET", "a", "1") + command("SET", "a", "2")
+        self.capture.begin(snapshot([]), stream, run=("1",))
+        self.run_replay(None, "--dry-run", "--until", str(START), status=0)
+        self.assertIn("did not record when it was interrupted", self.err)
+        self.run_replay(None, "--dry-run", status=0)
+        self.assertNotIn("interrupted", self.err)
 
     def test_what_makes_no_sense(self):
         self.capture.begin(None, command("SET", "a", "1"))

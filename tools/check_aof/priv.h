@@ -78,6 +78,12 @@ void aof_job_out_end(struct aof_job_out *out);
 
 /* ---- tools/check_aof/files.c: finding the log ---- */
 
+/* Why no log was found, although the folder can be read (rd_err_reason.id). */
+enum {
+    AOF_JOB_REASON_SEVERAL = 501, /* it has several manifests */
+    AOF_JOB_REASON_CAPTURE        /* it holds a capture */
+};
+
 /* Fills in folder, name, has_manifest and names from the path. */
 bool aof_job_find(struct aof_job *job, struct rd_err *err);
 void aof_job_done(struct aof_job *job);

@@ -271,6 +271,13 @@ static bool is_unproved(const struct check_file *file)
            (file->res.damaged || file->res.sum == RDB_SUM_BAD);
 }
 
+/* The file ends before the record that ends a snapshot. */
+static bool is_cut(const struct check_file *file)
+{
+    return file->res.damaged && file->res.err.code == RD_ERR_TRUNCATED &&
+           file->torn == RD_NO_OFFSET && !file->salvage.found_end && !file->salvage.corrected;
+}
+
 static void print_losses(FILE *out, const struct check_file *file)
 {
     uint64_t n = 0;
@@ -290,11 +297,13 @@ static void print_saved(FILE *out, const struct check_file *file)
         fprintf(out, ", %s of them after the damage", cli_count(sv->keys - file->whole).s);
     if (sv->keys_doubted > 0)
         fprintf(out, ", %s of them doubtful", cli_count(sv->keys_doubted).s);
-    if (sv->ranges > 0)
+    if (sv->ranges > 0 && (sv->bytes_lost > 0 || !is_cut(file)))
         fprintf(out, "; lost: %s range%s of %s", cli_count(sv->ranges).s, cli_plural(sv->ranges),
                 cli_bytes(sv->bytes_lost).s);
-    else if (file->torn == RD_NO_OFFSET)
+    else if (file->torn == RD_NO_OFFSET && !is_cut(file))
         fputs(is_unproved(file) ? "; no record is lost" : "; no bytes are lost", out);
+    if (is_cut(file))
+        fputs("; what came after the end of the file is not known", out);
     if (file->torn != RD_NO_OFFSET)
         fprintf(out, "; the bytes after byte %s cannot be decompressed", cli_place(file->torn).s);
     if (sv->keys_dropped > 0)
@@ -404,7 +413,9 @@ static void print_salvage(FILE *out, const struct check_file *file)
 {
     const struct rdb_salvage_result *sv = &file->salvage;
     label(out, file->out != NULL ? "saved" : "can save");
-    if (sv->guessed_version && sv->header_version == 0 && sv->keys == 0) {
+    if (is_cut(file) && file->res.err.offset == 0) {
+        fputs("nothing: the file has 0 bytes, and what it held is not known\n", out);
+    } else if (sv->guessed_version && sv->header_version == 0 && sv->keys == 0) {
         fputs("nothing: no intact header or record found\n", out);
     } else {
         print_saved(out, file);
