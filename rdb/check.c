@@ -184,7 +184,7 @@ static void settle_all(struct check *c)
     settle(c, &c->db, RDB_FINDING_DB_SIZE, "database");
 }
 
-/* Valkey 8 keeps slot sizes in aux fields: slot-info = slot,keys,expires. */
+/* Valkey keeps slot sizes in aux fields. */
 static void slot_aux(struct check *c, const struct rdb_event *ev)
 {
     char tmp[RD_NUM_I64_MAX];
@@ -194,7 +194,7 @@ static void slot_aux(struct check *c, const struct rdb_event *ev)
         return;
     if (ev->aux.value.more || !rdb_slot_info_parse(value, &info)) {
         report(c, RDB_FINDING_SLOT_INFO, ev->offset,
-               "slot-info that is not a slot and two numbers; Valkey 8 refuses to load it");
+               "slot-info without a slot and at least two numbers; Valkey does not load it");
         return;
     }
     settle(c, &c->slot, RDB_FINDING_SLOT_SIZE, "slot");

@@ -697,6 +697,19 @@ class ByHand(unittest.TestCase):
             (line,), _ = self.lines(name)
             self.assertEqual(line["slot"], 12706)
 
+    def test_each_server_gets_the_sizes_of_slots_in_its_own_form(self):
+        path = os.path.join(FIXTURES, "valkey-9.1.2", "cluster.rdb")
+        forms = {"valkey-9": b"\xfa\x09slot-info\x080,1,0,0", "valkey-8": b"\x09slot-info\x050,1,0",
+                 "redis-8.0": b"\xf4\x00\x01\x00", "redis-7.2": b""}
+        for server, form in forms.items():
+            run = convert("--to", "rdb", "--for", server, path)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn(form, run.stdout, server)
+            self.assertEqual(b"slot-info" in run.stdout, b"slot-info" in form, server)
+            again = subprocess.run([REDOUBT, "check-rdb", "--json", "-"], input=run.stdout,
+                                   capture_output=True, check=False)
+            self.assertEqual(again.returncode, 0, again.stdout)
+
     def test_a_slot_in_a_line_makes_no_sizes_of_slots(self):
         # Servers allocate by these sizes, which a line does not know.
         line = {"db": 0, "key": "k", "slot": 12706, "type": "string", "value": "v"}
