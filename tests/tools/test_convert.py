@@ -699,7 +699,7 @@ class ByHand(unittest.TestCase):
 
     def test_each_server_gets_the_sizes_of_slots_in_its_own_form(self):
         path = os.path.join(FIXTURES, "valkey-9.1.2", "cluster.rdb")
-        forms = {"valkey-9": b"\xfa\x09slot-info\x080,1,0,0", "valkey-8": b"\x09slot-info\x050,1,0",
+        forms = {"valkey-9": b"\xfa\x09slot-info\x070,1,0,0", "valkey-8": b"\x09slot-info\x050,1,0",
                  "redis-8.0": b"\xf4\x00\x01\x00", "redis-7.2": b""}
         for server, form in forms.items():
             run = convert("--to", "rdb", "--for", server, path)
