@@ -41,6 +41,10 @@ static int header_step(struct rdb_reader *r, struct rdb_event *ev)
     }
     static const char *const magic[] = {"REDIS", "VALKEY"};
     bool valkey = memcmp(s.ptr, magic[RDB_VALKEY], 6) == 0;
+    if (memcmp(s.ptr, "VCS", 3) == 0 && s.ptr[3] < ' ') {
+        rd_err_set(&r->err, RD_ERR_UNSUPPORTED, 0, "a snapshot in a compressed envelope");
+        return RDB_FAIL;
+    }
     if (!valkey && memcmp(s.ptr, magic[RDB_REDIS], 5) != 0)
         return rdb_read_corrupt(r, 0, "not an RDB file: it begins with neither REDIS nor VALKEY");
     r->dialect = valkey ? RDB_VALKEY : RDB_REDIS;

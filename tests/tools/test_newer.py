@@ -1,0 +1,104 @@
+"""Files of servers that are newer than those with which most tests were made: Redis 8 and Valkey 9.
+
+The program is $REDOUBT, the files are under $REDOUBT_FIXTURES. Where no server could be had, the
+files are made here.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from capture_case import encode  # noqa: E402
+
+REDOUBT = os.environ.get("REDOUBT", "redoubt")
+FIXTURES = os.environ.get("REDOUBT_FIXTURES", "fixtures")
+
+
+def fixture(*names):
+    return os.path.join(FIXTURES, *names)
+
+
+class NewerTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name, data=None):
+        path = os.path.join(self.folder, name)
+        if data is not None:
+            with open(path, "wb") as f:
+                f.write(data)
+        return path
+
+    def run_tool(self, *args, expect=0, stdin=b""):
+        done = subprocess.run([REDOUBT, *args], capture_output=True, check=False, input=stdin)
+        self.assertEqual(done.returncode, expect, (done.stdout[:500], done.stderr.decode()))
+        return done.stdout, done.stderr.decode()
+
+    def lines(self, *args):
+        out, _ = self.run_tool("convert", "--to", "ndjson", *args)
+        return [json.loads(line) for line in out.splitlines()]
+
+
+def enveloped(data, codec):
+    """As Valkey 9.2 compresses a whole file: 1 is LZ4, 2 is Zstandard."""
+    program = {1: "lz4", 2: "zstd"}[codec]
+    packed = subprocess.run([program, "-q", "-c"], input=data, capture_output=True, check=True)
+    return b"VCS\x01" + bytes((codec, 0, 1)) + packed.stdout
+
+
+class Envelopes(NewerTest):
+    def setUp(self):
+        super().setUp()
+        with open(fixture("valkey-9.1.2", "hash-ttl.rdb"), "rb") as f:
+            self.data = f.read()
+
+    def test_a_snapshot_in_an_envelope_is_read_by_every_tool(self):
+        plain = self.path("plain.rdb", self.data)
+        want = self.lines(plain)
+        for codec in (1, 2):
+            path = self.path(f"{codec}.rdb", enveloped(self.data, codec))
+            out, _ = self.run_tool("check-rdb", "--json", path)
+            self.assertEqual(json.loads(out)["files"][0]["keys"], len(want))
+            self.assertEqual(self.lines(path), want)
+            self.run_tool("diff", path, plain)
+            self.run_tool("stat", path)
+
+    def test_a_damaged_one_is_damaged(self):
+        whole = enveloped(self.data, 2)
+        self.run_tool("check-rdb", self.path("cut.rdb", whole[:-100]), expect=1)
+
+    def test_a_container_of_an_unknown_kind_is_not_supported(self):
+        for head in (b"VCS\x02\x01\x00\x01", b"VCS\x01\x07\x00\x01", b"VCS\x01\x01\x00\x02"):
+            path = self.path("other.rdb", head + b"\x04\x22\x4d\x18 and more")
+            for tool in ("check-rdb", "stat", "convert"):
+                args = ("--to", "ndjson") if tool == "convert" else ()
+                self.run_tool(tool, *args, path, expect=4)
+
+    def log(self, base):
+        folder = self.path("log")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.mkdir(folder)
+        self.path("log/appendonly.aof.1.base.rdb", base)
+        self.path("log/appendonly.aof.1.incr.aof", encode("SELECT", "0") + encode("SET", "z", "1"))
+        self.path("log/appendonly.aof.manifest",
+                  b"file appendonly.aof.1.base.rdb seq 1 type b\n"
+                  b"file appendonly.aof.1.incr.aof seq 1 type i\n")
+        return folder
+
+    def test_the_base_of_a_log_can_be_an_envelope(self):
+        folder = self.log(enveloped(self.data, 1))
+        self.run_tool("check-aof", folder)
+        self.assertIn("z", [line["key"] for line in self.lines(folder)])
+        _, err = self.run_tool("check-aof", "--salvage", self.path("out"), folder, expect=4)
+        self.assertIn("a base in a compressed envelope cannot be salvaged", err)
+        self.run_tool("check-aof", self.log(b"VCS\x02\x01\x00\x01more"), expect=4)
+
+
+if __name__ == "__main__":
+    unittest.main()
