@@ -16,6 +16,7 @@ enum {
     SINCE_MODULE_AUX = 9,
     SINCE_FUNCTION = 10,
     SINCE_SLOT_INFO = 12,
+    SINCE_KEY_META = 13,
     SLOT_INFO_VALKEY_8 = 11,
     SINCE_SLOT_IMPORT = RDB_VERSION_VALKEY_MIN,
     KEYDB_NEWEST = 9
@@ -229,7 +230,7 @@ static bool open_module_aux(struct rdb_writer *w, const struct rdb_event *ev)
     w->state = WRITE_ITEMS;
     w->open_kind = ev->kind;
     bool holds = (w->raw_record || rdb_write_has(w, SINCE_MODULE_AUX)) &&
-                 rdb_server_has_module(w->opts.server, ev->module.id);
+                 rdb_write_has_module(w, ev->module.id);
     if (!holds) {
         char name[RDB_MODULE_NAME_LEN + 1];
         rdb_module_name(ev->module.id, name);
@@ -252,6 +253,18 @@ static bool open_key_meta(struct rdb_writer *w, const struct rdb_event *ev)
         return put_raw(w, ev);
     w->dropping = true;
     w->n_metadata++;
+    return true;
+}
+
+/* Metadata that came with the key. */
+static bool keep_metadata(struct rdb_writer *w, struct rd_slice meta)
+{
+    rd_buf_reset(&w->key.meta);
+    if (meta.len == 0)
+        return true;
+    if (w->opts.dialect == RDB_REDIS && rdb_write_has(w, SINCE_KEY_META))
+        return rd_buf_add(&w->key.meta, meta.ptr, meta.len);
+    w->n_metadata = meta.ptr[1]; /* the number of classes */
     return true;
 }
 
@@ -332,7 +345,7 @@ static bool keep_key(struct rdb_writer *w, const struct rdb_event *ev)
     key->idle_s = ev->key.idle_s;
     key->freq = ev->key.freq;
     w->state = WRITE_KEY;
-    return omit_metadata(w);
+    return keep_metadata(w, ev->key.meta) && omit_metadata(w);
 }
 
 /* Records that consist of one event. */
@@ -405,6 +418,7 @@ bool rdb_write_prefix(struct rdb_writer *w, enum rdb_type_id type)
         return false;
     if (key->expire_ms != RDB_NO_EXPIRE && !put_expiry(w, key->expire_ms))
         return false;
-    return put_access(w) && rd_sink_byte(w->out, rdb_type_get(type)->number) &&
+    return put_access(w) && rd_sink_write(w->out, key->meta.ptr, key->meta.len) &&
+           rd_sink_byte(w->out, rdb_type_get(type)->number) &&
            rdb_put_string(&w->put, w->out, rd_buf_slice(&key->name));
 }

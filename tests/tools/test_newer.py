@@ -100,5 +100,64 @@ class Envelopes(NewerTest):
         self.run_tool("check-aof", self.log(b"VCS\x02\x01\x00\x01more"), expect=4)
 
 
+META = "f30109f5c42805086d6574612d6f6e650201030000c03f05c30f16043078612e61e00300043965702d3500"
+
+
+class Written(NewerTest):
+    """RDB 13 of Redis 8.6: metadata of keys, and streams with idempotent entries."""
+
+    def setUp(self):
+        super().setUp()
+        self.km = fixture("redis-8.6.3", "km.rdb")
+
+    def same(self, path, other):
+        self.run_tool("diff", path, other)
+        self.assertEqual([line.get("key_meta") for line in self.lines(path)],
+                         [line.get("key_meta") for line in self.lines(other)])
+
+    def test_what_is_written_anew_is_the_same(self):
+        for name in ("km", "idmp13", "r13"):
+            path, out = fixture("redis-8.6.3", f"{name}.rdb"), self.path(name)
+            self.run_tool("convert", "--to", "rdb", "--rewrite", "--for", "redis-8.6", path, "-o", out)
+            self.run_tool("check-rdb", out)
+            self.same(out, path)
+
+    def test_lines_have_the_metadata_of_keys_and_are_read_back(self):
+        self.assertEqual(self.lines(self.km)[1]["key_meta"], META)
+        for name in ("km", "idmp13"):
+            path, out = fixture("redis-8.6.3", f"{name}.rdb"), self.path(name)
+            text, err = self.run_tool("convert", "--to", "ndjson", "--meta", path)
+            self.assertEqual(err, "")
+            self.run_tool("convert", "--input-format", "ndjson", "--to", "rdb", "-", "-o", out,
+                          stdin=text)
+            self.same(out, path)
+        for wrong in ("f3", "f301", META[:-2], META + "00", "00" + META, "f30141424308"):
+            line = {"db": 0, "key": "k", "type": "string", "key_meta": wrong, "value": "v"}
+            self.run_tool("convert", "--input-format", "ndjson", "--to", "rdb", "-", "-o",
+                          self.path("wrong"), stdin=json.dumps(line).encode(), expect=1)
+
+    def test_metadata_stay_with_their_key(self):
+        out = self.path("out.rdb")
+        self.run_tool("convert", "--to", "rdb", "--match", "a", self.km, "-o", out)
+        self.assertEqual([(x["key"], x["key_meta"]) for x in self.lines(out)], [("a", META)])
+        self.run_tool("convert", "--to", "rdb", "--match", "s", "--force", self.km, "-o", out)
+        self.assertEqual([(x["key"], x.get("key_meta")) for x in self.lines(out)], [("s", None)])
+        self.run_tool("split", "--by", "db", self.km, "-o", self.path("parts"))
+        self.run_tool("merge", self.path("parts/db-0.rdb"), "-o", out, "--force")
+        self.same(out, self.km)
+
+    def test_a_target_without_them_refuses_them_by_name(self):
+        for server in ("redis-8.0", "valkey-9", "valkey-9.2"):
+            _, err = self.run_tool("convert", "--to", "rdb", "--match", "a", "--for", server,
+                                   self.km, "-o", self.path("x"), expect=4)
+            self.assertIn("module metadata of a key", err)
+        self.run_tool("convert", "--to", "rdb", "--dialect", "valkey", "-o", self.path("x"),
+                      fixture("redis-8.0.6", "vectorset.rdb"), expect=4)
+
+    def test_payloads_begin_with_the_metadata(self):
+        out, _ = self.run_tool("convert", "--to", "resp", "--restore", "--for", "redis-8.6", self.km)
+        self.assertIn(bytes.fromhex(META) + b"\x00\x05hello\x0d\x00", out)
+
+
 if __name__ == "__main__":
     unittest.main()
