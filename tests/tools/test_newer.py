@@ -100,6 +100,14 @@ class Envelopes(NewerTest):
         self.run_tool("check-aof", self.log(b"VCS\x02\x01\x00\x01more"), expect=4)
 
 
+class Logs(NewerTest):
+    def test_a_payload_without_a_checksum_is_replayed(self):
+        payload = b"\x00\x05hello" + b"\x0d\x00" + bytes(8)
+        command = b"*4\r\n$7\r\nRESTORE\r\n$1\r\nk\r\n$1\r\n0\r\n$%d\r\n" % len(payload)
+        path = self.path("z.aof", encode("SELECT", "0") + command + payload + b"\r\n")
+        self.assertEqual([line["value"] for line in self.lines(path)], ["hello"])
+
+
 META = "f30109f5c42805086d6574612d6f6e650201030000c03f05c30f16043078612e61e00300043965702d3500"
 
 
