@@ -98,6 +98,7 @@ static const struct row rows[] = {
     {"\"VALKEY080\" fa 09\"slot-info\" 07\"0,1,0,0\" fe 00 ff", "slot-size@9"},
     {"\"REDIS0011\" fa 09\"slot-info\" 09\"16384,0,0\" ff", "bad-slot-info@9"},
     {"\"REDIS0011\" fa 09\"slot-info\" c0 05 ff", "bad-slot-info@9"},
+    {"\"VALKEY080\" f3 01\"j\" 01 00 7fff fe 00 00 01\"k\" 01\"v\" ff", "slot-import@9"},
     {"\"REDIS0009\" 09 01\"k\" 02 00 ff ff", "empty-zipmap@12:k"},
     {"\"REDIS0009\" 09 01\"k\" 07 ff 01\"f\" 01 00\"v\" ff ff", "corrupt@12:k"},
     {"\"REDIS0009\" 09 01\"k\" 07 fe 01\"f\" 01 00\"v\" ff ff", ""},

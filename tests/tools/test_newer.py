@@ -100,6 +100,24 @@ class Envelopes(NewerTest):
         self.run_tool("check-aof", self.log(b"VCS\x02\x01\x00\x01more"), expect=4)
 
 
+class Imports(NewerTest):
+    def test_keys_that_are_being_imported_are_named(self):
+        job = b"0123456789abcdef0123456789abcdef01234567"
+        records = b"\xf3\x28" + job + b"\x02\x00\x00\x7f\xff\x7f\xff" + b"\xfe\x00"
+        keys = b"".join(b"\x00\x03%s\x01v" % name for name in (b"q_1", b"abc", b"foo"))
+        path = self.path("x.rdb", b"VALKEY080" + records + keys + b"\xff" + bytes(8))
+        out, _ = self.run_tool("check-rdb", "--json", path)
+        file = json.loads(out)["files"][0]
+        self.assertEqual((file["keys"], file["slot_imports"], file["imported_keys"]), (3, 1, 0))
+        records = records.replace(b"\x02\x00\x00", b"\x02\x00\x7f\xfe")
+        path = self.path("y.rdb", b"VALKEY080" + records + keys + b"\xff" + bytes(8))
+        out, _ = self.run_tool("check-rdb", path)
+        self.assertIn(b"slot-import", out)
+        self.assertIn(job, out)
+        self.assertIn(b"slots 0-16382, 16383-16383", out)
+        self.assertIn(b"the 3 keys of these slots belong to another node", out)
+
+
 class Logs(NewerTest):
     def test_a_payload_without_a_checksum_is_replayed(self):
         payload = b"\x00\x05hello" + b"\x0d\x00" + bytes(8)
