@@ -11,6 +11,7 @@
 #include "rdb/read/slot_info.h"
 #include "rdb/reader.h"
 #include "rdb/name_match.h"
+#include "rdb/version.h"
 
 #include <stdio.h>
 
@@ -478,6 +479,19 @@ static void trailer(struct check *c, const struct rdb_event *ev)
     }
 }
 
+static void report_new_version(struct check *c)
+{
+    int version = c->res.version;
+    bool valkey = c->res.dialect == RDB_VALKEY;
+    if (version <= (valkey ? RDB_VERSION_VALKEY_WHOLE : RDB_VERSION_REDIS_WHOLE))
+        return;
+    snprintf(c->text, sizeof c->text,
+             "%s can have types or opcodes that this program does not read: they are \"not "
+             "supported\", not damage",
+             rdb_version_text(c->res.dialect, version).s);
+    report(c, RDB_FINDING_NEW_VERSION, 0, c->text);
+}
+
 static bool event(struct check *c, const struct rdb_event *ev)
 {
     struct rdb_check_result *res = &c->res;
@@ -486,6 +500,7 @@ static bool event(struct check *c, const struct rdb_event *ev)
         res->has_header = true;
         res->dialect = ev->header.dialect;
         res->version = ev->header.version;
+        report_new_version(c);
         return true;
     case RDB_AUX:
         res->aux += !ev->aux.value.more;

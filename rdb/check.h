@@ -63,7 +63,8 @@ extern "C" {
     X(ENTERPRISE, 22, "enterprise-opcodes", WARNING)                                               \
     X(MODULE, 23, "needs-module", INFO)                                                            \
     X(CODE, 24, "code-does-not-compile", ERROR)                                                    \
-    X(NOT_RUN, 25, "code-not-run", INFO)    /* functions, which servers run to load them */        \
+    X(NOT_RUN, 25, "code-not-run", INFO) /* functions, which servers run to load them */           \
+    X(NEW_VERSION, 27, "partly-known-version", INFO) /* it may have types that are not read */     \
     X(SLOT_IMPORT, 26, "slot-import", INFO) /* keys of another node that are being imported */
 
 enum rdb_finding_id {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* The newest version that is written, and the version of a dialect that most servers read. */
-enum { REDIS_NEWEST = RDB_VERSION_REDIS_MAX, VALKEY_NEWEST = RDB_VERSION_VALKEY_MAX };
+enum { REDIS_NEWEST = RDB_VERSION_REDIS_WRITTEN, VALKEY_NEWEST = RDB_VERSION_VALKEY_MAX };
 enum { REDIS_DEFAULT = 12, VALKEY_DEFAULT = RDB_VERSION_VALKEY_MIN };
 
 bool rdb_write_misuse(struct rdb_writer *w, const char *what)

@@ -174,7 +174,7 @@ Test(writer_rules, versions_that_it_has_no_encodings_for_are_refused_at_once)
         bool ok;
     } cases[] = {{RDB_REDIS, 5, false, false},   {RDB_REDIS, 16, false, false},
                  {RDB_REDIS, 15, false, true},   {RDB_REDIS, 13, true, true},
-                 {RDB_REDIS, 2, true, true},     {RDB_REDIS, 16, true, false},
+                 {RDB_REDIS, 2, true, true},     {RDB_REDIS, 17, true, false},
                  {RDB_VALKEY, 11, false, false}, {RDB_VALKEY, 82, false, false},
                  {RDB_VALKEY, 81, false, true},  {RDB_VALKEY, 81, true, true}};
     struct rd_sink *sink;

@@ -118,6 +118,30 @@ class Imports(NewerTest):
         self.assertIn(b"the 3 keys of these slots belong to another node", out)
 
 
+class Header16(NewerTest):
+    """Redis 8.12: read as far as the types are known."""
+
+    def file(self, *records):
+        return self.path("v16.rdb", b"REDIS0016\xfe\x00" + b"".join(records) + b"\xff" + bytes(8))
+
+    def test_known_types_are_read_with_a_note(self):
+        path = self.file(b"\x00\x01k\x01v")
+        out, _ = self.run_tool("check-rdb", path)
+        self.assertIn(b"partly-known-version", out)
+        self.assertEqual([line["value"] for line in self.lines(path)], ["v"])
+
+    def test_an_unknown_type_is_not_damage(self):
+        path = self.file(b"\x00\x01k\x01v", b"\x21\x02bm\x00\x08" + bytes(8))
+        _, err = self.run_tool("check-rdb", path, expect=4)
+        self.assertIn("value type 33 is not known", err)
+        self.run_tool("convert", "--to", "ndjson", path, expect=4)
+
+    def test_the_version_tool_says_what_is_read(self):
+        out, _ = self.run_tool("version", "--json")
+        redis = json.loads(out)["features"]["rdb_versions"]["redis"]
+        self.assertEqual((redis["max"], redis["whole"], redis["written"]), (16, 14, 15))
+
+
 class Logs(NewerTest):
     def test_a_payload_without_a_checksum_is_replayed(self):
         payload = b"\x00\x05hello" + b"\x0d\x00" + bytes(8)
