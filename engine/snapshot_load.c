@@ -518,7 +518,8 @@ static bool take_record(struct engine_loader *l, const struct rdb_event *ev, str
         return true;
     case RDB_AUX:
         note_aux(l, ev);
-        return l->opts.no_aux || keep_event(l, ev, err);
+        /* Sizes of slots are those of this file only. */
+        return l->opts.no_aux || rd_slice_is(ev->aux.name, "slot-info") || keep_event(l, ev, err);
     case RDB_FUNCTION:
     case RDB_MODULE_AUX:
         return keep_event(l, ev, err);

@@ -102,6 +102,7 @@ static bool put_entry(const struct saver *s, struct rdb_writer *w, const struct 
     ev.key.record = 0;
     ev.key.expire_ms = expires ? entry->expire_ms : RDB_NO_EXPIRE;
     ev.key.expire_in_s = false;
+    ev.key.meta = rd_slice(NULL, 0);
     ev.key.idle_s =
         s->with_idle ? engine_lru_idle_ms(&entry->value, s->opts->now_ms) / 1000 : RDB_UNKNOWN;
     ev.key.freq = s->with_freq ? entry->value.lru & 0xff : RDB_UNKNOWN;

@@ -28,6 +28,22 @@ struct announced {
     uint64_t seen_keys, seen_expires;
 };
 
+/* An import of slots that was under way. */
+struct import {
+    char job[RDB_FINDING_KEY_MAX];
+    char ranges[64]; /* as text; cut if they are many */
+    uint64_t offset;
+    uint64_t slots, keys;
+};
+
+enum { IMPORTS_MAX = 100 };
+
+struct imports {
+    struct import of[IMPORTS_MAX];
+    size_t n;                       /* more of them count as the last one */
+    uint8_t slot_of[RD_HASH_SLOTS]; /* the number of its import from 1 on; 0: none */
+};
+
 struct check {
     struct rdb_check_opts opts;
     struct rdb_check_result res;
@@ -47,9 +63,10 @@ struct check {
     uint64_t record;
     uint64_t modules[MODULES_KEPT];
     size_t n_modules;
-    uint64_t empty_at;  /* start of the previous key, if it was empty; or RD_NO_OFFSET */
-    bool zeros;         /* a run of empty keys was reported */
-    uint64_t n_scripts; /* fields named "lua" */
+    uint64_t empty_at;       /* start of the previous key, if it was empty; or RD_NO_OFFSET */
+    bool zeros;              /* a run of empty keys was reported */
+    struct imports *imports; /* NULL: none */
+    uint64_t n_scripts;      /* fields named "lua" */
     uint64_t libraries_compiled, scripts_compiled;
     bool done;      /* the end mark was read */
     bool dragonfly; /* the field "redis-ver" names it */
@@ -194,7 +211,7 @@ static void settle_all(struct check *c)
     settle(c, &c->db, RDB_FINDING_DB_SIZE, "database");
 }
 
-/* Valkey 8 keeps slot sizes in aux fields: slot-info = slot,keys,expires. */
+/* Valkey keeps slot sizes in aux fields. */
 static void slot_aux(struct check *c, const struct rdb_event *ev)
 {
     char tmp[RD_NUM_I64_MAX];
@@ -204,11 +221,67 @@ static void slot_aux(struct check *c, const struct rdb_event *ev)
         return;
     if (ev->aux.value.more || !rdb_slot_info_parse(value, &info)) {
         report(c, RDB_FINDING_SLOT_INFO, ev->offset,
-               "slot-info that is not a slot and two numbers; Valkey 8 refuses to load it");
+               "slot-info without a slot and at least two numbers; Valkey does not load it");
         return;
     }
     settle(c, &c->slot, RDB_FINDING_SLOT_SIZE, "slot");
     set_announced(&c->slot, ev->offset, info.slot, info.keys, info.expires);
+}
+
+/* -- imports of slots -- */
+
+static bool begin_import(struct check *c, const struct rdb_event *ev)
+{
+    struct rd_slice job = ev->slot_import.job;
+    c->res.slot_imports++;
+    if (c->imports == NULL && (c->imports = rd_calloc(1, sizeof *c->imports)) == NULL)
+        return rd_err_nomem(c->err, sizeof *c->imports);
+    struct imports *all = c->imports;
+    if (all->n == IMPORTS_MAX)
+        return true;
+    struct import *import = &all->of[all->n++];
+    import->offset = ev->offset;
+    rd_err_quote(import->job, sizeof import->job, job);
+    return true;
+}
+
+static void import_range(struct check *c, const struct rdb_event *ev)
+{
+    struct imports *all = c->imports;
+    struct import *import = &all->of[all->n - 1];
+    size_t len = strlen(import->ranges);
+    uint64_t first = ev->slot_range.first, last = ev->slot_range.last;
+    if (len + sizeof ", 16383-16383, ..." < sizeof import->ranges)
+        snprintf(import->ranges + len, sizeof import->ranges - len, "%s%llu-%llu",
+                 len > 0 ? ", " : "", (unsigned long long)first, (unsigned long long)last);
+    else if (len + 5 < sizeof import->ranges && import->ranges[len - 1] != '.')
+        memcpy(import->ranges + len, ", ...", sizeof ", ...");
+    for (; first <= last && first < RD_HASH_SLOTS; first++) {
+        import->slots++;
+        all->slot_of[first] = (uint8_t)all->n;
+    }
+}
+
+static void count_imported(struct check *c, struct rd_slice name)
+{
+    unsigned of = c->imports->slot_of[rd_hash_slot(name)];
+    if (of == 0)
+        return;
+    c->imports->of[of - 1].keys++;
+    c->res.imported_keys++;
+}
+
+static void report_imports(struct check *c)
+{
+    for (size_t i = 0; c->imports != NULL && i < c->imports->n; i++) {
+        const struct import *import = &c->imports->of[i];
+        snprintf(c->text, sizeof c->text,
+                 "import of slots %s under way, job %s: the %llu key%s of these slots "
+                 "belong%s to another node, and are not the data of this server yet",
+                 import->ranges, import->job, (unsigned long long)import->keys,
+                 plural(import->keys), import->keys == 1 ? "s" : "");
+        report(c, RDB_FINDING_SLOT_IMPORT, import->offset, c->text);
+    }
 }
 
 /* -- keys -- */
@@ -309,6 +382,8 @@ static void count_key(struct check *c, const struct rdb_event *ev)
     c->db.seen_expires += expires;
     c->slot.seen_keys++;
     c->slot.seen_expires += expires;
+    if (RD_UNLIKELY(c->imports != NULL))
+        count_imported(c, ev->key.name);
 }
 
 static bool key(struct check *c, const struct rdb_event *ev)
@@ -421,6 +496,19 @@ static void note_writer(struct check *c, const struct rdb_event *ev)
                     rdb_foreign_is_dragonfly(rdb_string_bytes(&ev->aux.value, tmp));
 }
 
+static void report_new_version(struct check *c)
+{
+    int version = c->res.version;
+    bool valkey = c->res.dialect == RDB_VALKEY;
+    if (version <= (valkey ? RDB_VERSION_VALKEY_WHOLE : RDB_VERSION_REDIS_WHOLE))
+        return;
+    snprintf(c->text, sizeof c->text,
+             "%s can have types or opcodes that this program does not read: they are \"not "
+             "supported\", not damage",
+             rdb_version_text(c->res.dialect, version).s);
+    report(c, RDB_FINDING_NEW_VERSION, 0, c->text);
+}
+
 static bool event(struct check *c, const struct rdb_event *ev)
 {
     struct rdb_check_result *res = &c->res;
@@ -430,6 +518,7 @@ static bool event(struct check *c, const struct rdb_event *ev)
         res->dialect = ev->header.dialect;
         res->version = ev->header.version;
         res->newer = !rdb_version_known(res->dialect, res->version);
+        report_new_version(c);
         return true;
     case RDB_AUX:
         res->aux += !ev->aux.value.more;
@@ -447,6 +536,11 @@ static bool event(struct check *c, const struct rdb_event *ev)
     case RDB_SLOT:
         settle(c, &c->slot, RDB_FINDING_SLOT_SIZE, "slot");
         set_announced(&c->slot, ev->offset, ev->slot.slot, ev->slot.keys, ev->slot.expires);
+        return true;
+    case RDB_SLOT_IMPORT:
+        return begin_import(c, ev);
+    case RDB_SLOT_RANGE:
+        import_range(c, ev);
         return true;
     case RDB_FUNCTION:
         function(c, ev);
@@ -705,6 +799,7 @@ static bool finish(struct check *c, struct rd_src *src)
                  (unsigned long long)c->keys.lost, c->keys.lost == 1 ? " was" : "s were");
         report(c, RDB_FINDING_KEYS_SKIPPED, RD_NO_OFFSET, c->text);
     }
+    report_imports(c);
     report_code(c);
     report_enterprise(c);
     if (c->res.expired > 0) {
@@ -780,6 +875,7 @@ bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts, struct rdb
     rd_worker_free(c->worker);
     rdb_keylog_done(&c->keys);
     rd_buf_done(&c->same_hash);
+    rd_free(c->imports);
     rd_free(c);
     return ok;
 }

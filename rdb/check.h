@@ -67,7 +67,9 @@ extern "C" {
     X(ENTERPRISE, 22, "enterprise-opcodes", WARNING)                                               \
     X(MODULE, 23, "needs-module", INFO)                                                            \
     X(CODE, 24, "code-does-not-compile", ERROR)                                                    \
-    X(NOT_RUN, 25, "code-not-run", INFO) /* functions, which servers run to load them */
+    X(NOT_RUN, 25, "code-not-run", INFO) /* functions, which servers run to load them */           \
+    X(NEW_VERSION, 27, "partly-known-version", INFO) /* it may have types that are not read */     \
+    X(SLOT_IMPORT, 26, "slot-import", INFO) /* keys of another node that are being imported */
 
 enum rdb_finding_id {
 #define X(name, number, word, severity) RDB_FINDING_##name = number,
@@ -160,6 +162,9 @@ struct rdb_check_result {
     uint64_t keys_by_kind[RDB_CHECK_KINDS]; /* by enum rdb_kind */
     bool newer; /* the version is newer than the newest known one. The file was read as far as it is
                    like one of that version: `damaged`, with RD_ERR_UNSUPPORTED */
+    uint64_t slot_imports; /* imports of slots of another node that were under way (Valkey 9) */
+    uint64_t
+        imported_keys; /* of `keys`: in these slots, so that they are not the server's own yet */
 };
 #define RDB_CHECK_RESULT(...) RD_SIZED(rdb_check_result, __VA_ARGS__)
 

@@ -21,6 +21,7 @@ static const struct release releases[] = {
     {13, "Redis 8.6"},
     {14, "Redis 8.8"},
     {15, "Redis 8.10"},
+    {16, "Redis 8.12"},
     {80, "Valkey 9.0 and 9.1"},
     {81, "Valkey 9.2"},
 };

@@ -20,6 +20,10 @@ struct rdb_version_text {
  * the dialect does not have gets the name of the dialect. */
 struct rdb_version_text rdb_version_text(enum rdb_dialect dialect, int version);
 
+/* The newest server whose snapshots the reader reads. A replica announces it: Valkey 9 chooses the
+ * version of a snapshot by it, and without it the oldest one, which cannot hold all of its data. */
+#define RDB_REPLICA_VERSION "9.2.0"
+
 struct rdb_release {
     char version[32]; /* printable; empty: the snapshot does not say */
     bool valkey;

@@ -280,6 +280,8 @@ static bool open_payload(struct engine_call *call, struct rd_slice payload,
     struct rd_err err = {0};
     const struct engine_hooks *hooks = &call->engine->hooks;
     bool opened = rdb_dump_open(&dump, payload, false, &err);
+    if (opened && dump.meta.len > 0) /* the dataset does not hold it */
+        opened = rd_err_set(&err, RD_ERR_UNSUPPORTED, 0, "module metadata of a key");
     bool framed = opened || (err.code == RD_ERR_UNSUPPORTED && err.offset == 0);
     bool loaded = opened && is_sane(&dump, call->config->sanitize_dump, &err) &&
                   load_payload(&dump, call->config, ret, &err);

@@ -300,6 +300,7 @@ static int key_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *e
     }
     ev->key.db = r->db;
     ev->key.record = ev->offset;
+    ev->key.meta = rd_slice(NULL, 0);
     begin_value(r, ev);
     count_enterprise(r, n_enterprise);
     int st = took(r, &c, ev);

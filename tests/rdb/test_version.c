@@ -63,11 +63,11 @@ static struct rd_err refused(const char *bytes, size_t len)
 
 Test(version, that_is_not_supported_yet_names_the_newest_one)
 {
-    struct rd_err err = REFUSED("REDIS0016\xff");
-    cr_expect_str_eq(err.text, "Redis RDB version 16 is newer than this program supports (15)");
+    struct rd_err err = REFUSED("REDIS0017\xff");
+    cr_expect_str_eq(err.text, "Redis RDB version 17 is newer than this program supports (16)");
     cr_expect_eq(err.reason.id, RDB_REASON_VERSION);
     cr_expect_eq(err.reason.args[0], 16);
-    cr_expect_eq(err.reason.args[1], 15);
+    cr_expect_eq(err.reason.args[1], 16);
     err = REFUSED("VALKEY082\xff");
     cr_expect_str_eq(err.text, "Valkey RDB version 82 is newer than this program supports (81)");
     err = REFUSED("VALKEY011\xff");

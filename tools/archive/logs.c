@@ -316,7 +316,7 @@ static bool base_time(const char *path, int64_t *ret_us, struct rd_err *err)
     struct rd_src *src;
     char digits[RD_NUM_I64_MAX];
     int64_t seconds = 0;
-    if (!rd_src_open_file(&src, path, NULL, err))
+    if (!rd_src_open_unwrapped(&src, path, NULL, err))
         return false;
     bool ok = rdb_reader_new(&reader, src, &opts, err);
     while (ok && seconds == 0 && rdb_reader_next(reader, &ev) == RDB_EVENT &&
@@ -347,7 +347,7 @@ static bool copy_base(struct logs *l, const char *path, struct rd_err *err)
     for (size_t i = 0; i < sizeof bytes; i++)
         snprintf(id.hex + 2 * i, 3, "%02x", bytes[i]);
     if (!repl_capture_writer_begin(w, &id, 0, l->time_us, err) ||
-        !rd_src_open_file(&src, path, NULL, err))
+        !rd_src_open_unwrapped(&src, path, NULL, err))
         return false;
     bool ok = true;
     while (ok && (status = rd_src_need(src, 1, &s)) == RD_SRC_OK) {

@@ -285,7 +285,7 @@ struct capture {
     struct client_target target; /* from the command line */
     const char *out;
     const char *rdb_only;
-    const char *replica_version; /* NULL: not reported */
+    const char *replica_version; /* NULL: RDB_REPLICA_VERSION */
     bool functions_only;
     bool force;
     bool wait;

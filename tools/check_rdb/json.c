@@ -57,6 +57,8 @@ static void put_content(struct cli_json *json, const struct check_file *file)
     cli_json_put_uint(json, "expired", res->expired);
     cli_json_put_uint(json, "databases", res->dbs);
     cli_json_put_uint(json, "slots", file->slots);
+    cli_json_put_uint(json, "slot_imports", res->slot_imports);
+    cli_json_put_uint(json, "imported_keys", res->imported_keys);
     cli_json_put_uint(json, "functions", res->functions);
     cli_json_put_uint(json, "module_aux", res->module_aux);
 }

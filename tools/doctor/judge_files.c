@@ -71,7 +71,7 @@ static bool check_snapshot(void *ctx, const char *name, const char *path, const 
     if (!is_snapshot(name))
         return true;
     s->n++;
-    bool ok = rd_src_open_file(&src, path, &opts, &err);
+    bool ok = rd_src_open_unwrapped(&src, path, &opts, &err);
     if (ok) {
         ok = sound_check(&sound, src, &err);
         rd_src_close(src);

@@ -271,7 +271,8 @@ static bool begin_anew(struct replay *replay, const struct repl_capture_segment 
         rd_err_origin(err, replay->path);
         return false;
     }
-    return (replay->dry_run || replay_make_room(replay, err)) &&
+    return (replay->dry_run ||
+            (replay_snapshot_fits(replay, segment, err) && replay_make_room(replay, err))) &&
            replay_snapshot(replay, segment, err);
 }
 

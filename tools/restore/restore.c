@@ -442,7 +442,7 @@ int tool_restore(struct cli *cli, int argc, char **argv)
          .arg = "N",
          .number = &run.version,
          .brief = true,
-         .help = "6 to 12 (redis), 80 (valkey)"},
+         .help = "6 to 15 (redis), 80, 81 (valkey)"},
         {.name = "dialect",
          .kind = CLI_ENUM,
          .arg = "NAME",

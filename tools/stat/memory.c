@@ -73,7 +73,8 @@ const struct stat_layout *stat_layout_for(enum cli_server server)
         [CLI_REDIS_4_0] = REDIS_3,   [CLI_REDIS_5_0] = REDIS_3,   [CLI_REDIS_6_0] = REDIS_3,
         [CLI_REDIS_6_2] = REDIS_3,   [CLI_REDIS_7_0] = REDIS_70,  [CLI_REDIS_7_2] = REDIS_72,
         [CLI_REDIS_7_4] = REDIS_74,  [CLI_REDIS_8_0] = REDIS_74,  [CLI_VALKEY_7_2] = REDIS_72,
-        [CLI_VALKEY_8] = VALKEY_8,   [CLI_VALKEY_9] = VALKEY_9};
+        [CLI_VALKEY_8] = VALKEY_8,   [CLI_VALKEY_9] = VALKEY_9,   [CLI_VALKEY_9_2] = VALKEY_9,
+        [CLI_REDIS_8_6] = REDIS_74,  [CLI_REDIS_8_8] = REDIS_74,  [CLI_REDIS_8_10] = REDIS_74};
     return &layouts[of[server]];
 }
 
