@@ -35,7 +35,8 @@ static void note_refusal(struct rebuild_counts *counts, const struct rebuild_ste
 static bool has_no_data(const struct engine_command *command)
 {
     return command->group == ENGINE_GROUP_PUBSUB || (command->flags & ENGINE_CMD_NO_DATA) != 0 ||
-           (command->group == ENGINE_GROUP_CLUSTER && strcmp(command->name, "cluster|reset") != 0);
+           (command->group == ENGINE_GROUP_CLUSTER && (command->flags & ENGINE_CMD_WRITE) == 0 &&
+            strcmp(command->name, "cluster|reset") != 0);
 }
 
 /* ---- commands that cannot run ---- */

@@ -122,11 +122,12 @@ static unsigned db_of(const struct rebuild_line *line, const struct engine_key *
  * NX the key did not exist, because the command succeeded. */
 static bool options_replace(const struct rebuild_line *line, size_t i)
 {
-    static const char *const with_time[] = {"ex", "px", "exat", "pxat"};
+    static const char *const with_value[] = {"ex",   "px",   "exat",  "pxat",
+                                             "ifeq", "ifne", "ifdeq", "ifdne"};
     for (; i < line->argc; i++) {
         bool known = is_word(line->argv[i], "nx") || is_word(line->argv[i], "get");
-        for (size_t k = 0; !known && k < sizeof with_time / sizeof *with_time; k++)
-            if (is_word(line->argv[i], with_time[k])) {
+        for (size_t k = 0; !known && k < sizeof with_value / sizeof *with_value; k++)
+            if (is_word(line->argv[i], with_value[k])) {
                 known = true;
                 i++;
             }
@@ -156,7 +157,7 @@ static bool replaces(const struct rebuild_line *line, const struct engine_key *k
         return options_replace(line, 3);
     if (is_command(line, "msetex"))
         return options_replace(line, msetex_options(line));
-    if (is_command(line, "getset") || is_command(line, "getdel"))
+    if (is_command(line, "getset") || is_command(line, "getdel") || is_command(line, "delex"))
         return true;
     if (key->index == 1 && (moves(line) || is_command(line, "sinterstore")))
         return true;
@@ -214,7 +215,8 @@ static void settle(struct rebuild_unknown *unknown, unsigned db, const struct re
 static bool is_for_all_keys(const struct rebuild_line *line)
 {
     return is_command(line, "flushall") || is_command(line, "flushdb") ||
-           is_command(line, "swapdb");
+           is_command(line, "swapdb") || is_command(line, "trimslots") ||
+           is_command(line, "cluster|flushslot");
 }
 
 void rebuild_unknown_before(struct rebuild_unknown *unknown, struct engine *data, unsigned db,

@@ -69,6 +69,9 @@ static const struct unknown_case {
     {{"SET a 1", UNKNOWN, "COPY a u REPLACE"}, "", 2},
     {{UNKNOWN, "FLUSHDB"}, "", 0},
     {{UNKNOWN, "SELECT 1", UNKNOWN, "FLUSHALL"}, "", 0},
+    {{"VADD {a}2 VALUES 1 1 e", "VADD b VALUES 1 1 e", "TRIMSLOTS RANGES 1 15495 15495"},
+     "\"b\"",
+     0},
     /* Not known again. */
     {{UNKNOWN, "SET u 1 KEEPTTL"}, "\"u\"", 0},
     {{UNKNOWN, "SET u 1 XX"}, "\"u\"", 0},
