@@ -89,9 +89,8 @@ struct engine_config {
     bool skip_dump_checksum;         /* RESTORE accepts payloads with a wrong checksum */
     bool sanitize_dump;              /* RESTORE checks every member of a payload */
     bool scripts_run_all;            /* scripts may use commands that are not for scripts */
-    bool later_options;              /* clients may use options that Redis 7.0.15 does not have */
     bool standstill;                 /* no eviction; expired keys stay, but reads do not see them */
-    enum engine_level level;         /* whose commands clients may use */
+    enum engine_level level;         /* whose commands and options clients may use */
     bool replica; /* the same for expired keys only: a master removes them with DEL */
 };
 

@@ -122,12 +122,11 @@ static unsigned db_of(const struct rebuild_line *line, const struct engine_key *
  * NX the key did not exist, because the command succeeded. */
 static bool options_replace(const struct rebuild_line *line, size_t i)
 {
-    static const char *const with_value[] = {"ex",   "px",   "exat",  "pxat",
-                                             "ifeq", "ifne", "ifdeq", "ifdne"};
+    static const char *const with_time[] = {"ex", "px", "exat", "pxat"};
     for (; i < line->argc; i++) {
         bool known = is_word(line->argv[i], "nx") || is_word(line->argv[i], "get");
-        for (size_t k = 0; !known && k < sizeof with_value / sizeof *with_value; k++)
-            if (is_word(line->argv[i], with_value[k])) {
+        for (size_t k = 0; !known && k < sizeof with_time / sizeof *with_time; k++)
+            if (is_word(line->argv[i], with_time[k])) {
                 known = true;
                 i++;
             }
