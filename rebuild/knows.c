@@ -25,17 +25,17 @@ enum rebuild_knows rebuild_knows(size_t argc, const struct rd_slice *argv)
     return rebuild_unknown_names_keys(&line) ? REBUILD_KNOWS_KEYS : REBUILD_KNOWS_NOTHING;
 }
 
-static bool note(struct rebuild_strangers *strangers, struct rd_slice name,
+static bool note(struct rebuild_unsupported *unsupported, struct rd_slice name,
                  enum rebuild_knows knows)
 {
     char quoted[64];
     if (knows == REBUILD_KNOWS)
         return false;
-    strangers->n_nothing += knows == REBUILD_KNOWS_NOTHING;
-    if (strangers->n++ > 0)
+    unsupported->n_nothing += knows == REBUILD_KNOWS_NOTHING;
+    if (unsupported->n++ > 0)
         return false;
     rd_err_quote(quoted, sizeof quoted, name);
-    snprintf(strangers->text, sizeof strangers->text,
+    snprintf(unsupported->text, sizeof unsupported->text,
              knows == REBUILD_KNOWS_KEYS
                  ? "this version cannot run %s: a replay leaves out the keys that it names"
                  : "this version does not know %s: a replay ends there, unless --keep-unknown is "
@@ -44,13 +44,13 @@ static bool note(struct rebuild_strangers *strangers, struct rd_slice name,
     return true;
 }
 
-bool rebuild_strangers_note(struct rebuild_strangers *strangers, size_t argc,
-                            const struct rd_slice *argv)
+bool rebuild_unsupported_note(struct rebuild_unsupported *unsupported, size_t argc,
+                              const struct rd_slice *argv)
 {
-    return argc > 0 && note(strangers, argv[0], rebuild_knows(argc, argv));
+    return argc > 0 && note(unsupported, argv[0], rebuild_knows(argc, argv));
 }
 
-bool rebuild_strangers_note_name(struct rebuild_strangers *strangers, struct rd_slice name)
+bool rebuild_unsupported_note_name(struct rebuild_unsupported *unsupported, struct rd_slice name)
 {
     const struct engine_command *command = engine_command_find(name);
     enum rebuild_knows knows = REBUILD_KNOWS;
@@ -58,5 +58,5 @@ bool rebuild_strangers_note_name(struct rebuild_strangers *strangers, struct rd_
         knows = REBUILD_KNOWS_NOTHING;
     else if (command->run == NULL && command->n_subcommands == 0 && !rebuild_has_no_data(command))
         knows = REBUILD_KNOWS_KEYS;
-    return note(strangers, name, knows);
+    return note(unsupported, name, knows);
 }

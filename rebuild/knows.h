@@ -1,11 +1,11 @@
 /* knows.h - whether a replay can run a command, before it is needed: for tools that store commands.
  *
- *     struct rebuild_strangers strangers = {0};
- *     if (rebuild_strangers_note(&strangers, &command))
- *         ... the first one: strangers.text ...
+ *     struct rebuild_unsupported unsupported = {0};
+ *     if (rebuild_unsupported_note(&unsupported, &command))
+ *         ... the first one: unsupported.text ...
  *
- * This is about names, subcommands and the number of arguments. An unknown option is found only when
- * the command runs.
+ * This is about names, subcommands and the number of arguments. An unknown option is found only
+ * when the command runs.
  */
 #ifndef REBUILD_KNOWS_H
 #define REBUILD_KNOWS_H
@@ -20,17 +20,17 @@ enum rebuild_knows {
 
 enum rebuild_knows rebuild_knows(size_t argc, const struct rd_slice *argv);
 
-struct rebuild_strangers {
+struct rebuild_unsupported {
     uint64_t n;
     uint64_t n_nothing; /* of these */
     char text[240];     /* about the first: its name, and what a replay does */
 };
 
 /* True: it is the first command that cannot be run. */
-bool rebuild_strangers_note(struct rebuild_strangers *strangers, size_t argc,
-                            const struct rd_slice *argv);
+bool rebuild_unsupported_note(struct rebuild_unsupported *unsupported, size_t argc,
+                              const struct rd_slice *argv);
 
 /* The same if only the name is known. */
-bool rebuild_strangers_note_name(struct rebuild_strangers *strangers, struct rd_slice name);
+bool rebuild_unsupported_note_name(struct rebuild_unsupported *unsupported, struct rd_slice name);
 
 #endif

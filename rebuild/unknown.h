@@ -34,7 +34,8 @@ struct rebuild_line {
     const struct rd_slice *argv;
 };
 
-/* Commands about messages, connections, scripts, the files of a server or the slots of a cluster. */
+/* Commands about messages, connections, scripts, the files of a server or the slots of a cluster.
+ */
 bool rebuild_has_no_data(const struct engine_command *command);
 
 void rebuild_unknown_done(struct rebuild_unknown *unknown);

@@ -42,7 +42,7 @@
         ADMIN | STALE | NO_ASYNC_LOADING, 0, "3.0.0",                                              \
         "Promotes a replica in place of its master", "O(1)",                                       \
         ARGS("[options(FORCE | TAKEOVER)]"))                                                       \
-    SUB(cluster, flushslot, "cluster|flushslot", CLUSTER, ENGINE, -3,                               \
+    SUB(cluster, flushslot, "cluster|flushslot", CLUSTER, ENGINE, -3,                              \
         WRITE | ADMIN | NO_ASYNC_LOADING | LATER_VERSION, 0, "9.0.0",                              \
         "Deletes the keys of a hash slot", "O(N), N keys",                                         \
         ARGS("slot:integer [flush-type(ASYNC | SYNC)]") LEVELS(VALKEY_9_1))                        \

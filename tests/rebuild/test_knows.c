@@ -38,26 +38,27 @@ Test(rebuild_knows, commands_and_names)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct rd_slice argv[8];
-        struct rebuild_strangers whole = {0}, name = {0};
+        struct rebuild_unsupported whole = {0}, name = {0};
         size_t argc = split(cases[i].line, argv);
         cr_expect_eq(rebuild_knows(argc, argv), cases[i].knows, "%s", cases[i].line);
-        cr_expect_eq(rebuild_strangers_note(&whole, argc, argv), cases[i].knows != REBUILD_KNOWS);
-        cr_expect_eq(rebuild_strangers_note_name(&name, argv[0]), cases[i].by_name != REBUILD_KNOWS,
-                     "%s", cases[i].line);
+        cr_expect_eq(rebuild_unsupported_note(&whole, argc, argv), cases[i].knows != REBUILD_KNOWS);
+        cr_expect_eq(rebuild_unsupported_note_name(&name, argv[0]),
+                     cases[i].by_name != REBUILD_KNOWS, "%s", cases[i].line);
         cr_expect_eq(name.n_nothing, cases[i].by_name == REBUILD_KNOWS_NOTHING);
     }
 }
 
 Test(rebuild_knows, the_first_is_named_and_all_are_counted)
 {
-    struct rebuild_strangers strangers = {0};
+    struct rebuild_unsupported unsupported = {0};
     struct rd_slice json[] = {rd_slice_str("JSON.SET"), rd_slice_str("a")};
     struct rd_slice nope[] = {rd_slice_str("NO\x01PE")};
-    cr_expect(rebuild_strangers_note(&strangers, 2, json));
-    cr_expect_not(rebuild_strangers_note(&strangers, 1, nope));
-    cr_expect(strangers.n == 2 && strangers.n_nothing == 1);
-    cr_expect(strstr(strangers.text, "cannot run \"JSON.SET\"") != NULL, "%s", strangers.text);
-    strangers = (struct rebuild_strangers){0};
-    cr_expect(rebuild_strangers_note(&strangers, 1, nope));
-    cr_expect(strstr(strangers.text, "does not know \"NO\\x01PE\"") != NULL, "%s", strangers.text);
+    cr_expect(rebuild_unsupported_note(&unsupported, 2, json));
+    cr_expect_not(rebuild_unsupported_note(&unsupported, 1, nope));
+    cr_expect(unsupported.n == 2 && unsupported.n_nothing == 1);
+    cr_expect(strstr(unsupported.text, "cannot run \"JSON.SET\"") != NULL, "%s", unsupported.text);
+    unsupported = (struct rebuild_unsupported){0};
+    cr_expect(rebuild_unsupported_note(&unsupported, 1, nope));
+    cr_expect(strstr(unsupported.text, "does not know \"NO\\x01PE\"") != NULL, "%s",
+              unsupported.text);
 }

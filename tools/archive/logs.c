@@ -60,7 +60,7 @@ struct logs {
     uint64_t saved;        /* the offset of the stream in the place file */
     uint64_t synced_ms, retry_ms, wait_ms;
     bool failing;
-    struct rebuild_strangers strangers;
+    struct rebuild_unsupported unsupported;
 };
 
 static bool join(char ret[VAULT_PATH_MAX], const char *folder, const char *name, struct rd_err *err)
@@ -231,8 +231,8 @@ static bool take_time(struct logs *l, int64_t time_us, struct rd_err *err)
 
 static bool take_command(struct logs *l, const struct aof_log_entry *e, struct rd_err *err)
 {
-    if (rebuild_strangers_note(&l->strangers, e->command.argc, e->command.argv))
-        cli_warn(l->a->cli, "%s", l->strangers.text);
+    if (rebuild_unsupported_note(&l->unsupported, e->command.argc, e->command.argv))
+        cli_warn(l->a->cli, "%s", l->unsupported.text);
     if (!check_time(l, e, err))
         return false;
     bool begins = !l->in_multi && is_word(&e->command, "multi");

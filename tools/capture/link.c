@@ -287,8 +287,8 @@ static void note_command(struct capture_link *link, const struct repl_event *ev)
     const struct resp_command *cmd = &ev->command;
     if (ev->place.kind == REPL_PING || ev->place.kind == REPL_GETACK || cmd->argc == 0)
         return;
-    if (rebuild_strangers_note(&link->strangers, cmd->argc, cmd->argv))
-        capture_event(link->capture, link, "unknown-command", true, "%s", link->strangers.text);
+    if (rebuild_unsupported_note(&link->unsupported, cmd->argc, cmd->argv))
+        capture_event(link->capture, link, "unknown-command", true, "%s", link->unsupported.text);
 }
 
 static bool on_event(struct capture_link *link, const struct repl_event *ev, uint64_t now_ms,

@@ -203,7 +203,7 @@ struct capture_link {
     uint64_t n_before;   /* of these, before this connection */
     uint64_t n_snapshot; /* bytes of snapshots, in this run */
     uint64_t n_full, n_partial, n_lost;
-    struct rebuild_strangers strangers;
+    struct rebuild_unsupported unsupported;
 };
 
 bool capture_link_new(struct capture_link **ret, struct capture *capture,

@@ -48,7 +48,7 @@ static void on_finding(void *ctx, const struct aof_finding *f)
 static void on_command(void *ctx, struct rd_slice name)
 {
     struct aof_job_found *found = ((struct check_ctx *)ctx)->found;
-    rebuild_strangers_note_name(&found->strangers, name);
+    rebuild_unsupported_note_name(&found->unsupported, name);
     if (found->names != NULL)
         aof_job_names_add(found->names, name);
 }
@@ -182,9 +182,9 @@ static int run_check(struct aof_job *job)
     struct rd_err err = {0};
     if (!aof_job_check(job, &job->found, &err))
         return cli_fail(cli, &err);
-    if (job->found.strangers.n > 0)
-        cli_warn(cli, "%s (%s command%s of this kind)", job->found.strangers.text,
-                 cli_count(job->found.strangers.n).s, cli_plural(job->found.strangers.n));
+    if (job->found.unsupported.n > 0)
+        cli_warn(cli, "%s (%s command%s of this kind)", job->found.unsupported.text,
+                 cli_count(job->found.unsupported.n).s, cli_plural(job->found.unsupported.n));
     if (!cli_report_is_enough(cli, stdout))
         aof_job_report_errors(cli, job, &job->found);
     if (cli->json)

@@ -21,7 +21,7 @@ struct aof_job_found {
     struct aof_check_result res;
     struct findings findings;
     struct aof_job_names *names; /* with -v, else NULL */
-    struct rebuild_strangers strangers;
+    struct rebuild_unsupported unsupported;
 };
 
 enum aof_job_change {

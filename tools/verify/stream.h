@@ -22,11 +22,11 @@ struct verify_stream {
     const struct rd_seal_ring *ring;
     enum verify_level level;
     bool several; /* the target has other repositories: lines of text name this one */
-    uint64_t n_segments, n_damaged;     /* out */
-    uint64_t n_unknown;                 /* out: sealed with a key that is not given */
-    struct rd_err unknown;              /* out: of the first of them */
-    uint64_t n_gone;                    /* out: removed since they were listed */
-    struct rebuild_strangers strangers; /* out */
+    uint64_t n_segments, n_damaged;         /* out */
+    uint64_t n_unknown;                     /* out: sealed with a key that is not given */
+    struct rd_err unknown;                  /* out: of the first of them */
+    uint64_t n_gone;                        /* out: removed since they were listed */
+    struct rebuild_unsupported unsupported; /* out */
 };
 
 /* Reports each damaged segment, and the whole. With json: an object. */
