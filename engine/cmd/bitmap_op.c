@@ -1,8 +1,8 @@
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
 
-/* BITOP: a shorter string is padded with zeros. Redis 8.2 has added the operations after NOT, with x
- * for the first source and y for the others:
+/* BITOP: a shorter string is padded with zeros. Redis 8.2 has added the operations after NOT, with
+ * x for the first source and y for the others:
  *
  *     DIFF   the bits of x that no y has           ANDOR   those that some y has
  *     DIFF1  the bits of some y that x lacks       ONE     the bits that exactly one source has
