@@ -1,6 +1,7 @@
 /* impl.h - private to rebuild/.
  *
  *     data.c      the engine: snapshots and commands into it, and a snapshot out of it
+ *     knows.c     whether a command can be replayed, without replaying it
  *     log.c       logs
  *     capture.c   captures
  *     place.c     positions as text

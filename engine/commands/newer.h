@@ -88,9 +88,6 @@
         WRITE | DENYOOM | FAST | LATER_VERSION, A_SET, "8.12.0",                                   \
         "Makes members of a set expire, in milliseconds", "O(N), N members",                       \
         KEY(1, RW | UPDATE))                                                                       \
-    CMD(trimslots, "trimslots", SERVER, LATER, -5,                                                 \
-        WRITE | LATER_VERSION, A_KEYSPACE | A_DANGEROUS, "8.4.0",                                  \
-        "Deletes the keys in ranges of hash slots", "O(N), N keys",)                               \
     CMD(xackdel, "xackdel", STREAM, LATER, -6, WRITE | FAST | LATER_VERSION, A_STREAM, "8.2.0",    \
         "Acknowledges entries and deletes them", "O(N), N entries",                                \
         KEY(1, RW | UPDATE | DELETE))                                                              \

@@ -210,6 +210,15 @@ class Verdicts(CheckAofTest):
         self.assertEqual(self.one(EXEC + SET), (1, "damaged", ["exec-without-multi"]))
         self.assertEqual(self.one(command("multi") + command("Discard")), (0, "ok", []))
 
+    def test_a_command_that_a_replay_cannot_run_is_named(self):
+        """The log is sound: a server runs it."""
+        log = self.write("one.aof", SET + 2 * command("JSON.SET", "a", "$", "1"))
+        status, _, err = self.check(log)
+        self.assertEqual(status, 0, err)
+        self.assertIn('cannot run "JSON.SET"', err)
+        self.assertIn("2 commands", err)
+        self.assertEqual(self.check(self.write("two.aof", SET))[2], "")
+
     def test_names_that_are_not_known_are_counted_once(self):
         status, report = self.json(self.write("one.aof", SET + 3 * command("FOO.BAR", "x") + SET))
         self.assertEqual((status, report["verdict"], self.ids(report)),

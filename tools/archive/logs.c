@@ -18,6 +18,7 @@
 #include "aof/manifest.h"
 #include "base/num.h"
 #include "rdb/reader.h"
+#include "rebuild/knows.h"
 #include "tools/input/regular_file.h"
 
 #include <errno.h>
@@ -59,6 +60,7 @@ struct logs {
     uint64_t saved;        /* the offset of the stream in the place file */
     uint64_t synced_ms, retry_ms, wait_ms;
     bool failing;
+    struct rebuild_unsupported unsupported;
 };
 
 static bool join(char ret[VAULT_PATH_MAX], const char *folder, const char *name, struct rd_err *err)
@@ -229,6 +231,8 @@ static bool take_time(struct logs *l, int64_t time_us, struct rd_err *err)
 
 static bool take_command(struct logs *l, const struct aof_log_entry *e, struct rd_err *err)
 {
+    if (rebuild_unsupported_note(&l->unsupported, e->command.argc, e->command.argv))
+        cli_warn(l->a->cli, "%s", l->unsupported.text);
     if (!check_time(l, e, err))
         return false;
     bool begins = !l->in_multi && is_word(&e->command, "multi");

@@ -291,6 +291,16 @@ static bool has_enough(const struct capture_link *link, const struct repl_event 
     return !inside && capture_store_received(&link->store) >= c->until;
 }
 
+/* The stream is stored unchanged, but can this version replay it? */
+static void note_command(struct capture_link *link, const struct repl_event *ev)
+{
+    const struct resp_command *cmd = &ev->command;
+    if (ev->place.kind == REPL_PING || ev->place.kind == REPL_GETACK || cmd->argc == 0)
+        return;
+    if (rebuild_unsupported_note(&link->unsupported, cmd->argc, cmd->argv))
+        capture_event(link->capture, link, "unknown-command", true, "%s", link->unsupported.text);
+}
+
 static bool on_event(struct capture_link *link, const struct repl_event *ev, uint64_t now_ms,
                      struct rd_err *err)
 {
@@ -304,6 +314,8 @@ static bool on_event(struct capture_link *link, const struct repl_event *ev, uin
         rd_err_origin(err, link->capture->out);
         return false;
     }
+    if (ev->kind == REPL_COMMAND)
+        note_command(link, ev);
     if (ev->kind == REPL_COMMAND || (ev->kind == REPL_KEEPALIVE && link->stream_ms != 0))
         link->n_bytes += ev->bytes.len;
     if (ev->kind == REPL_PAYLOAD)

@@ -10,6 +10,7 @@
 #include "aof/check.h"
 #include "aof/rebuild.h"
 #include "aof/repair.h"
+#include "rebuild/knows.h"
 #include "tools/cli/findings.h"
 
 #include <limits.h>
@@ -20,6 +21,7 @@ struct aof_job_found {
     struct aof_check_result res;
     struct findings findings;
     struct aof_job_names *names; /* with -v, else NULL */
+    struct rebuild_unsupported unsupported;
 };
 
 enum aof_job_change {
