@@ -7,7 +7,14 @@
 
 #include <stdio.h>
 
-enum { REDIS_NEWEST = 12, VALKEY_NEWEST = RDB_VERSION_VALKEY_MIN };
+/* Versions 14 and 15 have types that are only copied. The default is what every server of the last
+ * years reads. */
+enum {
+    REDIS_NEWEST = 15,
+    REDIS_DEFAULT = 12,
+    VALKEY_NEWEST = 81,
+    VALKEY_DEFAULT = RDB_VERSION_VALKEY_MIN
+};
 
 bool rdb_write_misuse(struct rdb_writer *w, const char *what)
 {
@@ -98,7 +105,7 @@ bool rdb_write_refuse_key(struct rdb_writer *w, const char *name)
 static bool check_version(const struct rdb_writer_opts *opts, struct rd_err *err)
 {
     int newest = opts->dialect == RDB_VALKEY ? VALKEY_NEWEST : REDIS_NEWEST;
-    int oldest = opts->dialect == RDB_VALKEY ? VALKEY_NEWEST : ELEMENT_VERSION_MIN;
+    int oldest = opts->dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MIN : ELEMENT_VERSION_MIN;
     bool known = opts->verbatim ? rdb_version_known(opts->dialect, opts->version)
                                 : opts->version >= oldest && opts->version <= newest;
     return known || rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "%s cannot be written",
@@ -112,7 +119,7 @@ bool rdb_writer_new(struct rdb_writer **ret, struct rd_sink *sink,
     if (!rd_sized_copy(&opts, sizeof opts, given, err))
         return false;
     if (opts.version == 0)
-        opts.version = opts.dialect == RDB_VALKEY ? VALKEY_NEWEST : REDIS_NEWEST;
+        opts.version = opts.dialect == RDB_VALKEY ? VALKEY_DEFAULT : REDIS_DEFAULT;
     if (!check_version(&opts, err))
         return false;
     struct rdb_writer *w = rd_calloc(1, sizeof *w);
@@ -142,6 +149,7 @@ void rdb_writer_free(struct rdb_writer *w)
     rdb_spool_done(&w->body);
     rdb_spool_done(&w->side);
     rdb_spool_done(&w->tail);
+    rdb_spool_done(&w->meta);
     rdb_put_done(&w->put);
     rd_free(w);
 }
@@ -149,7 +157,8 @@ void rdb_writer_free(struct rdb_writer *w)
 /* The reason of a failure that set no error: the sink's error, or out of memory. */
 static void find_cause(struct rdb_writer *w)
 {
-    const struct rd_sink *sinks[] = {w->out, w->body.sink, w->side.sink, w->tail.sink};
+    const struct rd_sink *sinks[] = {w->out, w->body.sink, w->side.sink, w->tail.sink,
+                                     w->meta.sink};
     for (size_t i = 0; i < sizeof sinks / sizeof sinks[0]; i++)
         if (w->err.code == RD_ERR_OK && sinks[i] != NULL && sinks[i]->failed)
             rd_err_adopt(&w->err, rd_sink_err(sinks[i]));

@@ -125,7 +125,7 @@ static bool put_consumer(struct rdb_writer *w, const struct rdb_event *ev)
     if (!rdb_put_string(&w->put, to, ev->consumer.name) ||
         !rdb_put_le64(to, (uint64_t)ev->consumer.seen_ms))
         return false;
-    if (s->type == RDB_TYPE_STREAM_LISTPACKS_3 && !rdb_put_le64(to, (uint64_t)active))
+    if (s->type >= RDB_TYPE_STREAM_LISTPACKS_3 && !rdb_put_le64(to, (uint64_t)active))
         return false;
     return rdb_put_len(to, s->owned_left);
 }
@@ -139,10 +139,42 @@ static bool put_owned(struct rdb_writer *w, const struct rdb_event *ev)
     return put_raw_id(w->side.sink, ev->id);
 }
 
-/* Producers of idempotent entries: no target has them, so they are skipped. */
+/* From type 26 on, a stream ends with what it remembers of its producers:
+ *
+ *     duration  max entries  producers  producer*  added  duplicates
+ *     producer   name  names  { name  id: ms seq }*
+ */
+static bool holds_producers(const struct rdb_writer *w)
+{
+    return w->stream.type == RDB_TYPE_STREAM_LISTPACKS_4;
+}
+
+static bool put_producer(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    struct rdb_stream_writer *s = &w->stream;
+    if (s->producers_left == RDB_UNKNOWN || s->producers_left == 0 || s->produced_left > 0)
+        return rdb_write_misuse(w, "a stream has other producers than announced");
+    s->producers_left--;
+    s->produced_left = ev->producer.n_ids;
+    return rdb_put_string(&w->put, s->to, ev->producer.name) &&
+           rdb_put_len(s->to, s->produced_left);
+}
+
+static bool put_produced(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    struct rdb_stream_writer *s = &w->stream;
+    if (s->produced_left == 0)
+        return rdb_write_misuse(w, "a producer has more entries than announced");
+    s->produced_left--;
+    return rdb_put_string(&w->put, s->to, ev->produced.name) && put_id(s->to, ev->produced.id);
+}
+
+/* For a target without producers they are refused or counted as omitted. */
 static bool producer_event(struct rdb_writer *w, const struct rdb_event *ev)
 {
     struct rdb_stream_writer *s = &w->stream;
+    if (holds_producers(w))
+        return ev->kind == RDB_PRODUCER ? put_producer(w, ev) : put_produced(w, ev);
     if (ev->kind == RDB_PRODUCER) {
         if (!end_group(w))
             return false;
@@ -153,8 +185,20 @@ static bool producer_event(struct rdb_writer *w, const struct rdb_event *ev)
     return s->producers || rdb_write_misuse(w, "ids of a producer come after it");
 }
 
-/* From type 26 on, a stream ends with the settings of idempotent entries. They are refused or
- * counted as omitted, as are the producers in them, unless they are those of every stream. */
+static bool put_idempotency(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    struct rdb_stream_writer *s = &w->stream;
+    if (ev->kind == RDB_IDMP) {
+        s->producers_left = ev->idmp.n_producers;
+        return rdb_put_len(s->to, ev->idmp.duration) && rdb_put_len(s->to, ev->idmp.max_size) &&
+               rdb_put_len(s->to, s->producers_left);
+    }
+    if (s->producers_left > 0 || s->produced_left > 0)
+        return rdb_write_misuse(w, "a stream has fewer producers than announced");
+    return rdb_put_len(s->to, ev->idmp_end.added) && rdb_put_len(s->to, ev->idmp_end.duplicates);
+}
+
+/* The settings of every stream need not be kept. */
 static bool idempotency(struct rdb_writer *w, const struct rdb_event *ev)
 {
     if (w->source->id != RDB_TYPE_STREAM_LISTPACKS_4 &&
@@ -162,6 +206,8 @@ static bool idempotency(struct rdb_writer *w, const struct rdb_event *ev)
         return rdb_write_misuse(w, "a stream of this type has no idempotent entries");
     if (!end_group(w))
         return false;
+    if (holds_producers(w))
+        return put_idempotency(w, ev);
     return ev->kind != RDB_IDMP || rdb_idmp_is_default(ev) ||
            rdb_write_refuse(w, RDB_OMITTED_STREAM_SETTINGS, "settings of idempotent entries",
                             (struct rd_slice){0});
@@ -200,6 +246,8 @@ bool rdb_group_end(struct rdb_writer *w)
         return false;
     if (w->stream.groups_left > 0)
         return rdb_write_misuse(w, "a stream has fewer groups than announced");
+    if (holds_producers(w) && w->stream.producers_left > 0)
+        return rdb_write_misuse(w, "a stream ends before what it remembers of its producers");
     if (w->stream.to == w->out)
         return true;
     return put_nodes(w) && rdb_spool_move(&w->tail, w->out);

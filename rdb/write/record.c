@@ -15,6 +15,7 @@ enum {
     SINCE_MODULE_AUX = 9,
     SINCE_FUNCTION = 10,
     SINCE_SLOT_INFO = 12,
+    SINCE_KEY_META = 13,
     SINCE_SLOT_IMPORT = RDB_VERSION_VALKEY_MIN,
     KEYDB_NEWEST = 9
 };
@@ -198,14 +199,30 @@ static bool open_module_aux(struct rdb_writer *w, const struct rdb_event *ev)
            rdb_put_len(w->out, RDB_MODULE_UINT) && rdb_put_len(w->out, ev->module.when);
 }
 
-/* Key metadata exist since Redis 13 and are written only verbatim. They precede their key, so its
- * name is unknown. */
+/* Key metadata exist since Redis 13. In the file they are between the attributes of their key and
+ * its type, so they wait in a spool until the key is written. */
+static bool begin_key_meta(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    if (w->raw_record)
+        return put_raw(w, ev);
+    w->meta_held = w->opts.dialect == RDB_REDIS && rdb_write_has(w, SINCE_KEY_META);
+    w->meta_end = ev->offset + ev->raw.len;
+    return !w->meta_held ||
+           (rdb_spool_begin(w, &w->meta) && rd_sink_byte(w->meta.sink, RDB_OP_KEY_META) &&
+            rdb_put_len(w->meta.sink, ev->key_meta.n_classes));
+}
+
 static bool open_key_meta(struct rdb_writer *w, const struct rdb_event *ev)
 {
     w->state = WRITE_ITEMS;
     w->open_kind = ev->kind;
     if (w->raw_record)
         return put_raw(w, ev);
+    if (w->meta_held) {
+        uint8_t class[4];
+        rd_put_le32(class, (uint32_t)ev->module.id);
+        return rd_sink_write(w->meta.sink, class, sizeof class);
+    }
     w->dropping = true;
     w->n_metadata++;
     return true;
@@ -218,6 +235,12 @@ static bool omit_metadata(struct rdb_writer *w)
                               (struct rd_slice){0}))
             return false;
     return true;
+}
+
+/* Where the items of the open record go. */
+static struct rd_sink *item_sink(const struct rdb_writer *w)
+{
+    return w->open_kind == RDB_KEY_META ? w->meta.sink : w->out;
 }
 
 static bool put_item_number(struct rd_sink *to, const struct rdb_event *ev)
@@ -258,15 +281,17 @@ bool rdb_write_items(struct rdb_writer *w, const struct rdb_event *ev)
 {
     if (ev->kind != RDB_MODULE_ITEM && (ev->kind != RDB_VALUE_END || w->pieces.open))
         return rdb_write_misuse(w, "the module data before is incomplete");
-    if (ev->kind == RDB_VALUE_END)
+    if (ev->kind == RDB_VALUE_END) {
         w->state = WRITE_RECORDS;
+        w->meta_end = ev->offset + ev->raw.len;
+    }
     if (w->raw_record)
         return put_raw(w, ev);
     if (w->dropping)
         return true;
     if (ev->kind == RDB_VALUE_END)
-        return rdb_put_len(w->out, RDB_MODULE_END);
-    return rdb_write_item(w, w->out, ev);
+        return rdb_put_len(item_sink(w), RDB_MODULE_END);
+    return rdb_write_item(w, item_sink(w), ev);
 }
 
 /* The record of a key is written when its type is known: with VALUE, or with a copy of the value.
@@ -288,6 +313,8 @@ static bool keep_key(struct rdb_writer *w, const struct rdb_event *ev)
     key->idle_s = ev->key.idle_s;
     key->freq = ev->key.freq;
     w->state = WRITE_KEY;
+    /* Metadata that do not end where this record begins are those of a key that was left out. */
+    w->meta_held = w->meta_held && ev->key.record == w->meta_end;
     return omit_metadata(w);
 }
 
@@ -321,7 +348,7 @@ bool rdb_write_record(struct rdb_writer *w, const struct rdb_event *ev)
     case RDB_MODULE_AUX:
         return open_module_aux(w, ev);
     case RDB_KEY_META_BEGIN:
-        return !w->raw_record || put_raw(w, ev);
+        return begin_key_meta(w, ev);
     case RDB_KEY_META:
         return open_key_meta(w, ev);
     case RDB_KEY:
@@ -361,6 +388,9 @@ bool rdb_write_prefix(struct rdb_writer *w, enum rdb_type_id type)
         return false;
     if (key->expire_ms != RDB_NO_EXPIRE && !put_expiry(w, key->expire_ms))
         return false;
-    return put_access(w) && rd_sink_byte(w->out, rdb_type_get(type)->number) &&
+    bool has_meta = w->meta_held;
+    w->meta_held = false;
+    return put_access(w) && (!has_meta || rdb_spool_move(&w->meta, w->out)) &&
+           rd_sink_byte(w->out, rdb_type_get(type)->number) &&
            rdb_put_string(&w->put, w->out, rd_buf_slice(&key->name));
 }

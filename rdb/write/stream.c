@@ -11,7 +11,13 @@
  *
  * where size is the number of elements of the entry before it. */
 
-enum { SINCE_OFFSETS = 10, SINCE_ACTIVE_TIME = 11, SAME_FIELDS = 2, COUNT_AT = 6 };
+enum {
+    SINCE_OFFSETS = 10,
+    SINCE_ACTIVE_TIME = 11,
+    SINCE_PRODUCERS = 13,
+    SAME_FIELDS = 2,
+    COUNT_AT = 6
+};
 
 static bool add_text(struct rdb_texts *texts, struct rd_slice text)
 {
@@ -161,6 +167,13 @@ static bool packed(struct rdb_writer *w, const struct rdb_event *ev)
     return flush(w) && put_node(w, ev->packed.node, ev->packed.blob);
 }
 
+/* The settings of producers are part of these types. */
+static bool has_producers(const struct rdb_writer *w)
+{
+    return w->source->id == RDB_TYPE_STREAM_LISTPACKS_4 ||
+           w->source->id == RDB_TYPE_STREAM_LISTPACKS_5;
+}
+
 bool rdb_stream_begin(struct rdb_writer *w)
 {
     struct rdb_stream_writer *s = &w->stream;
@@ -169,9 +182,13 @@ bool rdb_stream_begin(struct rdb_writer *w)
         s->type = RDB_TYPE_STREAM_LISTPACKS_2;
     if (rdb_write_has(w, SINCE_ACTIVE_TIME))
         s->type = RDB_TYPE_STREAM_LISTPACKS_3;
+    if (w->opts.dialect == RDB_REDIS && rdb_write_has(w, SINCE_PRODUCERS) && has_producers(w))
+        s->type = RDB_TYPE_STREAM_LISTPACKS_4;
     s->n_nodes = 0;
     s->tail_begun = false;
     s->producers = false;
+    s->produced_left = 0;
+    s->producers_left = RDB_UNKNOWN;
     s->node_open = false;
     s->entry_open = false;
     s->group_open = false;

@@ -148,8 +148,10 @@ struct rdb_stream_writer {
     enum rdb_type_id type;
     struct rd_sink *to; /* the destination of the part after the nodes */
     uint64_t n_nodes;
-    bool tail_begun; /* the STREAM event arrived */
-    bool producers;  /* the following events are omitted */
+    bool tail_begun;         /* the STREAM event arrived */
+    bool producers;          /* the following events are omitted */
+    uint64_t producers_left; /* RDB_UNKNOWN: their number was not announced yet */
+    uint64_t produced_left;  /* names of the open producer */
     /* the node being built */
     bool node_open;
     struct rdb_stream_id node_id;
@@ -190,11 +192,14 @@ struct rdb_writer {
     uint64_t db;
     uint64_t ranges_left;
     uint64_t n_metadata; /* omitted records that belong to the next key */
+    bool meta_held;      /* `meta` has the metadata of the next key, which ended at meta_end */
+    uint64_t meta_end;
     struct rdb_put put;
     struct rdb_pieces pieces;
     struct rdb_spool body;
     struct rdb_spool side;
     struct rdb_spool tail;
+    struct rdb_spool meta;
     struct rdb_write_key key;
     /* the value */
     const struct rdb_type *source; /* its type in the input */

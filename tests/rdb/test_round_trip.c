@@ -13,8 +13,8 @@
 static const struct target {
     enum rdb_dialect dialect;
     int version;
-} targets[] = {{RDB_REDIS, 6},  {RDB_REDIS, 7},  {RDB_REDIS, 8},  {RDB_REDIS, 9},
-               {RDB_REDIS, 10}, {RDB_REDIS, 11}, {RDB_REDIS, 12}, {RDB_VALKEY, 80}};
+} targets[] = {{RDB_REDIS, 6},  {RDB_REDIS, 7},  {RDB_REDIS, 8},  {RDB_REDIS, 9},  {RDB_REDIS, 10},
+               {RDB_REDIS, 11}, {RDB_REDIS, 12}, {RDB_REDIS, 13}, {RDB_VALKEY, 80}};
 
 static void describe(struct rd_slice file, int version, struct rd_buf *ret)
 {

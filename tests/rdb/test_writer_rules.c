@@ -132,10 +132,11 @@ Test(writer_rules, versions_that_it_has_no_encodings_for_are_refused_at_once)
         int version;
         bool verbatim;
         bool ok;
-    } cases[] = {{RDB_REDIS, 5, false, false},   {RDB_REDIS, 13, false, false},
-                 {RDB_REDIS, 13, true, true},    {RDB_REDIS, 2, true, true},
-                 {RDB_REDIS, 16, true, false},   {RDB_VALKEY, 11, false, false},
-                 {RDB_VALKEY, 81, false, false}, {RDB_VALKEY, 81, true, true}};
+    } cases[] = {{RDB_REDIS, 5, false, false},  {RDB_REDIS, 15, false, true},
+                 {RDB_REDIS, 13, true, true},   {RDB_REDIS, 2, true, true},
+                 {RDB_REDIS, 16, true, false},  {RDB_VALKEY, 11, false, false},
+                 {RDB_VALKEY, 81, false, true}, {RDB_VALKEY, 81, true, true},
+                 {RDB_REDIS, 16, false, false}, {RDB_VALKEY, 82, false, false}};
     struct rd_sink *sink;
     cr_assert(rd_sink_open_null(&sink, NULL, NULL));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -19,9 +19,13 @@ static const struct server servers[CLI_SERVER_COUNT] = {
     [CLI_REDIS_7_2] = {"redis-7.2", RDB_REDIS, 11},
     [CLI_REDIS_7_4] = {"redis-7.4", RDB_REDIS, 12},
     [CLI_REDIS_8_0] = {"redis-8.0", RDB_REDIS, 12},
+    [CLI_REDIS_8_6] = {"redis-8.6", RDB_REDIS, 13},
+    [CLI_REDIS_8_8] = {"redis-8.8", RDB_REDIS, 14},
+    [CLI_REDIS_8_10] = {"redis-8.10", RDB_REDIS, 15},
     [CLI_VALKEY_7_2] = {"valkey-7.2", RDB_REDIS, 11},
     [CLI_VALKEY_8] = {"valkey-8", RDB_REDIS, 11},
     [CLI_VALKEY_9] = {"valkey-9", RDB_VALKEY, 80},
+    [CLI_VALKEY_9_2] = {"valkey-9.2", RDB_VALKEY, 81},
 };
 
 /* Only 8 has the types that were modules before. */
@@ -29,10 +33,14 @@ enum rdb_server convert_server(const struct job *job)
 {
     switch (job->server) {
     case CLI_REDIS_8_0:
+    case CLI_REDIS_8_6:
+    case CLI_REDIS_8_8:
+    case CLI_REDIS_8_10:
         return RDB_SERVER_REDIS_8;
     case CLI_VALKEY_7_2:
     case CLI_VALKEY_8:
     case CLI_VALKEY_9:
+    case CLI_VALKEY_9_2:
         return RDB_SERVER_VALKEY;
     default:
         return job->server < 0 ? RDB_SERVER_ANY : RDB_SERVER_REDIS;
