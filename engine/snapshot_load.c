@@ -370,6 +370,7 @@ static bool take_value_event(struct engine_loader *l, const struct rdb_event *ev
         return store_string(l, ev, err);
     if (l->ops != NULL) {
         enum engine_mem_kind before = engine_mem_enter(l->mem_kind);
+        l->engine->had_producers |= ev->kind == RDB_IDMP;
         bool ok = l->ops->load(&l->value, ev, &l->engine->config, err);
         engine_mem_leave(before);
         if (!ok)

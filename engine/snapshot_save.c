@@ -3,9 +3,16 @@
 #include "engine/lru.h"
 #include "engine/snapshot_pair.h"
 #include "engine/value/hash.h"
+#include "engine/value/stream.h"
 #include "rdb/writer.h"
 
-enum { VERSION_7_0 = 10, VERSION_OF_FIELD_EXPIRY = 12, AHEAD = 16, ROW = 1024 };
+enum {
+    VERSION_7_0 = 10,
+    VERSION_OF_FIELD_EXPIRY = 12,
+    VERSION_OF_PRODUCERS = 13,
+    AHEAD = 16,
+    ROW = 1024
+};
 
 struct saver {
     struct engine *engine;
@@ -280,25 +287,40 @@ static bool has_field_expiry(struct engine_db *db)
     return found;
 }
 
+/* A stream remembers producers, or has settings for them. */
+static bool has_producers(struct engine_db *db)
+{
+    bool found = false;
+    struct engine_table_iter it;
+    engine_table_iter_begin(&it, &db->keys);
+    for (const struct engine_entry *e; !found && (e = engine_table_iter_next(&it)) != NULL;)
+        found = e->value.type == ENGINE_STREAM && e->value.u.stream->idmp != NULL;
+    engine_table_iter_end(&it);
+    return found;
+}
+
 int engine_save_version(const struct engine *e)
 {
-    for (unsigned i = 0; i < e->n_dbs; i++)
+    int version = VERSION_7_0;
+    for (unsigned i = 0; i < e->n_dbs; i++) {
+        if (e->had_producers && has_producers(e->dbs[i]))
+            return VERSION_OF_PRODUCERS;
         if (has_field_expiry(e->dbs[i]))
-            return VERSION_OF_FIELD_EXPIRY;
-    return VERSION_7_0;
+            version = VERSION_OF_FIELD_EXPIRY;
+    }
+    return version;
 }
 
 void engine_save_fitting(const struct engine *e, enum rdb_dialect *ret_dialect, int *ret_version)
 {
     const struct engine_extra *kept = e->extra;
+    int needed = engine_save_version(e);
     *ret_dialect = kept != NULL ? kept->dialect : RDB_REDIS;
     *ret_version = kept != NULL && kept->version > VERSION_7_0 ? kept->version : VERSION_7_0;
-    bool old = *ret_dialect == RDB_VALKEY || *ret_version < VERSION_OF_FIELD_EXPIRY;
-    if (old && engine_save_version(e) == VERSION_OF_FIELD_EXPIRY) {
+    bool holds =
+        *ret_dialect == RDB_VALKEY ? needed < VERSION_OF_PRODUCERS : *ret_version >= needed;
+    if (!holds) {
         *ret_dialect = RDB_REDIS;
-        *ret_version = VERSION_OF_FIELD_EXPIRY;
-        return;
+        *ret_version = needed;
     }
-    if (*ret_dialect == RDB_REDIS && *ret_version > VERSION_OF_FIELD_EXPIRY)
-        *ret_version = VERSION_OF_FIELD_EXPIRY;
 }
