@@ -196,8 +196,10 @@ def _by_name(facts):
 
 
 def _without_times(stream):
-    """A stream without what commands cannot say: when a consumer was seen, and that nothing was
-    deleted although pending entries name what was trimmed (XSETID takes no 0-0; 0-1 is next)."""
+    """A stream without what commands cannot say, or servers do not replicate: when a consumer was
+    seen; consumers without pending entries (a Valkey replica lacks those that XREADGROUP made in
+    vain); and that nothing was deleted although pending entries name what was trimmed (XSETID
+    takes no 0-0; 0-1 is next)."""
     made = json.loads(json.dumps(stream))
     if made.get("max_deleted_entry_id") == "0-1":
         made["max_deleted_entry_id"] = "0-0"
@@ -205,18 +207,27 @@ def _without_times(stream):
         for consumer in group["consumers"]:
             consumer.pop("seen_time_ms")
             consumer.pop("active_time_ms", None)
-        group["consumers"].sort(key=lambda c: c["name"])
+        group["consumers"] = sorted((c for c in group["consumers"] if c["pending"]),
+                                    key=lambda c: c["name"])
     return made
 
 
-def _same_members(a, b):
-    """Both without what one of the two servers cannot have."""
+def _first_difference(a, b, path=""):
+    """Where two values differ first, as "groups/0/last_id: X, not Y"; None where they do not. What
+    one of two servers cannot have does not differ."""
     if isinstance(a, dict) and isinstance(b, dict):
-        names = a.keys() & b.keys()
-        return all(_same_members(a[n], b[n]) for n in names)
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(_same_members(x, y) for x, y in zip(a, b))
-    return a == b
+        pairs = [(name, a[name], b[name]) for name in a if name in b]
+    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        pairs = [(i, x, y) for i, (x, y) in enumerate(zip(a, b))]
+    elif isinstance(a, list) and isinstance(b, list):
+        return f"{path}: {len(b)} elements, not {len(a)}"
+    else:
+        return None if a == b else f"{path}: {str(b)[:60]}, not {str(a)[:60]}"
+    for name, x, y in pairs:
+        found = _first_difference(x, y, f"{path}/{name}" if path else str(name))
+        if found is not None:
+            return found
+    return None
 
 
 def _value(entry, times):
@@ -228,10 +239,14 @@ def _value(entry, times):
     return value
 
 
-def _same(want, got, times):
-    if want["type"] != got["type"] or want["expire_ms"] != got["expire_ms"]:
-        return False
-    return _same_members(_value(want, times), _value(got, times))
+def difference(want, got, times):
+    """What differs in a key, or None."""
+    if want["type"] != got["type"]:
+        return f"{got['type']}, not {want['type']}"
+    if want["expire_ms"] != got["expire_ms"]:
+        return f"expires at {got['expire_ms']}, not {want['expire_ms']}"
+    found = _first_difference(_value(want, times), _value(got, times))
+    return None if found is None else f"another {want['type']}, {found}"
 
 
 def differences(want, got, times=True, functions=True):
@@ -245,8 +260,10 @@ def differences(want, got, times=True, functions=True):
             problems.append(f"{where}: missing ({a[name]['type']})")
         elif name not in a:
             problems.append(f"{where}: not in the server")
-        elif not _same(a[name], b[name], times):
-            problems.append(f"{where}: another {a[name]['type']}")
+        else:
+            found = difference(a[name], b[name], times)
+            if found is not None:
+                problems.append(f"{where}: {found}")
     if functions and want["functions"] != got["functions"]:
         problems.append("functions differ")
     return problems, len(a.keys() & b.keys())

@@ -1,4 +1,4 @@
-"""Records how much memory each kind of data takes in real servers: tests/tools/memory.json.
+"""Records how much memory each kind of data takes in real servers: tests/newer/memory.json.
 
 usage: memory.py ROOTS OUT [SERVER]...     by hand, as root
 
@@ -16,8 +16,6 @@ import memory_kinds
 import servers
 
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
-FORMATS = {"redis-7": "redis-7.0", "redis-8": "redis-8.0", "valkey-8": "valkey-8",
-           "valkey-9": "valkey-9", "redict": "redis-7.2"}
 
 
 def used(server):
@@ -33,16 +31,11 @@ def reported(server):
 
 
 def snapshot(kind, lines, folder):
-    """The keys as a snapshot that this server loads, or None."""
+    """The keys as a snapshot that this server loads."""
     path = os.path.join(folder, "made.rdb")
-    target = next(v for k, v in FORMATS.items() if kind.name.startswith(k))
-    done = subprocess.run([REDOUBT, "convert", "--to", "rdb", "--for", target, "--force",
-                           "--input-format", "ndjson", "-", "-o", path],
-                          input=memory_kinds.text(lines), capture_output=True)
-    if done.returncode == 4:
-        return None
-    if done.returncode != 0:
-        raise SystemExit(done.stderr.decode())
+    subprocess.run([REDOUBT, "convert", "--to", "rdb", "--for", memory_kinds.target(kind.name),
+                    "--force", "--input-format", "ndjson", "-", "-o", path],
+                   input=memory_kinds.text(lines), check=True)
     return path
 
 
@@ -53,16 +46,21 @@ def record(kind):
         server.load(server.rdb)
         empty = used(server)
         for name, lines in memory_kinds.all():
-            path = snapshot(kind, lines, folder)
-            if path is None:
+            if not memory_kinds.is_for(name, memory_kinds.target(kind.name)):
                 continue
-            server.load(path)
+            server.load(snapshot(kind, lines, folder))
             bytes_ = used(server) - empty
             n = server.command("DBSIZE")
             if n != len(lines):
                 raise SystemExit(f"{kind.name}: {name}: {n} keys of {len(lines)}")
             found[name] = {"keys": n, "used": bytes_, "reported": reported(server)}
     return found
+
+
+def write(made, out):
+    with open(out, "w", encoding="ascii") as file:
+        json.dump(made, file, indent=1, sort_keys=True)
+        file.write("\n")
 
 
 def main(roots, out, *names):
@@ -74,9 +72,7 @@ def main(roots, out, *names):
         if not names or kind.name in names:
             made[kind.name] = record(kind)
             print(kind.name, len(made[kind.name]), file=sys.stderr)
-    with open(out, "w", encoding="ascii") as file:
-        json.dump(made, file, indent=1, sort_keys=True)
-        file.write("\n")
+            write(made, out)
 
 
 if __name__ == "__main__":

@@ -22,41 +22,41 @@ def _words(rng, n, longest=16):
 
 
 def _strings(rng):
-    for n in (6000, 9000, 13000):
+    for n in (2000, 2500, 3500):
         yield f"string int {n}", [_key(i, "n", "string", str(1000000 + i)) for i in range(n)]
-    for n in (6000, 11000):
+    for n in (1500, 2700):
         yield f"string int ttl {n}", [_key(i, "session", "string", str(70000 + i), True)
                                       for i in range(n)]
     for size in (5, 12, 20, 30, 44, 60, 100, 1000):
-        n = 6000 if size < 1000 else 2000
+        n = 1500 if size < 1000 else 500
         for ttl in (False, True):
             name = f"string {size}" + (" ttl" if ttl else "")
             yield name, [_key(i, "user", "string", "v" * size, ttl) for i in range(n)]
-    names = [rng.randrange(1, 90) for _ in range(6000)]
+    names = [rng.randrange(1, 90) for _ in range(1500)]
     yield "string long names", [_key(i, "k" * n, "string", "abc") for i, n in enumerate(names)]
     yield "string long names ttl", [_key(i, "k" * n, "string", "abc", True)
                                     for i, n in enumerate(names)]
     yield "string mixed", [_key(i, "m", "string", "x" * rng.randrange(1, 120), i % 3 == 0)
-                           for i in range(6000)]
+                           for i in range(1500)]
 
 
 def _lists(rng):
-    yield "list small", [_key(i, "l", "list", _words(rng, 8)) for i in range(3000)]
-    yield "list small ttl", [_key(i, "l", "list", _words(rng, 5), True) for i in range(3000)]
-    yield "list large", [_key(i, "l", "list", _words(rng, 5000)) for i in range(20)]
-    yield "list plain", [_key(i, "l", "list", ["a" * 10000, "b"] * 5) for i in range(20)]
+    yield "list small", [_key(i, "l", "list", _words(rng, 8)) for i in range(800)]
+    yield "list small ttl", [_key(i, "l", "list", _words(rng, 5), True) for i in range(900)]
+    yield "list large", [_key(i, "l", "list", _words(rng, 5000)) for i in range(4)]
+    yield "list plain", [_key(i, "l", "list", ["a" * 10000, "b"] * 5) for i in range(6)]
 
 
 def _sets(rng):
     yield "set intset", [_key(i, "t", "set", [str(j * 1000 + i) for j in range(100)])
-                         for i in range(1500)]
+                         for i in range(400)]
     yield "set intset 64", [_key(i, "t", "set", [str(10**12 + j * 7 + i) for j in range(30)])
-                            for i in range(1500)]
-    yield "set listpack", [_key(i, "t", "set", _words(rng, 20)) for i in range(2000)]
-    for n, keys in ((200, 60), (700, 20), (20000, 1)):
+                            for i in range(500)]
+    yield "set listpack", [_key(i, "t", "set", _words(rng, 20)) for i in range(500)]
+    for n, keys in ((200, 25), (700, 8), (6000, 1)):
         yield f"set table {n}", [_key(i, "t", "set", _words(rng, n)) for i in range(keys)]
     yield "set table long", [_key(i, "t", "set", [w + "y" * 60 for w in _words(rng, 300)])
-                             for i in range(20)]
+                             for i in range(8)]
 
 
 def _scored(words):
@@ -64,8 +64,8 @@ def _scored(words):
 
 
 def _zsets(rng):
-    yield "zset listpack", [_key(i, "z", "zset", _scored(_words(rng, 20))) for i in range(2000)]
-    for n, keys in ((200, 60), (1000, 20), (20000, 1)):
+    yield "zset listpack", [_key(i, "z", "zset", _scored(_words(rng, 20))) for i in range(500)]
+    for n, keys in ((200, 25), (1000, 6), (6000, 1)):
         yield f"zset table {n}", [_key(i, "z", "zset", _scored(_words(rng, n)))
                                   for i in range(keys)]
 
@@ -75,10 +75,10 @@ def _pairs(rng, n, size):
 
 
 def _hashes(rng):
-    yield "hash small", [_key(i, "h", "hash", _pairs(rng, 3, 5)) for i in range(4000)]
-    yield "hash small ttl", [_key(i, "h", "hash", _pairs(rng, 3, 5), True) for i in range(4000)]
-    yield "hash listpack", [_key(i, "h", "hash", _pairs(rng, 30, 12)) for i in range(1000)]
-    for n, size, keys in ((600, 8, 20), (100, 80, 60), (20000, 12, 1), (300, 200, 20)):
+    yield "hash small", [_key(i, "h", "hash", _pairs(rng, 3, 5)) for i in range(1000)]
+    yield "hash small ttl", [_key(i, "h", "hash", _pairs(rng, 3, 5), True) for i in range(1000)]
+    yield "hash listpack", [_key(i, "h", "hash", _pairs(rng, 30, 12)) for i in range(250)]
+    for n, size, keys in ((600, 8, 8), (100, 80, 25), (6000, 12, 1), (300, 200, 6)):
         yield f"hash table {n} {size}", [_key(i, "h", "hash", _pairs(rng, n, size))
                                          for i in range(keys)]
 
@@ -90,7 +90,7 @@ def _with_ttls(key, every):
 
 
 def _field_ttls(rng):
-    for n, every, keys in ((3, 1, 3000), (30, 3, 700), (600, 1, 20), (600, 4, 20), (20000, 2, 1)):
+    for n, every, keys in ((3, 1, 800), (30, 3, 200), (600, 1, 8), (600, 4, 8), (6000, 2, 1)):
         yield f"field ttl {n} {every}", [_with_ttls(_key(i, "e", "hash", _pairs(rng, n, 10)), every)
                                          for i in range(keys)]
 
@@ -116,13 +116,13 @@ def _group(name, entries, last):
 
 
 def _streams(rng):
-    for n, keys in ((1, 2000), (10, 1000), (150, 100), (5000, 4)):
+    for n, keys in ((1, 500), (10, 250), (150, 25), (3000, 2)):
         yield f"stream {n}", [_key(i, "x", "stream", _stream(rng, n)) for i in range(keys)]
-    for n, groups, pending, keys in ((10, 1, 0, 500), (200, 1, 100, 60), (2000, 3, 500, 6),
-                                     (2000, 1, 2000, 6)):
+    for n, groups, pending, keys in ((10, 1, 0, 150), (200, 1, 100, 15), (1500, 3, 400, 2),
+                                     (1500, 1, 1500, 2)):
         yield f"stream {n} {groups} {pending}", [
             _key(i, "x", "stream", _stream(rng, n, groups, pending)) for i in range(keys)]
-    yield "stream dense", [_key(i, "x", "stream", _stream(rng, 3000, 1, 1500, 4)) for i in range(6)]
+    yield "stream dense", [_key(i, "x", "stream", _stream(rng, 2000, 1, 1000, 4)) for i in range(2)]
 
 
 def all():
@@ -131,11 +131,28 @@ def all():
         yield from family(rng)
 
 
-def text(lines):
+def text(lines, head=True):
     """As convert reads them, for a server since 7.2."""
-    head = [{"rdb": {"version": 12, "dialect": "redis"}}]
-    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in head + lines).encode()
+    first = [{"rdb": {"version": 12, "dialect": "redis"}}] if head else []
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n"
+                   for line in first + lines).encode()
 
 
-def needs_field_expiry(name):
-    return name.startswith("field ttl")
+# The form of snapshots for each server, and its name for --for of stat.
+FORMATS = {"redis-7": "redis-7.0", "redis-8": "redis-8.0", "valkey-8": "valkey-8",
+           "valkey-9": "valkey-9", "redict": "redis-7.2"}
+WORDS = {"redis-8.6.3": "redis-8.4", "redict-7.3.6": "redis-7.2"}
+
+
+def target(server):
+    return next(word for name, word in FORMATS.items() if server.startswith(name))
+
+
+def word(server):
+    """Where stat does not know the version, one with the same layout."""
+    return WORDS.get(server, server)
+
+
+def is_for(name, format):
+    """Whether snapshots of this form can have the kind."""
+    return not name.startswith("field ttl") or format in ("redis-8.0", "valkey-9")

@@ -44,7 +44,7 @@ def result(rows, about, date, seed):
 def _cell(said, notes, where):
     cell = cells.Cell(said["state"], said["compared"], said["reason"])  # it refuses what is not so
     if cell.state == "proved":
-        return f"{cell.compared:,}"
+        return f"proved: {cell.compared:,}"
     if not cell.reason:
         return cell.state
     notes.append((where, cell))
@@ -68,7 +68,7 @@ def markdown(made):
             row = [_cell(made["servers"][n]["jobs"][job], notes, f"{_title(n)}, {job}") for n in part]
             lines.append(f"| {job} | " + " | ".join(row) + " |")
         lines.append("")
-    lines += ["A number: proved, with so many keys compared. Where a word stands instead, the note tells why.",
+    lines += ["The number is how many keys were compared. A number in parentheses is that of the reason below.",
               ""]
     lines += _notes(notes)
     lines += _about(made, names)

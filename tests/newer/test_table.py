@@ -127,8 +127,8 @@ class Accounts(unittest.TestCase):
                 if path[-1] == "radix_tree_keys":
                     continue  # nodes of the server, not data
                 other = {**entry, "value": changed({"v": value}, path)["v"]}
-                self.assertFalse(account._same(entry, other, times=True), (entry["key"], path))
-            self.assertFalse(account._same(entry, {**entry, "expire_ms": 5}, True), entry["key"])
+                self.assertIsNotNone(account.difference(entry, other, True), (entry["key"], path))
+            self.assertIsNotNone(account.difference(entry, {**entry, "expire_ms": 5}, True))
 
     def test_missing_and_added_keys_are_found(self):
         other = copy.deepcopy(self.facts)
