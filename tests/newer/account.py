@@ -11,6 +11,7 @@ functions, in every database. A value of a module is what DUMP says. Nothing is 
 
 import hashlib
 import json
+import re
 
 import facts as facts_of_files
 from redis_server import ReplyError
@@ -178,9 +179,9 @@ def read(server, databases=None):
                         "entries": entries}
     server.command("SELECT", 0)
     info = server.command("INFO", "server").decode()
-    version = info.partition("redis_version:")[2].split("\r\n")[0]
+    own = re.findall(r"^(?:valkey|redict|redis)_version:(\S+)", info, re.M)[-1]
     return {"server": server.kind.name if hasattr(server, "kind") else "redoubt-server",
-            "server_version": version, "functions": _functions(server), "dbs": dbs}
+            "server_version": own, "functions": _functions(server), "dbs": dbs}
 
 
 def count(facts):

@@ -6,6 +6,8 @@ A cell is "proved" only with the number of things that were compared, and that n
 import dataclasses
 import re
 
+from redis_server import ServerDied
+
 JOBS = ("read", "check", "salvage", "convert to", "load into", "capture", "replay", "backup",
         "archive", "restore into", "replica of", "master of")
 
@@ -50,8 +52,16 @@ def of(job, *args):
         return Cell("not possible", 0, short(e))
     except NothingCompared:
         return Cell("failed", 0, "nothing was compared")
+    except ServerDied as e:
+        return Cell("failed", 0, short(_end_of_log(str(e))))
     except Exception as e:  # noqa: BLE001: a fault of the tools ends a job in many ways
         return Cell("failed", 0, short(e) or type(e).__name__)
+
+
+def _end_of_log(text):
+    """The warnings of a server's log, which say why it ended."""
+    lines = [line.split(" # ", 1)[1] for line in text.splitlines() if " # " in line]
+    return "the server ended: " + ("; ".join(lines[-2:]) or "its log gives no reason")
 
 
 def short(error):

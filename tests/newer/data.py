@@ -8,6 +8,7 @@
 Expiries are far away, so that no key goes while two accounts are made.
 """
 
+import collections
 import random
 import struct
 
@@ -184,6 +185,28 @@ def features(server):
     return sorted(name for name, command in named.items() if server.has(command))
 
 
+def _all(server, s, old):
+    yield from (*_strings(s), *_lists(s), *_sets(s), *_zsets(s), *_hashes(s), *_streams(s),
+                *_expiries(s))
+    if not old and server.has(FIELD_TTL):
+        yield from _field_ttls(s)
+    if not old and server.has(VECTORS):
+        yield from _vectors(s)
+    if not old and server.has(IDEMPOTENT):
+        yield from _idempotent(s)
+
+
+def fill_small(server, seed, most=1200):
+    """As fill(), in one database, with the commands alone that are short."""
+    s = Source(seed)
+    server.command("FUNCTION", "LOAD", LIBRARY % ("lib_a", "lib_a", "lib_a"))
+    seen = collections.Counter()
+    for command in _all(server, s, False):
+        seen[command[:2]] += 1
+        if len(str(command)) < most and seen[command[:2]] <= 12:
+            server.pipeline([command])
+
+
 def _zones(server, s):
     for zone, text in _module(s):
         txn = server.command("KNOT.ZONE.BEGIN", zone, 1)
@@ -191,21 +214,13 @@ def _zones(server, s):
         server.command("KNOT.ZONE.COMMIT", zone, txn)
 
 
-def fill(server, seed, old=False):
+def fill(server, seed, old=False, databases=DATABASES):
     """Fills an empty server. `old`: only with types that every server has."""
     s = Source(seed)
     for name in ("lib_a", "lib_b"):
         server.command("FUNCTION", "LOAD", LIBRARY % (name, name, name))
-    for db in DATABASES:
-        commands = [("SELECT", db), *_strings(s), *_lists(s), *_sets(s), *_zsets(s), *_hashes(s),
-                    *_streams(s), *_expiries(s)]
-        if not old and server.has(FIELD_TTL):
-            commands += _field_ttls(s)
-        if not old and server.has(VECTORS):
-            commands += _vectors(s)
-        if not old and server.has(IDEMPOTENT):
-            commands += _idempotent(s)
-        _send(server, commands)
+    for db in databases:
+        _send(server, [("SELECT", db), *_all(server, s, old)])
     server.command("SELECT", 0)
     if not old and server.has("knot.zone.begin"):
         _zones(server, s)

@@ -56,6 +56,27 @@ class Subject:
                 copy.write(source.read())
         if self.module:
             self.features.append("module values")
+        self.cluster, self.cluster_facts = None, None
+        if not old:
+            self._fill_cluster()
+
+    def _fill_cluster(self):
+        """Another snapshot, of a server in cluster mode that has all slots."""
+        self.cluster = self.path("cluster.rdb")
+        with Server(self.kind, {"cluster-enabled": "yes"}) as server:
+            server.command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+            eventually("the cluster is up", lambda: b"cluster_state:ok" in
+                       server.command("CLUSTER", "INFO"))
+            data.fill(server, self.seed, databases=(0,))
+            self.cluster_facts = account.read(server)
+            with open(server.save(), "rb") as source, open(self.cluster, "wb") as copy:
+                copy.write(source.read())
+
+    def files(self):
+        """Snapshots with their accounts."""
+        yield self.snapshot, self.facts
+        if self.cluster is not None:
+            yield self.cluster, self.cluster_facts
 
     def close(self):
         self._folder.cleanup()
@@ -88,16 +109,23 @@ def loaded(subject, path, want, kind=None, times=True):
 
 
 def read(subject):
-    lines = tool("convert", "--to", "ndjson", "--meta", subject.snapshot).stdout
-    return same(*account.of_lines(subject.facts, lines))
+    compared = 0
+    for path, facts in subject.files():
+        lines = tool("convert", "--to", "ndjson", "--meta", path).stdout
+        compared += same(*account.of_lines(facts, lines))
+    return compared
 
 
 def check(subject):
-    said = json.loads(tool("check-rdb", "--json", subject.snapshot).stdout)["files"][0]
-    want = account.count(subject.facts)
+    return sum(_checked(path, facts) for path, facts in subject.files())
+
+
+def _checked(path, facts):
+    said = json.loads(tool("check-rdb", "--json", path).stdout)["files"][0]
+    want = account.count(facts)
     if said["verdict"] != "ok" or said["keys"] != want:
         raise Failure(f"{said['verdict']}, {said['keys']} keys of {want}")
-    if said["functions"] != len(subject.facts["functions"]):
+    if said["functions"] != len(facts["functions"]):
         raise Failure(f"{said['functions']} functions")
     return said["keys"]
 
@@ -164,24 +192,25 @@ def word(kind):
 def convert_to(target, subjects):
     """From every server: what the target can hold is loaded there and is equal; what it cannot
     hold is refused."""
-    compared, refused, problems = 0, 0, []
+    compared, problems = 0, []
     for subject in subjects:
-        out = subject.path("converted.rdb")
         cannot = set(subject.features) & lacking(target.kind)
-        foreign = "module values" in subject.features and not target.module
-        if foreign:
+        if "module values" in subject.features and not target.module:
             continue
-        try:
-            done = tool("convert", "--force", "--to", "rdb", "--for", word(target.kind),
-                        subject.snapshot, "-o", out, good=(4,) if cannot else (0,))
-            if cannot:
-                refused += 1
-            else:
-                compared += loaded(target, out, subject.facts)
-            del done
-        except Exception as e:  # noqa: BLE001: every source is tried
-            problems.append(f"from {subject.kind.name}: {e}")
+        for path, facts in subject.files():
+            try:
+                compared += _converted(target, path, facts, cannot)
+            except Exception as e:  # noqa: BLE001: every source is tried
+                problems.append(f"from {subject.kind.name}: {e}")
     return same(problems, compared)
+
+
+def _converted(target, path, facts, cannot):
+    """How many keys were compared; none where the target cannot hold the data."""
+    out = target.path("converted.rdb")
+    tool("convert", "--force", "--to", "rdb", "--for", word(target.kind), path, "-o", out,
+         good=(4,) if cannot else (0,))
+    return 0 if cannot else loaded(target, out, facts)
 
 
 def load_into(subject):
