@@ -28,7 +28,12 @@ redis.register_function{function_name='%s_get', callback=get, flags={'no-writes'
 redis.register_function('%s_put', put)
 """
 
-ZONE = "$TTL 600\n@ SOA ns admin 1 3600 600 86400 600\n@ NS ns\nns A 192.0.2.1\nwww%d A 192.0.2.%d\n"
+ZONE = """$TTL 600
+@ SOA ns admin 1 3600 600 86400 600
+@ NS ns
+ns A 192.0.2.1
+www%d A 192.0.2.%d
+"""
 
 
 class Source:
@@ -47,8 +52,8 @@ class Source:
             lambda: self.randbytes(n), lambda: b"a" * n, lambda: b"\xc3\xa9" * n))()
 
     def number(self):
-        return self.choice((0, -1, 7, 127, 128, -4096, 4095, 32767, -32769, 2**23, 2**31, -2**31 - 1,
-                            2**63 - 1, -2**63, self.randrange(10**6)))
+        return self.choice((0, -1, 7, 127, 128, -4096, 4095, 32767, -32769, 2**23, 2**31,
+                            -2**31 - 1, 2**63 - 1, -2**63, self.randrange(10**6)))
 
     def score(self):
         return self.choice((0, "-0", 1, -1, "inf", "-inf", 0.1, 1e300, -2.5e-300, 3.5, 2**53,

@@ -1,6 +1,8 @@
 """Small snapshots of a server with its own account, for fixtures/.
 
-usage: fixtures.py ROOTS SERVER FOLDER      by hand, as root; then tests/support/manifest.py fixtures
+usage: fixtures.py ROOTS SERVER FOLDER      by hand, as root
+
+tests/support/manifest.py lists them in the manifest afterwards.
 """
 
 import json

@@ -6,20 +6,20 @@ import cells
 
 HEAD = """# Servers
 
-What Redoubt does with real servers. `tests/newer/run` wrote this page: it fills every server with random data
-of each type that the server has, does each job with it, and compares the result with the server's
-own account: all databases, keys, values, expiries of keys and fields, streams with groups, consumers and
-pending entries, vectors and functions, read with commands of the server.
+What Redoubt does with real servers. `tests/newer/run` wrote this page: it fills every server with
+random data of each type that the server has, does each job with it, and compares the result with
+the server's own account: all databases, keys, values, expiries of keys and fields, streams with
+groups, consumers and pending entries, vectors and functions, read with commands of the server.
 
-A job is *proved* only if keys were compared and none differed. The number is how many were compared.
+A job is *proved* only if keys were compared and none differed.
 """
 
 MEANINGS = {
     "read": "the snapshot as JSON lines is equal to the account",
     "check": "the snapshot is sound, with this number of keys",
     "salvage": "the server loads what was saved of a damaged snapshot, and it is equal",
-    "convert to": "the server loads the snapshots of all servers in this table, converted for it, and "
-                  "the data is equal; a snapshot with data that it cannot hold is refused",
+    "convert to": "the server loads the snapshots of all servers in this table, converted for "
+                  "it, and the data is equal; a snapshot with data that it cannot hold is refused",
     "load into": "commands, and payloads of RESTORE, that `convert` writes are sent to the server",
     "capture": "random writes are captured; a server that loads the rebuilt snapshot is equal",
     "replay": "the capture is replayed into another server",
@@ -65,10 +65,11 @@ def markdown(made):
         lines.append("| job | " + " | ".join(_title(n) for n in part) + " |")
         lines.append("|---|" + "---|" * len(part))
         for job in cells.JOBS:
-            row = [_cell(made["servers"][n]["jobs"][job], notes, f"{_title(n)}, {job}") for n in part]
+            row = [_cell(made["servers"][n]["jobs"][job], notes, f"{_title(n)}, {job}")
+                   for n in part]
             lines.append(f"| {job} | " + " | ".join(row) + " |")
         lines.append("")
-    lines += ["The number is how many keys were compared. A number in parentheses is that of the reason below.",
+    lines += ["The number is how many keys were compared. One in parentheses is that of a reason.",
               ""]
     lines += _notes(notes)
     lines += _about(made, names)
@@ -92,8 +93,10 @@ def _notes(notes):
 def _about(made, names):
     lines = ["## The jobs", "", "| job | what is compared |", "|---|---|"]
     lines += [f"| {job} | {MEANINGS[job]} |" for job in cells.JOBS]
-    lines += ["", "## The data", "", "| server | keys | beyond the types of Redis 7.0 |", "|---|---|---|"]
+    lines += ["", "## The data", "", "| server | keys | beyond the types of Redis 7.0 |",
+              "|---|---|---|"]
     for name in names:
         about = made["servers"][name]
-        lines.append(f"| {_title(name)} | {about['keys']} | {', '.join(about['features']) or '-'} |")
+        more = ", ".join(about["features"]) or "-"
+        lines.append(f"| {_title(name)} | {about['keys']} | {more} |")
     return lines

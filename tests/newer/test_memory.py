@@ -1,5 +1,5 @@
-"""`redoubt stat` estimates the memory that real servers used for each kind of data. memory.py recorded
-it in memory.json, from the packages of Debian."""
+"""`redoubt stat` estimates the memory that real servers used for each kind of data. memory.py
+recorded it in memory.json, from the packages of Debian."""
 
 import json
 import os

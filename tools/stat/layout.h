@@ -76,7 +76,7 @@ const struct stat_layout *stat_layout_of(enum rdb_dialect dialect, int version);
 const struct stat_layout *stat_layout_of_release(const struct stat_layout *layout,
                                                  const struct rdb_release *release);
 
-/* The layout of a server named as in --for: "valkey-8.1". `server` is what cli_server_add() found. */
+/* The layout of a server named as in --for: "valkey-8.1". `server` is that of cli_server_add(). */
 const struct stat_layout *stat_layout_for(enum cli_server server, const char *text);
 
 #endif

@@ -11,8 +11,8 @@
  * counts structures as they are declared, not as they are allocated, and more for streams, whose
  * nodes it counts as if all were large. It assumes allocations rounded up to the size classes of
  * jemalloc, tables that grow in powers of two, and the packing thresholds of the default
- * configuration. It does not include memory that the allocator leaves unused, or buffers. A module's
- * value counts with its size in the file.
+ * configuration. It does not include memory that the allocator leaves unused, or buffers. A
+ * module's value counts with its size in the file.
  */
 #ifndef TOOLS_STAT_MEMORY_H
 #define TOOLS_STAT_MEMORY_H
@@ -89,7 +89,8 @@ void stat_value_blob(struct stat_value *value, const struct rdb_event *ev);
 /* The events that only streams have: GROUP, PENDING, CONSUMER, OWNED and so on. */
 void stat_value_group(struct stat_value *value, const struct rdb_event *ev);
 
-/* Returns the memory of the value without the key; 0 for a string, of which it is not known alone. `bytes` is that of VALUE_END. */
+/* Returns the memory of the value without the key; 0 for a string, which is not known alone.
+ * `bytes` is that of VALUE_END. */
 uint64_t stat_value_end(struct stat_value *value, uint64_t bytes);
 
 /* The longest element that servers pack by default. */
