@@ -20,7 +20,8 @@ MEANINGS = {
     "salvage": "the server loads what was saved of a damaged snapshot, and it is equal",
     "convert to": "the server loads the snapshots of all servers in this table, converted for "
                   "it, and the data is equal; a snapshot with data that it cannot hold is refused",
-    "load into": "commands, and payloads of RESTORE, that `convert` writes are sent to the server",
+    "load into": "commands, and payloads of RESTORE, that `convert` writes are sent to the server; "
+                 "of data with values of modules only the payloads",
     "capture": "random writes are captured; a server that loads the rebuilt snapshot is equal",
     "replay": "the capture is replayed into another server",
     "backup": "a backup of the running server is verified, restored and loaded",
