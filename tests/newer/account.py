@@ -221,9 +221,9 @@ def _first_difference(a, b, path=""):
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         pairs = [(i, x, y) for i, (x, y) in enumerate(zip(a, b))]
     elif isinstance(a, list) and isinstance(b, list):
-        return f"{path}: {len(b)} elements, not {len(a)}"
+        return f"{path or 'all'}: {len(b)} elements, not {len(a)}"
     else:
-        return None if a == b else f"{path}: {str(b)[:60]}, not {str(a)[:60]}"
+        return None if a == b else f"{path or 'all'}: {str(b)[:60]}, not {str(a)[:60]}"
     for name, x, y in pairs:
         found = _first_difference(x, y, f"{path}/{name}" if path else str(name))
         if found is not None:

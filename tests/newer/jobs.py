@@ -121,10 +121,12 @@ def check(subject):
 
 
 def _checked(path, facts):
-    said = json.loads(tool("check-rdb", "--json", path).stdout)["files"][0]
-    want = account.count(facts)
-    if said["verdict"] != "ok" or said["keys"] != want:
-        raise Failure(f"{said['verdict']}, {said['keys']} keys of {want}")
+    done = tool("check-rdb", "--json", path, good=(0, 1, 4))
+    said, want = json.loads(done.stdout)["files"][0], account.count(facts)
+    if done.returncode != 0 or said["verdict"] != "ok" or said["keys"] != want:
+        texts = "; ".join(f["text"] for f in said["findings"] if f["severity"] != "info")
+        raise Failure(f"{os.path.basename(path)}: {said['verdict']}, {said['keys']} keys of {want}: "
+                      f"{texts}")
     if said["functions"] != len(facts["functions"]):
         raise Failure(f"{said['functions']} functions")
     return said["keys"]
@@ -262,7 +264,7 @@ def capture(subject, folder="capture", traffic=1500):
         running = subprocess.Popen([REDOUBT, "capture", server.url, "-o", subject.path(folder)],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
-            eventually("the capture is connected", lambda: _online(server, running))
+            connected("capture", server, running)
             random_writes = data.Traffic(server, subject.seed, subject.old)
             for _ in range(5):
                 write(server, random_writes, traffic // 5)
@@ -275,11 +277,15 @@ def capture(subject, folder="capture", traffic=1500):
     return facts
 
 
-def _online(server, running):
-    if running.poll() is not None:
-        said = running.stderr.read().decode(errors="replace")
-        raise Failure(f"capture: exit status {running.returncode}: {said}")
-    return b"state=online" in server.command("INFO", "replication")
+def connected(name, server, running):
+    """Waits until the tool follows the server; Failure with what it said where it does not."""
+    end = time.monotonic() + SECONDS
+    while b"state=online" not in server.command("INFO", "replication"):
+        if running.poll() is not None or time.monotonic() > end:
+            running.terminate()
+            said = running.communicate(timeout=60)[1].decode(errors="replace")
+            raise Failure(f"{name}: never connected, exit status {running.returncode}: {said}")
+        time.sleep(0.05)
 
 
 def captured(subject):
@@ -333,7 +339,7 @@ def archive(subject, moments=6):
         running = subprocess.Popen([REDOUBT, "archive", "nightly", "--config", config],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
-            eventually("the archive is connected", lambda: _online(server, running))
+            connected("archive", server, running)
             kept = _moments(subject, server, moments)
             eventually("the archive has all", lambda: _shipped(config, kept[-1][0], running))
         finally:
