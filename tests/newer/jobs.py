@@ -124,9 +124,9 @@ def _checked(path, facts):
     done = tool("check-rdb", "--json", path, good=(0, 1, 4))
     said, want = json.loads(done.stdout)["files"][0], account.count(facts)
     if done.returncode != 0 or said["verdict"] != "ok" or said["keys"] != want:
-        texts = "; ".join(f["text"] for f in said["findings"] if f["severity"] != "info")
-        raise Failure(f"{os.path.basename(path)}: {said['verdict']}, {said['keys']} keys of {want}: "
-                      f"{texts}")
+        texts = {f["text"]: None for f in said["findings"] if f["severity"] != "info"}
+        raise Failure(f"{os.path.basename(path)}: {said['verdict']}, {said['keys']} keys of "
+                      f"{want}: {'; '.join(texts)}")
     if said["functions"] != len(facts["functions"]):
         raise Failure(f"{said['functions']} functions")
     return said["keys"]
