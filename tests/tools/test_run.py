@@ -1,4 +1,4 @@
-"""What ./run shows while it builds, when it asks for packages, and what it leaves when it is stopped.
+"""What ./run shows while it builds, when it asks for packages, and what it leaves when stopped.
 
 Stubs are in for meson and ninja, and for the programs of packages.
 """
@@ -27,7 +27,7 @@ done
 printf '#!/bin/sh\\necho built; echo words >&2\\n' >"$2/tools/redoubt"
 chmod 755 "$2/tools/redoubt"
 """
-# Packages are missing until the file "installed" is there; "asked" tells that dpkg was asked.
+# Packages are missing until the file "installed" is there; "asked" is there when dpkg was asked.
 DPKG_QUERY = """#!/bin/sh
 : >HERE/asked
 [ -e HERE/installed ] || exit 1
@@ -178,7 +178,7 @@ class Packages(Case):
         os.close(os.open(self.path("go"), os.O_WRONLY))
 
     def policy(self):
-        """What the package of a service is told: 101 is not to start it, None that it may."""
+        """The status of the policy: 101 forbids that a service starts; None: there is none."""
         if not os.path.exists(self.path("policy-rc.d")):
             return None
         return subprocess.run([self.path("policy-rc.d"), "redis", "start"], check=False).returncode
