@@ -3,13 +3,13 @@
     answers = recorded.Answers("check-aof")
     answer = answers.get(question, ask)
 
-The question is anything that repr() tells apart; the answer is anything that JSON holds. Where the
+The question is anything for which repr() differs; the answer is anything that JSON holds. Where the
 programs of 7.0.15 are installed, ask() is called, and the record must have the same; elsewhere the
 answer is that of the record. On a machine that has them,
 
     REDOUBT_RECORD=yes
 
-in the environment of the whole test file writes the record anew, in tests/recorded/.
+in the environment of the whole test file writes the record again, in tests/recorded/.
 """
 
 import atexit
