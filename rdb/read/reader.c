@@ -24,13 +24,13 @@ static int unknown_version(struct rdb_reader *r)
     int newest = newest_version(r);
     const struct rd_err_reason reason = {RDB_REASON_VERSION,
                                          {(uint64_t)r->version, (uint64_t)newest}};
-    const char *text = rdb_version_text(r->dialect, r->version).s;
+    const struct rdb_version_text text = rdb_version_text(r->dialect, r->version);
     if (r->version > newest)
         rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, valkey ? 6 : 5, reason,
-                          "%s is newer than this program supports (%d)", text, newest);
+                          "%s is newer than this program supports (%d)", text.s, newest);
     else
         rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, valkey ? 6 : 5, reason, "%s does not exist",
-                          text);
+                          text.s);
     rd_err_origin(&r->err, rd_src_origin(r->src));
     return RDB_FAIL;
 }

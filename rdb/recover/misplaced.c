@@ -188,7 +188,7 @@ static bool search_windows(struct search *f, struct table *t)
 
 static bool find_inserted_or_missing(struct search *f)
 {
-    struct table t;
+    struct table t = {0};
     bool other = false;
     uint64_t range = f->to - f->from;
     if (!table_init(&t, range < WINDOW ? (size_t)range : WINDOW, f->err))
