@@ -500,7 +500,7 @@ static void report_new_version(struct check *c)
 {
     int version = c->res.version;
     bool valkey = c->res.dialect == RDB_VALKEY;
-    if (version <= (valkey ? RDB_VERSION_VALKEY_WHOLE : RDB_VERSION_REDIS_WHOLE))
+    if (c->res.newer || version <= (valkey ? RDB_VERSION_VALKEY_WHOLE : RDB_VERSION_REDIS_WHOLE))
         return;
     snprintf(c->text, sizeof c->text,
              "%s can have types or opcodes that this program does not read: they are \"not "

@@ -93,6 +93,10 @@ def content(server):
 redis_server.need(writer.SERVER_VERSION)
 
 
+# A server of 7.0 loads no vector sets, and nobody but the user of --for says that it is one.
+NO_VECTORS = ("--not", "--type", "module")
+
+
 class Commands(writer.ServerCase):
     out_name = "out.resp"
 
@@ -166,11 +170,12 @@ class Commands(writer.ServerCase):
     def newer(self, path, args):
         out = os.path.join(self.dir.name, "out.rdb")
         status, _, text = convert("--to", "rdb", "--rdb-version", "10", "--lossy", path, "-o", out,
-                                  "--force")
+                                  "--force", *NO_VECTORS)
         self.assertEqual(status, 0, text)
         self.server.load(out)
         want = content(self.server)
-        status, data, text = convert("--to", "resp", "--rdb-version", "10", "--lossy", *args, path)
+        status, data, text = convert("--to", "resp", "--rdb-version", "10", "--lossy", *args,
+                                     *NO_VECTORS, path)
         self.assertEqual(status, 0, text)
         self.pipe(data)
         got = content(self.server)

@@ -215,10 +215,10 @@ Test(check, reports_the_checksum)
         {"REDIS0009\xc9\0\0\0\0\0\0\0\1", 18, RDB_SUM_BAD, "corrupt@9"},
         {"REDIS0009\xc9\0\0\0\0\0\0\0\0", 18, RDB_SUM_UNKNOWN, "corrupt@9"},
         {"REDIS0004\xc9", 10, RDB_SUM_UNKNOWN, "corrupt@9"},
-        {"REDIS0015\x1d\1", 11, RDB_SUM_UNKNOWN, "unsupported@9"},
-        {"VALKEY081\xf2\1", 11, RDB_SUM_UNKNOWN, "unsupported@9"},
-        {"REDIS0016\x02\1k\x02\1", 14, RDB_SUM_UNKNOWN, "unsupported@14:k"},
-        {"REDIS0016\xff\1\0\0\0\0\0\0\0", 18, RDB_SUM_BAD, "checksum-mismatch@9 unsupported@5"},
+        {"REDIS0015\x1d\1", 11, RDB_SUM_UNKNOWN, "partly-known-version@0 unsupported@9"},
+        {"VALKEY081\xf2\1", 11, RDB_SUM_UNKNOWN, "partly-known-version@0 unsupported@9"},
+        {"REDIS0017\x02\1k\x02\1", 14, RDB_SUM_UNKNOWN, "unsupported@14:k"},
+        {"REDIS0017\xff\1\0\0\0\0\0\0\0", 18, RDB_SUM_BAD, "checksum-mismatch@9 unsupported@5"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct rdb_check_opts opts = RDB_CHECK_OPTS(.single_thread = true);
@@ -244,9 +244,9 @@ Test(check, unknown_numbers_are_damage_unless_another_program_wrote_them)
         {"\"REDIS0009\" fe 00  12 01\"k\" 00 ff", "corrupt@11", false},
         {"\"REDIS0009\" fa 09\"redis-ver\" 05\"df-v1\" c9 ff", "unsupported@26", false},
         {"\"REDIS0009\" fa 09\"redis-ver\" 05\"df-v1\" 00 01\"k\" c9 ff", "corrupt@29:k", false},
-        {"\"REDIS0016\" fe 00  21 01\"k\" ff", "unsupported@11", false},
-        {"\"REDIS0016\" fe 00  21 01\"k\" ff", "unsupported@11", true},
-        {"\"REDIS0016\" fe 00  00 01\"k\" 01\"v\" ff", "unsupported@5", true},
+        {"\"REDIS0017\" fe 00  21 01\"k\" ff", "unsupported@11", false},
+        {"\"REDIS0017\" fe 00  21 01\"k\" ff", "unsupported@11", true},
+        {"\"REDIS0017\" fe 00  00 01\"k\" 01\"v\" ff", "unsupported@5", true},
     };
     struct rdb_check_opts opts = RDB_CHECK_OPTS(.single_thread = true);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -261,7 +261,7 @@ Test(check, unknown_numbers_are_damage_unless_another_program_wrote_them)
         cr_expect(res.damaged);
         if (cases[i].sum)
             cr_expect_eq(res.sum, RDB_SUM_OK, "%zu", i);
-        cr_expect_eq(res.newer, cases[i].hex[8] == '1' && cases[i].hex[9] == '6', "%zu", i);
+        cr_expect_eq(res.newer, cases[i].hex[8] == '1' && cases[i].hex[9] == '7', "%zu", i);
         rd_buf_done(&file);
     }
 }

@@ -66,7 +66,7 @@ Test(version, that_is_not_supported_yet_names_the_newest_one)
     struct rd_err err = REFUSED("REDIS0017\xff");
     cr_expect_str_eq(err.text, "Redis RDB version 17 is newer than this program supports (16)");
     cr_expect_eq(err.reason.id, RDB_REASON_VERSION);
-    cr_expect_eq(err.reason.args[0], 16);
+    cr_expect_eq(err.reason.args[0], 17);
     cr_expect_eq(err.reason.args[1], 16);
     err = REFUSED("VALKEY082\xff");
     cr_expect_str_eq(err.text, "Valkey RDB version 82 is newer than this program supports (81)");

@@ -82,7 +82,7 @@ bool snapshot_in_add_skip(void *ctx, const char *value, struct rd_err *err);
 /* clang-format off */
 #define SNAPSHOT_IN_OPTIONS(o)                                                                     \
     {.name = "until-offset", .kind = CLI_STRING, .arg = "N", .string = &(o)->rebuild.until_offset, \
-     .help = "log: end before byte N, or FILE:N"},                                                 \
+     .help = "log: end before byte N, or FILE:N", .brief = true},                                  \
     {.name = "until", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->rebuild.until_ms,          \
      .help = "log: end after this second"},                                                        \
     {.name = "until-time", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->rebuild.until_ms},    \
