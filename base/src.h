@@ -127,7 +127,8 @@ RD_API void rd_src_push_end(struct rd_src *src);
 
 /* Detects compression from the first bytes. A source that starts with a gzip member, an lz4 frame,
  * a zstd frame or the envelope of Valkey 9.2 is replaced by a source of its decompressed bytes,
- * which then owns the old source. An envelope of another kind is RD_ERR_UNSUPPORTED. Other sources, and those with fewer than four bytes available, are unchanged. On failure
+ * which then owns the old source. An envelope of another kind is RD_ERR_UNSUPPORTED. Other sources,
+ * and those with fewer than four bytes available, are unchanged. On failure
  * *src is unchanged and the caller still owns it. */
 RD_API bool rd_src_decompress(struct rd_src **src, struct rd_err *err);
 

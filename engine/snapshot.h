@@ -132,8 +132,8 @@ uint64_t engine_kept_functions(const struct engine *e, uint64_t *ret_n);
 /* FUNCTION FLUSH: removes them. */
 void engine_drop_functions(struct engine *e);
 
-/* The RDB version of Redis that can represent every key: 10, 12 if hash fields have an expiry, or 13
- * if a stream remembers producers. */
+/* The RDB version of Redis that can represent every key: 10, 12 if hash fields have an expiry, or
+ * 13 if a stream remembers producers. */
 int engine_save_version(const struct engine *e);
 
 /* The default dialect and version: those of the loaded snapshot, or those of Redis that

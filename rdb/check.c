@@ -6,12 +6,14 @@
 #include "base/sized.h"
 #include "base/worker.h"
 #include "rdb/foreign.h"
+#include "rdb/imports.h"
 #include "rdb/keylog.h"
 #include "rdb/library.h"
 #include "rdb/read/priv.h"
 #include "rdb/read/slot_info.h"
 #include "rdb/reader.h"
 #include "rdb/rest.h"
+#include "rdb/unread.h"
 #include "rdb/name_match.h"
 #include "rdb/version.h"
 
@@ -26,22 +28,6 @@ struct announced {
     uint64_t name; /* database or slot */
     uint64_t keys, expires;
     uint64_t seen_keys, seen_expires;
-};
-
-/* An import of slots that was under way. */
-struct import {
-    char job[RDB_FINDING_KEY_MAX];
-    char ranges[64]; /* as text; cut if they are many */
-    uint64_t offset;
-    uint64_t slots, keys;
-};
-
-enum { IMPORTS_MAX = 100 };
-
-struct imports {
-    struct import of[IMPORTS_MAX];
-    size_t n;                       /* more of them count as the last one */
-    uint8_t slot_of[RD_HASH_SLOTS]; /* the number of its import from 1 on; 0: none */
 };
 
 struct check {
@@ -63,10 +49,10 @@ struct check {
     uint64_t record;
     uint64_t modules[MODULES_KEPT];
     size_t n_modules;
-    uint64_t empty_at;       /* start of the previous key, if it was empty; or RD_NO_OFFSET */
-    bool zeros;              /* a run of empty keys was reported */
-    struct imports *imports; /* NULL: none */
-    uint64_t n_scripts;      /* fields named "lua" */
+    uint64_t empty_at;           /* start of the previous key, if it was empty; or RD_NO_OFFSET */
+    bool zeros;                  /* a run of empty keys was reported */
+    struct rdb_imports *imports; /* NULL: none */
+    uint64_t n_scripts;          /* fields named "lua" */
     uint64_t libraries_compiled, scripts_compiled;
     bool done;      /* the end mark was read */
     bool dragonfly; /* the field "redis-ver" names it */
@@ -230,51 +216,10 @@ static void slot_aux(struct check *c, const struct rdb_event *ev)
 
 /* -- imports of slots -- */
 
-static bool begin_import(struct check *c, const struct rdb_event *ev)
-{
-    struct rd_slice job = ev->slot_import.job;
-    c->res.slot_imports++;
-    if (c->imports == NULL && (c->imports = rd_calloc(1, sizeof *c->imports)) == NULL)
-        return rd_err_nomem(c->err, sizeof *c->imports);
-    struct imports *all = c->imports;
-    if (all->n == IMPORTS_MAX)
-        return true;
-    struct import *import = &all->of[all->n++];
-    import->offset = ev->offset;
-    rd_err_quote(import->job, sizeof import->job, job);
-    return true;
-}
-
-static void import_range(struct check *c, const struct rdb_event *ev)
-{
-    struct imports *all = c->imports;
-    struct import *import = &all->of[all->n - 1];
-    size_t len = strlen(import->ranges);
-    uint64_t first = ev->slot_range.first, last = ev->slot_range.last;
-    if (len + sizeof ", 16383-16383, ..." < sizeof import->ranges)
-        snprintf(import->ranges + len, sizeof import->ranges - len, "%s%llu-%llu",
-                 len > 0 ? ", " : "", (unsigned long long)first, (unsigned long long)last);
-    else if (len + 5 < sizeof import->ranges && import->ranges[len - 1] != '.')
-        memcpy(import->ranges + len, ", ...", sizeof ", ...");
-    for (; first <= last && first < RD_HASH_SLOTS; first++) {
-        import->slots++;
-        all->slot_of[first] = (uint8_t)all->n;
-    }
-}
-
-static void count_imported(struct check *c, struct rd_slice name)
-{
-    unsigned of = c->imports->slot_of[rd_hash_slot(name)];
-    if (of == 0)
-        return;
-    c->imports->of[of - 1].keys++;
-    c->res.imported_keys++;
-}
-
 static void report_imports(struct check *c)
 {
     for (size_t i = 0; c->imports != NULL && i < c->imports->n; i++) {
-        const struct import *import = &c->imports->of[i];
+        const struct rdb_import *import = &c->imports->of[i];
         snprintf(c->text, sizeof c->text,
                  "import of slots %s under way, job %s: the %llu key%s of these slots "
                  "belong%s to another node, and are not the data of this server yet",
@@ -383,7 +328,7 @@ static void count_key(struct check *c, const struct rdb_event *ev)
     c->slot.seen_keys++;
     c->slot.seen_expires += expires;
     if (RD_UNLIKELY(c->imports != NULL))
-        count_imported(c, ev->key.name);
+        c->res.imported_keys += rdb_imports_count(c->imports, ev->key.name);
 }
 
 static bool key(struct check *c, const struct rdb_event *ev)
@@ -538,9 +483,10 @@ static bool event(struct check *c, const struct rdb_event *ev)
         set_announced(&c->slot, ev->offset, ev->slot.slot, ev->slot.keys, ev->slot.expires);
         return true;
     case RDB_SLOT_IMPORT:
-        return begin_import(c, ev);
+        c->res.slot_imports++;
+        return rdb_imports_begin(&c->imports, ev, c->err);
     case RDB_SLOT_RANGE:
-        import_range(c, ev);
+        rdb_imports_range(c->imports, ev);
         return true;
     case RDB_FUNCTION:
         function(c, ev);
@@ -586,12 +532,6 @@ static enum rdb_finding_id finding_of(enum rd_err_code code)
     }
 }
 
-static bool is_unknown_number(const struct rd_err *err)
-{
-    return err->code == RD_ERR_UNSUPPORTED &&
-           (err->reason.id == RDB_REASON_TYPE || err->reason.id == RDB_REASON_OPCODE);
-}
-
 /* The source is where the file cannot be read further, and its checksum covers the bytes before.
  * Reads the rest. If the last bytes are the checksum of all others, nothing is damaged. Where other
  * data follows a snapshot, its end is not known, and another checksum says nothing. */
@@ -612,71 +552,18 @@ static bool compare_sum(struct check *c, struct rd_src *src)
     return !c->opts.part || rd_src_seek(src, at, c->err);
 }
 
-/* A version that does not exist yet: what cannot be read may be as it must be. */
-static void newer_version(const struct check *c, struct rd_err *err)
-{
-    const struct rdb_check_result *res = &c->res;
-    int newest = res->dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MAX : RDB_VERSION_REDIS_MAX;
-    const struct rd_err_reason reason = {RDB_REASON_VERSION,
-                                         {(uint64_t)res->version, (uint64_t)newest}};
-    struct rd_err was = *err;
-    bool stopped = was.code != RD_ERR_OK;
-    uint64_t at = stopped ? was.offset : res->dialect == RDB_VALKEY ? 6 : 5;
-    rd_err_reset(err);
-    rd_err_set_reason(err, RD_ERR_UNSUPPORTED, at, reason,
-                      "%s is newer than this program supports (%d)%s%s",
-                      rdb_version_text(res->dialect, res->version).s, newest, stopped ? ": " : "",
-                      stopped && is_unknown_number(&was) ? "a value type or opcode is not known"
-                      : stopped                          ? was.text
-                                                         : "");
-}
-
-/* Types and opcodes that a known version has, and this program does not read. */
-static bool is_not_read(const struct rdb_check_result *res, bool opcode, unsigned number)
-{
-    enum { TEMPLATES_SINCE = 15, TEMPLATE_FIRST = 29, TEMPLATE_LAST = 32, UPDATES_SINCE = 81 };
-    if (res->dialect == RDB_VALKEY)
-        return opcode && number == RDB_OP_UPDATE && res->version >= UPDATES_SINCE;
-    return res->version >= TEMPLATES_SINCE &&
-           (opcode ? number == RDB_OP_HASH_TEMPLATE
-                   : number >= TEMPLATE_FIRST && number <= TEMPLATE_LAST);
-}
-
-/* The version has no such type or opcode. */
-static void unknown_number(const struct check *c, struct rd_err *err)
-{
-    const struct rd_err was = *err;
-    unsigned number = (unsigned)was.reason.args[0];
-    bool opcode = was.reason.id == RDB_REASON_OPCODE;
-    const char *what = opcode ? "opcode" : "value type";
-    const char *version = rdb_version_text(c->res.dialect, c->res.version).s;
-    if (!c->dragonfly && is_not_read(&c->res, opcode, number))
-        return;
-    rd_err_reset(err);
-    if (c->dragonfly)
-        rd_err_set_reason(err, RD_ERR_UNSUPPORTED, was.offset, was.reason,
-                          "%s %u is one of Dragonfly's own", what, number);
-    else if (c->res.sum == RDB_SUM_OK)
-        rd_err_set_reason(err, RD_ERR_UNSUPPORTED, was.offset, was.reason,
-                          "%s %u is not known in %s; the checksum of the file matches, so it was "
-                          "saved like this",
-                          what, number, version);
-    else
-        rd_err_set_reason(err, RD_ERR_CORRUPT, was.offset, was.reason, "%s %u does not exist in %s",
-                          what, number, version);
-}
-
 /* Whether what cannot be read is damaged, or not supported. *err: why the reader failed, or
  * RD_ERR_OK at the end of a file of a newer version. */
 static bool classify(struct check *c, struct rd_src *src, struct rd_err *err)
 {
     bool version = err->reason.id == RDB_REASON_VERSION && err->code == RD_ERR_UNSUPPORTED;
-    if ((c->res.newer || is_unknown_number(err)) && err->code != RD_ERR_OK && !compare_sum(c, src))
+    if ((c->res.newer || rdb_unread_is_number(err)) && err->code != RD_ERR_OK &&
+        !compare_sum(c, src))
         return false;
     if (c->res.newer)
-        newer_version(c, err);
-    else if (is_unknown_number(err))
-        unknown_number(c, err);
+        rdb_unread_newer(&c->res, err);
+    else if (rdb_unread_is_number(err))
+        rdb_unread_number(&c->res, c->dragonfly, err);
     else if (version && err->reason.args[0] <= err->reason.args[1])
         err->code = RD_ERR_CORRUPT; /* it exists nowhere */
     return true;

@@ -11,8 +11,8 @@
  *     group   = GROUP  PENDING*  { CONSUMER OWNED* }*  NACKED*
  *     stream, type 26 on: … group*  IDMP { PRODUCER PRODUCED* }* IDMP_END
  *     MODULE_AUX = MODULE_AUX  MODULE_ITEM*  VALUE_END
- *     metadata   = KEY_META_BEGIN { KEY_META MODULE_ITEM* VALUE_END }*      before its KEY; not with
- *                                                                           opts.attach_meta
+ *     metadata   = KEY_META_BEGIN { KEY_META MODULE_ITEM* VALUE_END }*    before its KEY; not with
+ *                                                                         opts.attach_meta
  *
  * Every event has the offset of its first byte. Bytes in an event are borrowed from the reader and
  * valid until its next call.

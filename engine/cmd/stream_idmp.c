@@ -22,7 +22,8 @@ struct settings {
 };
 
 /* A number from 1 to max that was not given before. */
-static bool take(struct engine_call *call, size_t i, int64_t max, const char *unit, int64_t *ret)
+static bool take_number(struct engine_call *call, size_t i, int64_t max, const char *unit,
+                        int64_t *ret)
 {
     struct rd_slice name = call->argv[i];
     int64_t value;
@@ -48,9 +49,9 @@ static bool parse(struct engine_call *call, struct settings *ret)
     for (size_t i = 2; i < call->argc; i += 2) {
         bool more = i + 1 < call->argc, ok;
         if (more && engine_arg_is(call->argv[i], "idmp-duration")) {
-            ok = take(call, i, ENGINE_IDMP_DURATION_MAX_S, "seconds", &ret->duration_s);
+            ok = take_number(call, i, ENGINE_IDMP_DURATION_MAX_S, "seconds", &ret->duration_s);
         } else if (more && engine_arg_is(call->argv[i], "idmp-maxsize")) {
-            ok = take(call, i, ENGINE_IDMP_ENTRIES_MAX, "entries", &ret->entries);
+            ok = take_number(call, i, ENGINE_IDMP_ENTRIES_MAX, "entries", &ret->entries);
         } else {
             engine_reply_syntax(call);
             ok = false;

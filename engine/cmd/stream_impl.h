@@ -57,7 +57,7 @@ bool engine_stream_reply_one(struct engine_call *call, const struct engine_strea
 
 /* ---- entries ---- */
 
-/* What the stream remembers of its producers; snapshots know from now on that there is something. */
+/* What the stream remembers of its producers; snapshots look for it from now on. */
 struct engine_stream_idmp *engine_stream_idmp_of(struct engine_call *call,
                                                  struct engine_stream *stream);
 

@@ -62,8 +62,8 @@ struct engine_stream_producer *engine_stream_producer(struct engine_stream_idmp 
 bool engine_stream_produced_find(const struct engine_stream_producer *producer,
                                  struct rd_slice name, struct rdb_stream_id *ret);
 
-/* Adds a name as the newest one. A record of the same name is replaced. The oldest one is dropped if
- * there are too many. */
+/* Adds a name as the newest one. A record of the same name is replaced. The oldest one is dropped
+ * if there are too many. */
 void engine_stream_produced_add(struct engine_stream_idmp *idmp,
                                 struct engine_stream_producer *producer, struct rd_slice name,
                                 struct rdb_stream_id id);

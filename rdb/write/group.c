@@ -47,8 +47,8 @@ static bool put_nodes(struct rdb_writer *w)
            rdb_spool_move(&w->body, w->out);
 }
 
-/* Pending entries without an owner come last, and only type 27 has them. For another target, a value
- * that can have them is staged, so that it can be omitted. */
+/* Pending entries without an owner come last, and only type 27 has them. For another target, a
+ * value that can have them is staged, so that it can be omitted. */
 static bool choose_sink(struct rdb_writer *w)
 {
     w->stream.to = w->out;

@@ -93,10 +93,6 @@ def content(server):
 redis_server.need(writer.SERVER_VERSION)
 
 
-# A server of 7.0 loads no vector sets, and nobody but the user of --for says that it is one.
-NO_VECTORS = ("--not", "--type", "module")
-
-
 class Commands(writer.ServerCase):
     out_name = "out.resp"
 
@@ -169,13 +165,12 @@ class Commands(writer.ServerCase):
 
     def newer(self, path, args):
         out = os.path.join(self.dir.name, "out.rdb")
-        status, _, text = convert("--to", "rdb", "--rdb-version", "10", "--lossy", path, "-o", out,
-                                  "--force", *NO_VECTORS)
+        status, _, text = convert("--to", "rdb", "--for", "redis-7.0", "--lossy", path, "-o", out,
+                                  "--force")
         self.assertEqual(status, 0, text)
         self.server.load(out)
         want = content(self.server)
-        status, data, text = convert("--to", "resp", "--rdb-version", "10", "--lossy", *args,
-                                     *NO_VECTORS, path)
+        status, data, text = convert("--to", "resp", "--for", "redis-7.0", "--lossy", *args, path)
         self.assertEqual(status, 0, text)
         self.pipe(data)
         got = content(self.server)

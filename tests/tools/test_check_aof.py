@@ -288,8 +288,8 @@ class Folders(CheckAofTest):
         for version, damage, want in (
                 (b"0010", b"", (1, "damaged", ["corrupt"])),
                 (b"0010", bytes(63), (1, "damaged", ["zeroed-range", "corrupt"])),
-                (b"0016", b"", (4, "unsupported", ["unsupported"])),
-                (b"0016", bytes(63), (4, "unsupported", ["zeroed-range", "unsupported"]))):
+                (b"0017", b"", (4, "unsupported", ["unsupported"])),
+                (b"0017", bytes(63), (4, "unsupported", ["zeroed-range", "unsupported"]))):
             with self.subTest(want):
                 base = b"REDIS" + version + b"\xfe\x00" + damage + b"rest"
                 self.assertEqual(self.verdict(self.log(SET, base=base)), want)

@@ -104,7 +104,7 @@ class Headers(CheckRdbTest):
 
     def test_a_newer_version_whose_checksum_matches_is_not_damaged(self):
         for tail, keys in ((b"", 1), (b"\x21\x01k\x01", 1)):
-            data = summed(rdb(b"\xfe\x00", pair(b"a"), tail, version=16))
+            data = summed(rdb(b"\xfe\x00", pair(b"a"), tail, version=17))
             self.write("f.rdb", data)
             status, out, _ = self.check("f.rdb")
             self.assertEqual(status, 4)

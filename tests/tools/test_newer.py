@@ -1,7 +1,7 @@
 """Files of servers that are newer than those with which most tests were made: Redis 8 and Valkey 9.
 
-The program is $REDOUBT, the files are under $REDOUBT_FIXTURES. Where no server could be had, the
-files are made here.
+The program is $REDOUBT, the files are under $REDOUBT_FIXTURES. Where no server is available,
+the files are made here.
 """
 
 import json
@@ -168,7 +168,8 @@ class Written(NewerTest):
     def test_what_is_written_anew_is_the_same(self):
         for name in ("km", "idmp13", "r13"):
             path, out = fixture("redis-8.6.3", f"{name}.rdb"), self.path(name)
-            self.run_tool("convert", "--to", "rdb", "--rewrite", "--for", "redis-8.6", path, "-o", out)
+            self.run_tool("convert", "--to", "rdb", "--rewrite", "--for", "redis-8.6", path, "-o",
+                          out)
             self.run_tool("check-rdb", out)
             self.same(out, path)
 
@@ -205,7 +206,8 @@ class Written(NewerTest):
                       fixture("redis-8.0.6", "vectorset.rdb"), expect=4)
 
     def test_payloads_begin_with_the_metadata(self):
-        out, _ = self.run_tool("convert", "--to", "resp", "--restore", "--for", "redis-8.6", self.km)
+        out, _ = self.run_tool("convert", "--to", "resp", "--restore", "--for", "redis-8.6",
+                               self.km)
         self.assertIn(bytes.fromhex(META) + b"\x00\x05hello\x0d\x00", out)
 
 

@@ -102,7 +102,10 @@ static void print_format(FILE *out, const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
     label(out, "format");
-    if (res->has_header) {
+    if (res->has_header && res->newer) {
+        fprintf(out, "%s, which is not supported", rdb_version_text(res->dialect, res->version).s);
+        print_writer(out, file);
+    } else if (res->has_header) {
         fputs(rdb_version_text(res->dialect, res->version).s, out);
         print_writer(out, file);
     } else if (res->err.code == RD_ERR_UNSUPPORTED && res->err.reason.id == RDB_REASON_VERSION) {

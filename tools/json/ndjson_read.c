@@ -244,7 +244,8 @@ static bool read_key_meta(struct ndjson_reader *r)
     if (!ndjson_read_name(r, JSON_HEX, &r->meta))
         return false;
     return is_key_meta(rd_buf_slice(&r->meta), &r->err) ||
-           (r->err.code == RD_ERR_OK && json_fail(&r->in, "key_meta is no metadata"));
+           (r->err.code == RD_ERR_OK &&
+            json_fail(&r->in, "key_meta does not hold metadata of a key"));
 }
 
 static bool read_member(struct ndjson_reader *r, const char *name, char encoding[NDJSON_WORD])

@@ -2,8 +2,8 @@
  *
  * Each key is sent with RESTORE, in the form that convert --to resp --restore writes: the payload
  * has the RDB version of the server, and is rewritten if the server does not know its type. Before
- * the first key is sent, all keys are converted for the server, so that nothing is sent if it cannot
- * hold one of them. */
+ * the first key is sent, all keys are converted for the server, so that nothing is sent if it
+ * cannot hold one of them. */
 #include "base/num.h"
 #include "tools/convert/priv.h"
 #include "tools/replay/priv.h"

@@ -35,7 +35,8 @@ static void print_text(void)
     printf("\n");
 }
 
-/* `whole`: the newest version of which every type is read. `written`: the newest that is written. */
+/* `whole`: the newest version of which every type is read. `written`: the newest one that is made.
+ */
 static void put_range(struct cli_json *out, const char *dialect, unsigned min, unsigned max,
                       unsigned whole, unsigned written)
 {
