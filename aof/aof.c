@@ -8,6 +8,8 @@ enum aof_content aof_content_of(struct rd_slice first_bytes)
         return AOF_SNAPSHOT;
     if (first_bytes.len >= 6 && memcmp(first_bytes.ptr, "VALKEY", 6) == 0)
         return AOF_SNAPSHOT;
+    if (first_bytes.len >= 4 && memcmp(first_bytes.ptr, "VCS", 3) == 0 && first_bytes.ptr[3] < ' ')
+        return AOF_SNAPSHOT; /* its envelope */
     return AOF_RESP;
 }
 

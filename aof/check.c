@@ -477,8 +477,10 @@ static bool open_and_check(struct check *c)
                          "the file is in the manifest, but is missing");
         return true;
     }
-    bool ok = check_file(c, src);
+    bool ok = rd_src_unwrap(&src, c->err) && check_file(c, src);
     rd_src_close(src);
+    if (!ok)
+        rd_err_origin(c->err, c->file->name);
     return ok;
 }
 

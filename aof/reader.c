@@ -191,6 +191,11 @@ static enum aof_status open_file(struct aof_reader *r)
         r->safe = 0;
         if (!r->opts.open(r->opts.ctx, file, &r->src, &r->err))
             return fail(r);
+        if (aof_file_holds_snapshot(file) && !rd_src_unwrap(&r->src, &r->err)) {
+            rd_src_close(r->src);
+            r->src = NULL;
+            return fail(r);
+        }
     }
     r->n_begun++;
     r->db = 0;

@@ -217,9 +217,18 @@ static bool open_twice(const struct aof_salvage_opts *opts, const struct aof_fil
 {
     if (!opts->open(opts->ctx, file, ret_src, err))
         return false;
-    if (opts->open(opts->ctx, file, ret_copy, err))
+    if (!opts->open(opts->ctx, file, ret_copy, err)) {
+        rd_src_close(*ret_src);
+        return false;
+    }
+    const struct rd_src *plain = *ret_src;
+    if (rd_src_unwrap(ret_src, err) && *ret_src == plain)
         return true;
+    rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+               "a base in a compressed envelope cannot be salvaged");
+    rd_err_origin(err, file->name);
     rd_src_close(*ret_src);
+    rd_src_close(*ret_copy);
     return false;
 }
 

@@ -30,7 +30,9 @@ enum { ARCHIVE_NAME_MAX = 320, ARCHIVE_OWNER_MAX = 160, ARCHIVE_STORE_SHA256 = 3
 /* Reasons of errors of put (rd_err_reason.id). */
 enum archive_reason {
     ARCHIVE_REASON_EXISTS = 401, /* the store has an object with this name */
-    ARCHIVE_REASON_UNKNOWN       /* the store may have stored the object: its answer was lost */
+    ARCHIVE_REASON_UNKNOWN,      /* the store may have stored the object: its answer was lost */
+    ARCHIVE_REASON_FOREIGN       /* the store has an object in the place of another one, and that
+                                    will not change by trying again */
 };
 
 struct archive_store;
@@ -121,6 +123,8 @@ enum archive_store_proof {
     ARCHIVE_STORE_SAME,   /* it has the object, with these bytes */
     ARCHIVE_STORE_OTHER,  /* it has an object with other bytes */
     ARCHIVE_STORE_ABSENT, /* it has no object with the name */
+    ARCHIVE_STORE_OPAQUE, /* it gave an object, which is damaged, forged or sealed with a key that
+                             is not there; see err. Only of archive_segment_prove() */
     ARCHIVE_STORE_FAILED  /* it cannot be known; see err */
 };
 

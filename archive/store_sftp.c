@@ -36,6 +36,7 @@ struct request {
     const char *range;
     struct rd_slice body; /* to be written */
     bool upload, append;
+    bool fresh;              /* on a new connection */
     const char *commands[3]; /* instead of reading or writing */
     struct rd_buf *out;
     size_t max; /* of out */
@@ -73,6 +74,8 @@ static void set_transfer(struct sftp *s, struct request *r, struct curl_slist *c
     CURL *c = s->remote.curl;
     if (r->range != NULL)
         curl_easy_setopt(c, CURLOPT_RANGE, r->range);
+    if (r->fresh)
+        curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L);
     if (commands != NULL) {
         curl_easy_setopt(c, CURLOPT_QUOTE, commands);
         curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
@@ -165,7 +168,7 @@ static bool perform(struct sftp *s, struct request *r, CURLcode *ret_code, struc
 /* ---- lists ---- */
 
 struct entry {
-    bool folder;
+    char kind; /* '-' a file, 'd' a folder; others are ignored */
     uint64_t size;
     struct rd_slice name;
 };
@@ -184,42 +187,106 @@ static bool parse_line(struct rd_slice line, struct entry *ret)
         field = rd_slice(line.ptr, (size_t)(end - line.ptr));
         line = rd_slice(end, line.len - field.len);
         if (i == 0)
-            ret->folder = field.ptr[0] == 'd';
-        if (i == 0 && field.ptr[0] != 'd' && field.ptr[0] != '-')
-            return false;
-        if (i == 4 && !rd_num_get_u64(field, &ret->size))
+            ret->kind = (char)field.ptr[0];
+        bool sized = ret->kind == '-' || ret->kind == 'd'; /* devices have two numbers */
+        if (i == 4 && sized && !rd_num_get_u64(field, &ret->size))
             return false;
     }
     ret->name = rd_slice(line.ptr + 1, line.len - 1);
     return ret->name.len > 0;
 }
 
-/* Cuts the next line off *text. */
-static bool next_entry(struct rd_slice *text, struct entry *ret)
+/* Cuts the next line off *text. False at the end, and with err: a line that is not understood would
+ * be an object that is not there. */
+static bool next_entry(struct rd_slice *text, struct entry *ret, struct rd_err *err)
 {
     while (text->len > 0) {
         const uint8_t *lf = memchr(text->ptr, '\n', text->len);
         size_t len = lf != NULL ? (size_t)(lf - text->ptr) : text->len;
         struct rd_slice line = rd_slice(text->ptr, len);
         *text = rd_slice(text->ptr + len + (lf != NULL), text->len - len - (lf != NULL));
-        if (parse_line(line, ret) && !rd_slice_is(ret->name, ".") && !rd_slice_is(ret->name, ".."))
+        if (!parse_line(line, ret)) {
+            char quoted[100];
+            rd_err_quote(quoted, sizeof quoted, line);
+            return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                              "the host lists files in an unknown form: %s", quoted);
+        }
+        if (!rd_slice_is(ret->name, ".") && !rd_slice_is(ret->name, ".."))
             return true;
     }
     return false;
 }
 
+/* One answer, which is complete if it succeeds. Otherwise *ret_missing may say that there is no
+ * such folder. */
+static bool ask_folder(struct sftp *s, const char *folder, bool fresh, struct rd_buf *ret,
+                       bool *ret_missing, struct rd_err *err)
+{
+    char path[ARCHIVE_NAME_MAX + 2];
+    struct request r = {.path = path, .out = ret, .max = LIST_MAX, .fresh = fresh};
+    CURLcode code;
+    snprintf(path, sizeof path, "%s%s", folder, folder[0] != '\0' ? "/" : "");
+    bool ok = perform(s, &r, &code, err);
+    *ret_missing = !ok && code == CURLE_REMOTE_FILE_NOT_FOUND;
+    return ok;
+}
+
+static bool lists(const struct rd_buf *text, const char *name, bool *ret, struct rd_err *err)
+{
+    struct rd_slice rest = rd_buf_slice(text);
+    struct rd_err wrong = {0};
+    struct entry entry;
+    *ret = false;
+    while (!*ret && next_entry(&rest, &entry, &wrong))
+        *ret = rd_slice_is(entry.name, name);
+    rd_err_adopt(err, &wrong);
+    return wrong.code == RD_ERR_OK;
+}
+
+/* When a connection ends, libssh2 still has the status of an earlier answer, and curl reports it:
+ * "no such file" proves nothing unless the connection is new. But an answer that succeeds is
+ * complete, so the folder above proves that the folder is not there. */
+static bool is_absent(struct sftp *s, const char *folder, bool *ret, struct rd_err *err)
+{
+    char above[ARCHIVE_NAME_MAX];
+    const char *slash = strrchr(folder, '/');
+    const char *name = slash != NULL ? slash + 1 : folder;
+    bool missing, there = false, top = folder[0] == '\0';
+    struct rd_err failed = {0};
+    struct rd_buf text = {0};
+    snprintf(above, sizeof above, "%.*s", slash != NULL ? (int)(slash - folder) : 0, folder);
+    bool ok = ask_folder(s, above, top, &text, &missing, &failed);
+    *ret = top && missing;
+    if (ok && !top) {
+        ok = lists(&text, name, &there, err);
+        *ret = !there;
+    } else if (missing) {
+        ok = top || is_absent(s, above, ret, err);
+    }
+    if (!ok)
+        rd_err_adopt(err, &failed);
+    rd_buf_done(&text);
+    return ok;
+}
+
 /* Lists the folder; a folder that does not exist is empty. */
 static bool read_folder(struct sftp *s, const char *folder, struct rd_buf *ret, struct rd_err *err)
 {
-    char path[ARCHIVE_NAME_MAX + 2];
-    struct request r = {.path = path, .out = ret, .max = LIST_MAX};
-    struct rd_err failed = {0};
-    CURLcode code;
-    snprintf(path, sizeof path, "%s%s", folder, folder[0] != '\0' ? "/" : "");
-    if (perform(s, &r, &code, &failed) || code == CURLE_REMOTE_FILE_NOT_FOUND)
-        return true;
-    rd_err_adopt(err, &failed);
-    return false;
+    struct archive_remote_retry retry = {0};
+    size_t before = ret->len;
+    for (;;) {
+        struct rd_err failed = {0};
+        bool missing, absent = false;
+        if (ask_folder(s, folder, retry.n > 0, ret, &missing, &failed))
+            return true;
+        ret->len = before;
+        if (missing && is_absent(s, folder, &absent, &failed) && absent)
+            return true;
+        if (!missing || !archive_remote_again(&s->remote, &retry)) {
+            rd_err_adopt(err, &failed);
+            return false;
+        }
+    }
 }
 
 struct walk {
@@ -233,21 +300,23 @@ static bool walk_folder(const struct walk *walk, const char *folder, unsigned de
 {
     struct rd_buf text = {0};
     struct entry entry;
+    struct rd_err wrong = {0};
     bool ok = read_folder(walk->s, folder, &text, walk->err);
     struct rd_slice rest = rd_buf_slice(&text);
-    while (ok && next_entry(&rest, &entry)) {
+    while (ok && next_entry(&rest, &entry, &wrong)) {
         char name[ARCHIVE_NAME_MAX];
         int len = snprintf(name, sizeof name, "%s/%.*s", folder, (int)entry.name.len,
                            (const char *)entry.name.ptr);
         if (len < 0 || (size_t)len >= sizeof name)
             continue;
-        if (!entry.folder)
+        if (entry.kind == '-')
             walk->each(walk->arg, name, entry.size);
-        else if (depth < DEPTH_MAX)
+        else if (entry.kind == 'd' && depth < DEPTH_MAX)
             ok = walk_folder(walk, name, depth + 1);
     }
     rd_buf_done(&text);
-    return ok;
+    rd_err_adopt(walk->err, &wrong);
+    return ok && wrong.code == RD_ERR_OK;
 }
 
 static bool sftp_list(struct archive_store *store, const char *folder,
@@ -268,14 +337,16 @@ static bool sftp_stat(struct archive_store *store, const char *name, struct arch
     char *slash = strrchr(folder, '/');
     const char *last = slash != NULL ? name + (slash - folder) + 1 : name;
     *(slash != NULL ? slash : folder) = '\0';
+    struct rd_err wrong = {0};
     *ret = (struct archive_object){0};
     bool ok = read_folder(sftp_of(store), folder, &text, err);
     struct rd_slice rest = rd_buf_slice(&text);
-    while (ok && !ret->there && next_entry(&rest, &entry))
-        if (!entry.folder && rd_slice_is(entry.name, last))
+    while (ok && !ret->there && next_entry(&rest, &entry, &wrong))
+        if (entry.kind == '-' && rd_slice_is(entry.name, last))
             *ret = (struct archive_object){.there = true, .size = entry.size};
     rd_buf_done(&text);
-    return ok;
+    rd_err_adopt(err, &wrong);
+    return ok && wrong.code == RD_ERR_OK;
 }
 
 /* ---- put ---- */

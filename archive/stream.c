@@ -339,6 +339,68 @@ void archive_stream_needed(const struct archive_stream *stream, const struct arc
 
 /* ---- reading ---- */
 
+/* What the store gave of an object: distinguishes an object that is wrong from a store that fails.
+ */
+struct given {
+    uint64_t bytes;
+    bool all; /* set when the source is closed: they were given to their end */
+};
+
+struct watch {
+    struct rd_src *in;
+    bool failed;
+    struct given *given; /* of the caller, which reads it after the source is closed */
+};
+
+static enum rd_src_status watch_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                     struct rd_err *err)
+{
+    struct watch *w = impl;
+    struct rd_slice s;
+    enum rd_src_status status = rd_src_need(w->in, 1, &s);
+    *ret_len = 0;
+    if (status == RD_SRC_FAIL) {
+        w->failed = true;
+        rd_err_adopt(err, rd_src_err(w->in));
+    }
+    if (status != RD_SRC_OK)
+        return status;
+    *ret_len = s.len < cap ? s.len : cap;
+    memcpy(buf, s.ptr, *ret_len);
+    rd_src_consume(w->in, *ret_len);
+    w->given->bytes += *ret_len;
+    return RD_SRC_OK;
+}
+
+/* Reads the rest, which a decoder that found damage did not want. */
+static void watch_close(void *impl)
+{
+    struct watch *w = impl;
+    struct rd_slice s;
+    enum rd_src_status status;
+    while ((status = rd_src_need(w->in, 1, &s)) == RD_SRC_OK) {
+        w->given->bytes += s.len;
+        rd_src_consume(w->in, s.len);
+    }
+    w->given->all = !w->failed && status == RD_SRC_END;
+    rd_src_close(w->in);
+    rd_free(w);
+}
+
+static bool watch_object(struct rd_src **ret, struct rd_src *in, struct given *given,
+                         struct rd_err *err)
+{
+    static const struct rd_src_ops ops = {.read = watch_read, .close = watch_close};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = rd_src_origin(in));
+    struct watch *w = rd_calloc(1, sizeof *w);
+    if (w == NULL) {
+        rd_src_close(in);
+        return rd_err_nomem(err, sizeof *w);
+    }
+    *w = (struct watch){.in = in, .given = given};
+    return rd_src_new(ret, &ops, w, &opts, err);
+}
+
 /* Whether the object ends with a digest. A seal authenticates every byte, and a segment that is
  * stored unchanged ends with its own digest. */
 static bool has_tail(const struct archive_segment *segment)
@@ -352,12 +414,14 @@ bool archive_segment_proves_name(const struct archive_segment *segment)
 }
 
 static bool open_object(struct archive_repo *repo, const struct archive_segment *segment,
-                        const char *bound, struct rd_src **ret, struct rd_err *err)
+                        const char *bound, struct given *given, struct rd_src **ret,
+                        struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
     struct rd_src *src;
     if (!archive_segment_name(name, repo, segment, err) ||
-        !repo->store->ops->get(repo->store, name, &src, err))
+        !repo->store->ops->get(repo->store, name, &src, err) ||
+        (given != NULL && !watch_object(&src, src, given, err)))
         return false;
     if (!has_tail(segment) ||
         archive_tail_open_src(&src, src, segment->bytes, segment->compression, bound, err)) {
@@ -370,7 +434,7 @@ static bool open_object(struct archive_repo *repo, const struct archive_segment 
 
 static bool open_segment(struct archive_repo *repo, const struct archive_segment *segment,
                          const struct rd_seal_ring *ring, struct rd_seal_info *info,
-                         struct rd_src **ret, struct rd_err *err)
+                         struct given *given, struct rd_src **ret, struct rd_err *err)
 {
     char bound[ARCHIVE_NAME_MAX], name[ARCHIVE_NAME_MAX];
     const struct archive_file file = {.compression = segment->compression,
@@ -379,7 +443,7 @@ static bool open_segment(struct archive_repo *repo, const struct archive_segment
     struct rd_slice s;
     archive_segment_bound(bound, segment);
     if (!archive_segment_name(name, repo, segment, err) ||
-        !open_object(repo, segment, bound, &src, err) ||
+        !open_object(repo, segment, bound, given, &src, err) ||
         !archive_pipe_open_bare(&src, src, &file, ring, name, info, err))
         return false;
     /* The name is borrowed until the header is read. */
@@ -395,7 +459,7 @@ static bool open_segment(struct archive_repo *repo, const struct archive_segment
 bool archive_segment_open(struct archive_repo *repo, const struct archive_segment *segment,
                           const struct rd_seal_ring *ring, struct rd_src **ret, struct rd_err *err)
 {
-    return open_segment(repo, segment, ring, NULL, ret, err);
+    return open_segment(repo, segment, ring, NULL, NULL, ret, err);
 }
 
 bool archive_segment_open_next(struct archive_repo *repo, const struct archive_segment *segment,
@@ -403,7 +467,7 @@ bool archive_segment_open_next(struct archive_repo *repo, const struct archive_s
                                struct rd_src **ret, struct rd_err *err)
 {
     order->info = (struct rd_seal_info){.version = 0};
-    return open_segment(repo, segment, ring, &order->info, ret, err);
+    return open_segment(repo, segment, ring, &order->info, NULL, ret, err);
 }
 
 bool archive_order_check(struct archive_order *order, const struct archive_segment *segment,
@@ -559,6 +623,8 @@ enum archive_store_proof archive_segment_prove(struct archive_repo *repo,
     struct archive_segment there = *segment;
     struct archive_store_sum has = {.bytes = 0};
     struct archive_object object;
+    struct given given = {.all = false};
+    struct rd_err why = {0};
     struct rd_src *src;
     if (!archive_segment_name(name, repo, segment, err) ||
         !repo->store->ops->stat(repo->store, name, &object, err))
@@ -566,11 +632,14 @@ enum archive_store_proof archive_segment_prove(struct archive_repo *repo,
     if (!object.there)
         return ARCHIVE_STORE_ABSENT;
     there.bytes = object.size;
-    if (!archive_segment_open(repo, &there, ring, &src, err))
-        return ARCHIVE_STORE_FAILED;
-    bool ok = archive_store_sum_src(src, &has, err);
-    rd_src_close(src);
-    if (!ok)
-        return ARCHIVE_STORE_FAILED;
+    bool opened = open_segment(repo, &there, ring, NULL, &given, &src, &why);
+    bool ok = opened && archive_store_sum_src(src, &has, &why);
+    if (opened)
+        rd_src_close(src);
+    if (!ok) {
+        bool all = given.all && given.bytes == object.size;
+        rd_err_adopt(err, &why);
+        return all && why.code != RD_ERR_MEMORY ? ARCHIVE_STORE_OPAQUE : ARCHIVE_STORE_FAILED;
+    }
     return archive_store_same(&has, plain) ? ARCHIVE_STORE_SAME : ARCHIVE_STORE_OTHER;
 }

@@ -156,7 +156,8 @@ bool archive_segment_put(struct archive_repo *repo, const struct archive_segment
 bool archive_segment_remove(struct archive_repo *repo, const struct archive_segment *segment,
                             struct rd_err *err);
 /* Whether the repository has the segment under this name, and its plain bytes are these. Reads the
- * whole object. */
+ * whole object. ARCHIVE_STORE_OPAQUE: the store gave all bytes of the object, and they are not
+ * those of a segment with this name. */
 enum archive_store_proof archive_segment_prove(struct archive_repo *repo,
                                                const struct archive_segment *segment,
                                                const struct rd_seal_ring *ring,

@@ -225,6 +225,24 @@ uint64_t rd_crc64_undo(uint64_t crc, const void *ptr, size_t len)
     return crc;
 }
 
+/* The bytes are added to the lowest ones of the checksum, in their order. */
+unsigned rd_crc64_between(uint64_t before, uint64_t after, unsigned most, uint8_t *ret)
+{
+    choose();
+    if (before == after)
+        return 0;
+    for (unsigned n = 1; n <= most; n++) {
+        after = without(after, 0);
+        uint64_t bytes = before ^ after;
+        if (RD_LIKELY(bytes >> 8 * n != 0))
+            continue;
+        for (unsigned i = 0; i < n; i++)
+            ret[i] = (uint8_t)(bytes >> 8 * i);
+        return n;
+    }
+    return 0;
+}
+
 uint64_t rd_crc64_multiply(uint64_t a, uint64_t b)
 {
     return multiply(a, b);

@@ -26,6 +26,11 @@ uint64_t rd_crc64_combine(uint64_t crc1, uint64_t crc2, uint64_t len2);
 uint64_t rd_crc64_split(uint64_t crc, uint64_t crc2, uint64_t len2);
 uint64_t rd_crc64_undo(uint64_t crc, const void *ptr, size_t len);
 
+/* At most `most` bytes (up to 7) that lead from one checksum to another: rd_crc64(before, ret, n)
+ * is `after`. Returns n, the smallest; 0: none do, or the checksums are equal. For unrelated
+ * checksums, the chance that n bytes do is 2^(8 n - 64). */
+unsigned rd_crc64_between(uint64_t before, uint64_t after, unsigned most, uint8_t *ret);
+
 /* The product of two checksums as polynomials. RD_CRC64_ONE is the neutral element, and
  * rd_crc64_combine(a, 0, n) the product of a and x^(8 n): a checksum times the second is the
  * checksum of the same bytes followed by n zero bytes. */

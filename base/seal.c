@@ -391,10 +391,23 @@ static bool scrypt_fits(const struct rd_seal_scrypt *how)
            how->p >= 1 && how->p <= P_MAX && ((uint64_t)how->r * how->p << how->log_n) <= WORK_MAX;
 }
 
+/* The first three. */
+static const char *key_ids(const struct rd_seal_ring *ring, char *dst, size_t size)
+{
+    char id[RD_SEAL_ID_HEX];
+    size_t len = 0;
+    for (size_t i = 0; i < ring->n_keys && i < 3 && len < size; i++)
+        len += (size_t)snprintf(dst + len, size - len, "%s%s", i > 0 ? ", " : "",
+                                rd_seal_key_id(&ring->keys[i], id));
+    if (ring->n_keys > 3 && len < size)
+        snprintf(dst + len, size - len, " and others");
+    return dst;
+}
+
 static bool no_key(const struct rd_seal_ring *ring, const uint8_t *h, struct rd_err *err)
 {
     const struct rd_err_reason reason = {.id = RD_SEAL_REASON_KEY};
-    char want[RD_SEAL_ID_HEX], have[RD_SEAL_ID_HEX];
+    char want[RD_SEAL_ID_HEX], have[3 * (RD_SEAL_ID_HEX + 2) + 16];
     rd_digest_hex(want, rd_slice(h + AT_ID, RD_SEAL_ID));
     if (h[AT_KIND] == BY_PASSPHRASE)
         return rd_err_set_reason(
@@ -404,9 +417,8 @@ static bool no_key(const struct rd_seal_ring *ring, const uint8_t *h, struct rd_
         return rd_err_set_reason(err, RD_ERR_USAGE, RD_NO_OFFSET, reason,
                                  "sealed with the key %s; no key is given", want);
     return rd_err_set_reason(err, RD_ERR_USAGE, RD_NO_OFFSET, reason,
-                             "wrong key: sealed with the key %s, the given key is %s%s", want,
-                             rd_seal_key_id(&ring->keys[0], have),
-                             ring->n_keys > 1 ? " (and others)" : "");
+                             "wrong key: sealed with the key %s, the given key%s %s", want,
+                             ring->n_keys > 1 ? "s are" : " is", key_ids(ring, have, sizeof have));
 }
 
 static bool not_sealed(struct rd_err *err, enum rd_err_code code, const char *what)

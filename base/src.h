@@ -125,11 +125,18 @@ RD_API bool rd_src_push(struct rd_src *src, struct rd_slice bytes);
 RD_API size_t rd_src_push_room(const struct rd_src *src);
 RD_API void rd_src_push_end(struct rd_src *src);
 
-/* Detects compression from the first bytes. A source that starts with a gzip member, an lz4 frame
- * or a zstd frame is replaced by a source of its decompressed bytes, which then owns the old
- * source. Other sources, and those with fewer than four bytes available, are unchanged. On failure
+/* Detects compression from the first bytes. A source that starts with a gzip member, an lz4 frame,
+ * a zstd frame or the envelope of Valkey 9.2 is replaced by a source of its decompressed bytes,
+ * which then owns the old source. An envelope of another kind is RD_ERR_UNSUPPORTED. Other sources,
+ * and those with fewer than four bytes available, are unchanged. On failure
  * *src is unchanged and the caller still owns it. */
 RD_API bool rd_src_decompress(struct rd_src **src, struct rd_err *err);
+
+/* The same for the envelope alone, in which Valkey 9.2 can write a snapshot and the base of a log:
+ * servers do not read the other formats. With a file: opens it, and what is in it. */
+RD_API bool rd_src_unwrap(struct rd_src **src, struct rd_err *err);
+RD_API bool rd_src_open_unwrapped(struct rd_src **ret, const char *path,
+                                  const struct rd_src_opts *opts, struct rd_err *err);
 
 /* Whether the bytes start a format that rd_src_decompress() supports; false for fewer than four
  * bytes. */

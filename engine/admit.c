@@ -74,13 +74,16 @@ static enum engine_admit_answer unknown_command(size_t argc, const struct rd_sli
                        shown(argv[0], SHOWN_MAX), (const char *)argv[0].ptr, args);
 }
 
-static bool is_known(const struct engine_admit *admit, const struct engine_command *command)
+static bool is_known(const struct engine_admit *admit, const struct engine_session *s,
+                     const struct engine_command *command)
 {
     return command != NULL &&
-           (admit->later_versions || (command->flags & ENGINE_CMD_LATER_VERSION) == 0);
+           (admit->later_versions || (command->flags & ENGINE_CMD_LATER_VERSION) == 0 ||
+            (command->levels & s->engine->config.level) != 0);
 }
 
-static enum engine_admit_answer unknown(const struct engine_admit *admit, size_t argc,
+static enum engine_admit_answer unknown(const struct engine_admit *admit,
+                                        const struct engine_session *s, size_t argc,
                                         const struct rd_slice *argv, struct engine_refusal *ret)
 {
     if (admit->who == ENGINE_ADMIT_SCRIPT)
@@ -88,8 +91,8 @@ static enum engine_admit_answer unknown(const struct engine_admit *admit, size_t
     const struct engine_command *container = admit->hooks != NULL && admit->hooks->find != NULL
                                                  ? admit->hooks->find(admit->ctx, argv[0])
                                                  : engine_command_find(argv[0]);
-    return argc > 1 && is_known(admit, container) ? unknown_subcommand(container, argv, ret)
-                                                  : unknown_command(argc, argv, ret);
+    return argc > 1 && is_known(admit, s, container) ? unknown_subcommand(container, argv, ret)
+                                                     : unknown_command(argc, argv, ret);
 }
 
 /* ---- arguments that no value can hold ---- */
@@ -365,8 +368,8 @@ static inline enum engine_admit_answer admit_any(const struct engine_admit *admi
                                                  const struct rd_slice *argv,
                                                  struct engine_refusal *ret)
 {
-    if (RD_UNLIKELY(!is_known(admit, command)))
-        return unknown(admit, argc, argv, ret);
+    if (RD_UNLIKELY(!is_known(admit, s, command)))
+        return unknown(admit, s, argc, argv, ret);
     bool in_script = admit->who == ENGINE_ADMIT_SCRIPT;
     if (RD_UNLIKELY(!engine_command_arity_ok(command, argc)))
         return in_script

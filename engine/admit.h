@@ -94,7 +94,7 @@ struct engine_admit_script {
 struct engine_admit {
     enum engine_admit_who who;
     uint32_t state;         /* enum engine_admit_state */
-    bool later_versions;    /* allow commands that Redis 7.0.15 does not have */
+    bool later_versions;    /* allow commands that Redis 7.0.15 and config.level do not have */
     const char *disk_error; /* with its code: "MISCONF …" */
     const struct engine_admit_script *script;
     const struct engine_admit_hooks *hooks; /* NULL if no bit needs one */

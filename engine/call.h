@@ -61,7 +61,7 @@ struct engine_call {
 /* Whether options of servers after 7.0 are known: logs and masters may be of any server. */
 static inline bool engine_call_later_options(const struct engine_call *call)
 {
-    return call->session->role != ENGINE_CLIENT || call->config->later_options;
+    return call->session->role != ENGINE_CLIENT || call->config->level != ENGINE_LEVEL_7_0;
 }
 
 /* ---- keys ----

@@ -26,6 +26,12 @@ enum {
 #undef X
 };
 
+enum {
+    REDIS_8_0 = ENGINE_LEVEL_REDIS_8_0,
+    REDIS_8_6 = ENGINE_LEVEL_REDIS_8_6,
+    VALKEY_9_1 = ENGINE_LEVEL_VALKEY_9_1
+};
+
 /* A number for each entry. END takes the number after the last subcommand. */
 enum {
 #define CMD(id, ...)      ID_##id,
@@ -62,6 +68,7 @@ enum {
 #define DEPRECATED(ver, text) .deprecated_since = (ver), .replaced_by = (text),
 #define HISTORY(text)         .history = (text),
 #define ARGS(text)            .args = (text),
+#define LEVELS(bits)          .levels = (bits),
 
 /* Categories implied by flags. */
 #define CATEGORIES(bits, own)                                                                      \

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
+#include "engine/config.h"
 
 struct engine_call;
 
@@ -189,6 +190,7 @@ struct engine_command {
     uint8_t own_name_at; /* start of the last part of name: "get" of "config|get" */
     uint8_t group;       /* enum engine_group */
     uint8_t owner;       /* enum engine_owner */
+    uint8_t levels;      /* with LATER_VERSION: enum engine_level, the servers that have it */
     uint8_t n_key_specs;
     uint8_t n_subcommands;
     const struct engine_key_spec *key_specs;

@@ -39,6 +39,15 @@ enum engine_notify {
     ENGINE_NOTIFY_NEW = 1 << 14      /* n */
 };
 
+/* Servers after 7.0, whose commands clients may use. A log that is replayed and the stream of a
+ * master may have those of all, also of servers that are not here. */
+enum engine_level {
+    ENGINE_LEVEL_7_0 = 0, /* none of the later ones */
+    ENGINE_LEVEL_REDIS_8_0 = 1 << 0,
+    ENGINE_LEVEL_REDIS_8_6 = 1 << 1,
+    ENGINE_LEVEL_VALKEY_9_1 = 1 << 2
+};
+
 /* Values count their bytes in 32 bits and hash fields in 31. An integer of BITFIELD can begin at
  * the last bit of a string and extend past its end. The names in a snapshot are read whole. */
 #define ENGINE_VALUE_MAX ((uint64_t)UINT32_MAX - 8)
@@ -80,8 +89,8 @@ struct engine_config {
     bool skip_dump_checksum;         /* RESTORE accepts payloads with a wrong checksum */
     bool sanitize_dump;              /* RESTORE checks every member of a payload */
     bool scripts_run_all;            /* scripts may use commands that are not for scripts */
-    bool later_options;              /* clients may use options that Redis 7.0.15 does not have */
     bool standstill;                 /* no eviction; expired keys stay, but reads do not see them */
+    enum engine_level level;         /* whose commands and options clients may use */
     bool replica; /* the same for expired keys only: a master removes them with DEL */
 };
 

@@ -132,12 +132,12 @@ uint64_t engine_kept_functions(const struct engine *e, uint64_t *ret_n);
 /* FUNCTION FLUSH: removes them. */
 void engine_drop_functions(struct engine *e);
 
-/* The RDB version of Redis that can represent every key: 10, or 12 if hash fields have an
- * expiry. */
+/* The RDB version of Redis that can represent every key: 10, 12 if hash fields have an expiry, or
+ * 13 if a stream remembers producers. */
 int engine_save_version(const struct engine *e);
 
-/* The default dialect and version: those of the loaded snapshot, but at least Redis 10, and Redis
- * 12 if hash fields have an expiry. */
+/* The default dialect and version: those of the loaded snapshot, or those of Redis that
+ * engine_save_version() gives if the snapshot's cannot represent every key. At least Redis 10. */
 void engine_save_fitting(const struct engine *e, enum rdb_dialect *ret_dialect, int *ret_version);
 
 #endif

@@ -370,6 +370,7 @@ static bool take_value_event(struct engine_loader *l, const struct rdb_event *ev
         return store_string(l, ev, err);
     if (l->ops != NULL) {
         enum engine_mem_kind before = engine_mem_enter(l->mem_kind);
+        l->engine->had_producers |= ev->kind == RDB_IDMP;
         bool ok = l->ops->load(&l->value, ev, &l->engine->config, err);
         engine_mem_leave(before);
         if (!ok)
@@ -518,7 +519,8 @@ static bool take_record(struct engine_loader *l, const struct rdb_event *ev, str
         return true;
     case RDB_AUX:
         note_aux(l, ev);
-        return l->opts.no_aux || keep_event(l, ev, err);
+        /* Sizes of slots are those of this file only. */
+        return l->opts.no_aux || rd_slice_is(ev->aux.name, "slot-info") || keep_event(l, ev, err);
     case RDB_FUNCTION:
     case RDB_MODULE_AUX:
         return keep_event(l, ev, err);

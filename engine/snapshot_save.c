@@ -3,9 +3,16 @@
 #include "engine/lru.h"
 #include "engine/snapshot_pair.h"
 #include "engine/value/hash.h"
+#include "engine/value/stream.h"
 #include "rdb/writer.h"
 
-enum { VERSION_7_0 = 10, VERSION_OF_FIELD_EXPIRY = 12, AHEAD = 16, ROW = 1024 };
+enum {
+    VERSION_7_0 = 10,
+    VERSION_OF_FIELD_EXPIRY = 12,
+    VERSION_OF_PRODUCERS = 13,
+    AHEAD = 16,
+    ROW = 1024
+};
 
 struct saver {
     struct engine *engine;
@@ -102,6 +109,7 @@ static bool put_entry(const struct saver *s, struct rdb_writer *w, const struct 
     ev.key.record = 0;
     ev.key.expire_ms = expires ? entry->expire_ms : RDB_NO_EXPIRE;
     ev.key.expire_in_s = false;
+    ev.key.meta = rd_slice(NULL, 0);
     ev.key.idle_s =
         s->with_idle ? engine_lru_idle_ms(&entry->value, s->opts->now_ms) / 1000 : RDB_UNKNOWN;
     ev.key.freq = s->with_freq ? entry->value.lru & 0xff : RDB_UNKNOWN;
@@ -279,25 +287,40 @@ static bool has_field_expiry(struct engine_db *db)
     return found;
 }
 
+/* A stream remembers producers, or has settings for them. */
+static bool has_producers(struct engine_db *db)
+{
+    bool found = false;
+    struct engine_table_iter it;
+    engine_table_iter_begin(&it, &db->keys);
+    for (const struct engine_entry *e; !found && (e = engine_table_iter_next(&it)) != NULL;)
+        found = e->value.type == ENGINE_STREAM && e->value.u.stream->idmp != NULL;
+    engine_table_iter_end(&it);
+    return found;
+}
+
 int engine_save_version(const struct engine *e)
 {
-    for (unsigned i = 0; i < e->n_dbs; i++)
+    int version = VERSION_7_0;
+    for (unsigned i = 0; i < e->n_dbs; i++) {
+        if (e->had_producers && has_producers(e->dbs[i]))
+            return VERSION_OF_PRODUCERS;
         if (has_field_expiry(e->dbs[i]))
-            return VERSION_OF_FIELD_EXPIRY;
-    return VERSION_7_0;
+            version = VERSION_OF_FIELD_EXPIRY;
+    }
+    return version;
 }
 
 void engine_save_fitting(const struct engine *e, enum rdb_dialect *ret_dialect, int *ret_version)
 {
     const struct engine_extra *kept = e->extra;
+    int needed = engine_save_version(e);
     *ret_dialect = kept != NULL ? kept->dialect : RDB_REDIS;
     *ret_version = kept != NULL && kept->version > VERSION_7_0 ? kept->version : VERSION_7_0;
-    bool old = *ret_dialect == RDB_VALKEY || *ret_version < VERSION_OF_FIELD_EXPIRY;
-    if (old && engine_save_version(e) == VERSION_OF_FIELD_EXPIRY) {
+    bool holds =
+        *ret_dialect == RDB_VALKEY ? needed < VERSION_OF_PRODUCERS : *ret_version >= needed;
+    if (!holds) {
         *ret_dialect = RDB_REDIS;
-        *ret_version = VERSION_OF_FIELD_EXPIRY;
-        return;
+        *ret_version = needed;
     }
-    if (*ret_dialect == RDB_REDIS && *ret_version > VERSION_OF_FIELD_EXPIRY)
-        *ret_version = VERSION_OF_FIELD_EXPIRY;
 }

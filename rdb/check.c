@@ -5,12 +5,17 @@
 #include "base/mem.h"
 #include "base/sized.h"
 #include "base/worker.h"
+#include "rdb/foreign.h"
+#include "rdb/imports.h"
 #include "rdb/keylog.h"
 #include "rdb/library.h"
 #include "rdb/read/priv.h"
 #include "rdb/read/slot_info.h"
 #include "rdb/reader.h"
+#include "rdb/rest.h"
+#include "rdb/unread.h"
 #include "rdb/name_match.h"
+#include "rdb/version.h"
 
 #include <stdio.h>
 
@@ -44,10 +49,13 @@ struct check {
     uint64_t record;
     uint64_t modules[MODULES_KEPT];
     size_t n_modules;
-    uint64_t empty_at;  /* start of the previous key, if it was empty; or RD_NO_OFFSET */
-    bool zeros;         /* a run of empty keys was reported */
-    uint64_t n_scripts; /* fields named "lua" */
+    uint64_t empty_at;           /* start of the previous key, if it was empty; or RD_NO_OFFSET */
+    bool zeros;                  /* a run of empty keys was reported */
+    struct rdb_imports *imports; /* NULL: none */
+    uint64_t n_scripts;          /* fields named "lua" */
     uint64_t libraries_compiled, scripts_compiled;
+    bool done;      /* the end mark was read */
+    bool dragonfly; /* the field "redis-ver" names it */
     char text[256];
     struct rd_err *err;
 };
@@ -79,11 +87,16 @@ static void count(struct rdb_check_result *res, enum rdb_severity severity)
         res->infos++;
 }
 
-static void count_and_report(struct check *c, const struct rdb_finding *f)
+/* In a version that is not known yet, what would be damage may be as it must be. */
+static void count_and_report(struct check *c, const struct rdb_finding *found)
 {
-    count(&c->res, f->severity);
+    struct rdb_finding f = *found;
+    bool may_be_so = c->res.newer && f.id != RDB_FINDING_UNSUPPORTED;
+    if (may_be_so && f.severity == RDB_SEVERITY_ERROR)
+        f.severity = RDB_SEVERITY_WARNING;
+    count(&c->res, f.severity);
     if (c->opts.finding != NULL)
-        c->opts.finding(c->opts.ctx, f);
+        c->opts.finding(c->opts.ctx, &f);
 }
 
 static void report_finding(struct check *c, struct rdb_finding *f)
@@ -184,7 +197,7 @@ static void settle_all(struct check *c)
     settle(c, &c->db, RDB_FINDING_DB_SIZE, "database");
 }
 
-/* Valkey 8 keeps slot sizes in aux fields: slot-info = slot,keys,expires. */
+/* Valkey keeps slot sizes in aux fields. */
 static void slot_aux(struct check *c, const struct rdb_event *ev)
 {
     char tmp[RD_NUM_I64_MAX];
@@ -194,11 +207,26 @@ static void slot_aux(struct check *c, const struct rdb_event *ev)
         return;
     if (ev->aux.value.more || !rdb_slot_info_parse(value, &info)) {
         report(c, RDB_FINDING_SLOT_INFO, ev->offset,
-               "slot-info that is not a slot and two numbers; Valkey 8 refuses to load it");
+               "slot-info without a slot and at least two numbers; Valkey does not load it");
         return;
     }
     settle(c, &c->slot, RDB_FINDING_SLOT_SIZE, "slot");
     set_announced(&c->slot, ev->offset, info.slot, info.keys, info.expires);
+}
+
+/* -- imports of slots -- */
+
+static void report_imports(struct check *c)
+{
+    for (size_t i = 0; c->imports != NULL && i < c->imports->n; i++) {
+        const struct rdb_import *import = &c->imports->of[i];
+        snprintf(c->text, sizeof c->text,
+                 "import of slots %s under way, job %s: the %llu key%s of these slots "
+                 "belong%s to another node, and are not the data of this server yet",
+                 import->ranges, import->job, (unsigned long long)import->keys,
+                 plural(import->keys), import->keys == 1 ? "s" : "");
+        report(c, RDB_FINDING_SLOT_IMPORT, import->offset, c->text);
+    }
 }
 
 /* -- keys -- */
@@ -299,6 +327,8 @@ static void count_key(struct check *c, const struct rdb_event *ev)
     c->db.seen_expires += expires;
     c->slot.seen_keys++;
     c->slot.seen_expires += expires;
+    if (RD_UNLIKELY(c->imports != NULL))
+        c->res.imported_keys += rdb_imports_count(c->imports, ev->key.name);
 }
 
 static bool key(struct check *c, const struct rdb_event *ev)
@@ -403,6 +433,27 @@ static void trailer(struct check *c, const struct rdb_event *ev)
     }
 }
 
+/* Dragonfly writes snapshots with types and opcodes of its own under the version of Redis. */
+static void note_writer(struct check *c, const struct rdb_event *ev)
+{
+    char tmp[RD_NUM_I64_MAX];
+    c->dragonfly |= rd_slice_is(ev->aux.name, "redis-ver") &&
+                    rdb_foreign_is_dragonfly(rdb_string_bytes(&ev->aux.value, tmp));
+}
+
+static void report_new_version(struct check *c)
+{
+    int version = c->res.version;
+    bool valkey = c->res.dialect == RDB_VALKEY;
+    if (c->res.newer || version <= (valkey ? RDB_VERSION_VALKEY_WHOLE : RDB_VERSION_REDIS_WHOLE))
+        return;
+    snprintf(c->text, sizeof c->text,
+             "%s can have types or opcodes that this program does not read: they are \"not "
+             "supported\", not damage",
+             rdb_version_text(c->res.dialect, version).s);
+    report(c, RDB_FINDING_NEW_VERSION, 0, c->text);
+}
+
 static bool event(struct check *c, const struct rdb_event *ev)
 {
     struct rdb_check_result *res = &c->res;
@@ -411,9 +462,12 @@ static bool event(struct check *c, const struct rdb_event *ev)
         res->has_header = true;
         res->dialect = ev->header.dialect;
         res->version = ev->header.version;
+        res->newer = !rdb_version_known(res->dialect, res->version);
+        report_new_version(c);
         return true;
     case RDB_AUX:
         res->aux += !ev->aux.value.more;
+        note_writer(c, ev);
         if (rd_slice_is(ev->aux.name, "lua"))
             script(c, ev);
         slot_aux(c, ev);
@@ -427,6 +481,12 @@ static bool event(struct check *c, const struct rdb_event *ev)
     case RDB_SLOT:
         settle(c, &c->slot, RDB_FINDING_SLOT_SIZE, "slot");
         set_announced(&c->slot, ev->offset, ev->slot.slot, ev->slot.keys, ev->slot.expires);
+        return true;
+    case RDB_SLOT_IMPORT:
+        c->res.slot_imports++;
+        return rdb_imports_begin(&c->imports, ev, c->err);
+    case RDB_SLOT_RANGE:
+        rdb_imports_range(c->imports, ev);
         return true;
     case RDB_FUNCTION:
         function(c, ev);
@@ -472,12 +532,49 @@ static enum rdb_finding_id finding_of(enum rd_err_code code)
     }
 }
 
+/* The source is where the file cannot be read further, and its checksum covers the bytes before.
+ * Reads the rest. If the last bytes are the checksum of all others, nothing is damaged. Where other
+ * data follows a snapshot, its end is not known, and another checksum says nothing. */
+static bool compare_sum(struct check *c, struct rd_src *src)
+{
+    uint64_t at = rd_src_offset(src);
+    struct rdb_rest rest;
+    if (c->res.version < RDB_VERSION_CHECKSUM || (c->opts.part && !rd_src_can_seek(src)))
+        return true;
+    if (!rdb_rest_read(src, rd_src_sum(src), &rest, c->err))
+        return false;
+    bool matches = rdb_rest_matches(&rest);
+    if (matches || (rest.complete && rest.stored != 0 && !c->opts.part)) {
+        c->res.stored = rest.stored;
+        c->res.computed = rest.computed;
+        c->res.sum = matches ? RDB_SUM_OK : RDB_SUM_BAD;
+    }
+    return !c->opts.part || rd_src_seek(src, at, c->err);
+}
+
+/* Whether what cannot be read is damaged, or not supported. *err: why the reader failed, or
+ * RD_ERR_OK at the end of a file of a newer version. */
+static bool classify(struct check *c, struct rd_src *src, struct rd_err *err)
+{
+    bool version = err->reason.id == RDB_REASON_VERSION && err->code == RD_ERR_UNSUPPORTED;
+    if ((c->res.newer || rdb_unread_is_number(err)) && err->code != RD_ERR_OK &&
+        !compare_sum(c, src))
+        return false;
+    if (c->res.newer)
+        rdb_unread_newer(&c->res, err);
+    else if (rdb_unread_is_number(err))
+        rdb_unread_number(&c->res, c->dragonfly, err);
+    else if (version && err->reason.args[0] <= err->reason.args[1])
+        err->code = RD_ERR_CORRUPT; /* it exists nowhere */
+    return true;
+}
+
 static void damaged(struct check *c, const struct rd_err *err)
 {
     enum rdb_finding_id id = finding_of(err->code);
     c->res.damaged = true;
     c->res.err = *err;
-    c->res.record = rdb_reader_record(c->reader);
+    c->res.record = c->done ? err->offset : rdb_reader_record(c->reader);
     struct rdb_finding f = {.id = id,
                             .word = findings[id].word,
                             .severity = RDB_SEVERITY_ERROR,
@@ -486,7 +583,7 @@ static void damaged(struct check *c, const struct rd_err *err)
                             .record = c->res.record,
                             .db = c->db_now,
                             .text = err->text};
-    f.has_key = rdb_reader_where(c->reader, &f.key, &f.type, &f.db);
+    f.has_key = !c->done && rdb_reader_where(c->reader, &f.key, &f.type, &f.db);
     f.key_len = f.key.len;
     if (f.has_key && c->record == f.record)
         f.key_len = c->key_len;
@@ -581,7 +678,6 @@ static void report_enterprise(struct check *c)
 
 static bool finish(struct check *c, struct rd_src *src)
 {
-    c->res.end = rd_src_offset(src);
     if (!compare_waiting(c) || !rdb_keylog_finish(&c->keys, same_hash, c, c->err) ||
         !compare_names(c, src))
         return false;
@@ -590,6 +686,7 @@ static bool finish(struct check *c, struct rd_src *src)
                  (unsigned long long)c->keys.lost, c->keys.lost == 1 ? " was" : "s were");
         report(c, RDB_FINDING_KEYS_SKIPPED, RD_NO_OFFSET, c->text);
     }
+    report_imports(c);
     report_code(c);
     report_enterprise(c);
     if (c->res.expired > 0) {
@@ -619,7 +716,14 @@ static bool run(struct check *c, struct rd_src *src)
             rd_err_adopt(c->err, err);
             return false;
         }
-        damaged(c, err);
+    }
+    c->done = st != RDB_FAIL;
+    c->res.end = rd_src_offset(src);
+    struct rd_err why = *rdb_reader_err(c->reader);
+    if (st == RDB_FAIL || c->res.newer) {
+        if (!classify(c, src, &why))
+            return false;
+        damaged(c, &why);
     }
     return finish(c, src);
 }
@@ -631,7 +735,7 @@ static bool open_reader(struct check *c, struct rd_src *src)
         c->worker = rd_worker_new();
     const struct rdb_reader_opts how =
         RDB_READER_OPTS(.detail = opts->quick ? RDB_DETAIL_FRAMES : RDB_DETAIL_CHECK,
-                        .notes = !opts->quick, .batch = true,
+                        .notes = !opts->quick, .batch = true, .newer = true,
                         .seed = {opts->seed[0], opts->seed[1]}, .worker = c->worker);
     return rdb_keylog_init(&c->keys, opts->spool, opts->seed, c->err) &&
            rdb_reader_new(&c->reader, src, &how, c->err);
@@ -658,6 +762,7 @@ bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts, struct rdb
     rd_worker_free(c->worker);
     rdb_keylog_done(&c->keys);
     rd_buf_done(&c->same_hash);
+    rd_free(c->imports);
     rd_free(c);
     return ok;
 }

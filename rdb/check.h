@@ -17,6 +17,10 @@
  * The check makes one pass, in memory that does not depend on the input. It ends at the first
  * structural damage; rdb/salvage.h recovers data after it.
  *
+ * What cannot be read is damage, except where a newer or another server may have written it: in a
+ * version that is not known yet, in a file of Dragonfly, and where the checksum of the whole file
+ * matches although its version has no such type or opcode. That is RD_ERR_UNSUPPORTED.
+ *
  * Threads: one thread calls rdb_check(), which may start a second one and ends it before it
  *   returns; callbacks run on the calling thread. Different sources may be checked at the same
  *   time.
@@ -63,7 +67,9 @@ extern "C" {
     X(ENTERPRISE, 22, "enterprise-opcodes", WARNING)                                               \
     X(MODULE, 23, "needs-module", INFO)                                                            \
     X(CODE, 24, "code-does-not-compile", ERROR)                                                    \
-    X(NOT_RUN, 25, "code-not-run", INFO) /* functions, which servers run to load them */
+    X(NOT_RUN, 25, "code-not-run", INFO) /* functions, which servers run to load them */           \
+    X(NEW_VERSION, 27, "partly-known-version", INFO) /* it may have types that are not read */     \
+    X(SLOT_IMPORT, 26, "slot-import", INFO) /* keys of another node that are being imported */
 
 enum rdb_finding_id {
 #define X(name, number, word, severity) RDB_FINDING_##name = number,
@@ -154,6 +160,11 @@ struct rdb_check_result {
     uint64_t enterprise;                    /* opcodes of Redis Enterprise */
     uint64_t errors, warnings, infos;       /* findings by severity */
     uint64_t keys_by_kind[RDB_CHECK_KINDS]; /* by enum rdb_kind */
+    bool newer; /* the version is newer than the newest known one. The file was read as far as it is
+                   like one of that version: `damaged`, with RD_ERR_UNSUPPORTED */
+    uint64_t slot_imports; /* imports of slots of another node that were under way (Valkey 9) */
+    uint64_t
+        imported_keys; /* of `keys`: in these slots, so that they are not the server's own yet */
 };
 #define RDB_CHECK_RESULT(...) RD_SIZED(rdb_check_result, __VA_ARGS__)
 

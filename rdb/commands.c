@@ -139,6 +139,8 @@ static bool omit_metadata(struct rdb_commands *c)
 
 static bool begin_key(struct rdb_commands *c, const struct rdb_event *ev)
 {
+    if (ev->key.meta.len > 0)
+        c->n_metadata = ev->key.meta.ptr[1]; /* the number of classes */
     c->state = CMD_KEY;
     c->type = ev->key.type;
     c->db = ev->key.db;

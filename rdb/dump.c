@@ -4,11 +4,17 @@
 #include "base/endian.h"
 #include "rdb/version.h"
 
-enum { FOOT = 10, SUM = 8 };
+enum { FOOT = 10, SUM = 8, SINCE_ZERO_SUM = 12, SINCE_KEY_META = 13 };
 
 static enum rdb_dialect dialect_of(int version)
 {
     return version >= RDB_VERSION_VALKEY_MIN ? RDB_VALKEY : RDB_REDIS;
+}
+
+/* Redis 8.4 and later write payloads without a checksum into their logs and to their replicas. */
+static bool may_have_no_sum(int version)
+{
+    return version >= SINCE_ZERO_SUM && dialect_of(version) == RDB_REDIS;
 }
 
 static bool check_sum(struct rd_slice payload, uint64_t stored, bool allow_zero, struct rd_err *err)
@@ -22,6 +28,43 @@ static bool check_sum(struct rd_slice payload, uint64_t stored, bool allow_zero,
                       (unsigned long long)stored, (unsigned long long)computed);
 }
 
+/* Reads the metadata up to their end. */
+static bool pass_meta(struct rdb_reader *r, struct rd_err *err)
+{
+    struct rdb_event ev;
+    if (rdb_reader_next(r, &ev) == RDB_EVENT) {
+        for (uint64_t left = ev.key_meta.n_classes; left > 0;) {
+            if (rdb_reader_next(r, &ev) != RDB_EVENT)
+                break;
+            left -= ev.kind == RDB_VALUE_END;
+        }
+    }
+    rd_err_adopt(err, rdb_reader_err(r));
+    return rdb_reader_err(r)->code == RD_ERR_OK;
+}
+
+/* The metadata of modules at the beginning of a payload, before the type. */
+static bool take_meta(struct rdb_dump *d, struct rd_slice bytes, struct rd_err *err)
+{
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.no_sum = true);
+    struct rdb_reader *r;
+    struct rd_src *src;
+    if (d->dialect != RDB_REDIS || d->version < SINCE_KEY_META || bytes.ptr[0] != RDB_OP_KEY_META)
+        return true;
+    if (!rd_src_open_memory(&src, bytes, NULL, err))
+        return false;
+    bool ok = rdb_reader_new_records(&r, src, d->dialect, d->version, &opts, err);
+    if (ok) {
+        ok = pass_meta(r, err);
+        d->meta = rd_slice(bytes.ptr, (size_t)rd_src_offset(src));
+        rdb_reader_free(r);
+    }
+    rd_src_close(src);
+    if (ok && d->meta.len == bytes.len)
+        ok = rd_err_set(err, RD_ERR_TRUNCATED, bytes.len, "a payload ends before its type");
+    return ok;
+}
+
 bool rdb_dump_open(struct rdb_dump *ret, struct rd_slice payload, bool allow_zero,
                    struct rd_err *err)
 {
@@ -29,18 +72,21 @@ bool rdb_dump_open(struct rdb_dump *ret, struct rd_slice payload, bool allow_zer
         return rd_err_set(err, RD_ERR_TRUNCATED, payload.len, "too short for a payload");
     size_t foot = payload.len - FOOT;
     struct rdb_dump d = {.version = rd_get_le16(payload.ptr + foot),
-                         .crc = rd_get_le64(payload.ptr + foot + 2),
-                         .value = rd_slice(payload.ptr + 1, foot - 1)};
+                         .crc = rd_get_le64(payload.ptr + foot + 2)};
     d.dialect = dialect_of(d.version);
-    if (!check_sum(payload, d.crc, allow_zero, err))
+    if (!check_sum(payload, d.crc, allow_zero || may_have_no_sum(d.version), err))
         return false;
     if (!rdb_version_known(d.dialect, d.version))
         return rd_err_set(err, RD_ERR_UNSUPPORTED, foot, "%s",
                           rdb_version_text(d.dialect, d.version).s);
-    d.type = rdb_type_find(d.dialect, d.version, payload.ptr[0]);
+    if (!take_meta(&d, rd_slice(payload.ptr, foot), err))
+        return false;
+    const uint8_t *type = payload.ptr + d.meta.len;
+    d.type = rdb_type_find(d.dialect, d.version, *type);
     if (d.type == NULL)
-        return rd_err_set(err, RD_ERR_UNSUPPORTED, 0, "type %u in %s", payload.ptr[0],
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, d.meta.len, "type %u in %s", *type,
                           rdb_version_text(d.dialect, d.version).s);
+    d.value = rd_slice(type + 1, foot - d.meta.len - 1);
     *ret = d;
     return true;
 }
@@ -80,6 +126,14 @@ bool rdb_dump_verify(struct rd_slice payload, struct rd_err *err)
     struct rd_slice typed = rd_slice(payload.ptr, payload.len - FOOT);
     if (!rd_src_open_memory(&src, typed, NULL, err))
         return false;
+    for (size_t left = dump.meta.len; left > 0;) {
+        struct rd_slice s;
+        if (rd_src_need(src, 1, &s) != RD_SRC_OK)
+            break;
+        size_t n = s.len < left ? s.len : left;
+        rd_src_consume(src, n);
+        left -= n;
+    }
     bool ok = verify_value(&dump, src, err);
     rd_src_close(src);
     return ok;

@@ -1,10 +1,14 @@
 /* dump.h - the payloads of DUMP and RESTORE.
  *
- *     type (1)  value  version (2, little-endian)  crc64 (8, little-endian, of all before it)
+ *     [metadata]  type (1)  value  version (2, little-endian)
+ *     crc64 (8, little-endian, of all before it)
  *
  * The payload has no magic: versions 12 to 79 belong to Redis, versions from 80 to Valkey; versions
- * up to 11 are common to both. Servers that skip the check accept a checksum of 0. Here the
- * checksum must match, or be 0 if allow_zero is set.
+ * up to 11 are common to both. From version 13 on, a payload of Redis may begin with the metadata
+ * that modules keep for the key (opcode 243).
+ *
+ * Redis 8.4 and later accept a checksum of 0, and write it into their logs. Here the checksum must
+ * match, or be 0 if allow_zero is set or the version is one of Redis from 12 on.
  *
  * Example: verifies a payload.
  *
@@ -39,6 +43,7 @@ struct rdb_dump {
     uint64_t crc; /* as stored */
     const struct rdb_type *type;
     struct rd_slice value; /* borrowed from the payload: after the type byte, before the version */
+    struct rd_slice meta;  /* the metadata, as stored; empty: none */
 };
 
 /* Verifies framing, version and checksum; reading the value verifies the value itself. Offsets in

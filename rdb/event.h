@@ -11,7 +11,8 @@
  *     group   = GROUP  PENDING*  { CONSUMER OWNED* }*  NACKED*
  *     stream, type 26 on: … group*  IDMP { PRODUCER PRODUCED* }* IDMP_END
  *     MODULE_AUX = MODULE_AUX  MODULE_ITEM*  VALUE_END
- *     metadata   = KEY_META_BEGIN { KEY_META MODULE_ITEM* VALUE_END }*      before its KEY
+ *     metadata   = KEY_META_BEGIN { KEY_META MODULE_ITEM* VALUE_END }*    before its KEY; not with
+ *                                                                         opts.attach_meta
  *
  * Every event has the offset of its first byte. Bytes in an event are borrowed from the reader and
  * valid until its next call.
@@ -211,11 +212,13 @@ struct rdb_event {
             struct rd_slice name;
             const struct rdb_type *type;
             uint64_t db;
-            uint64_t record;   /* offset of the record: of its expiry opcode, if it has one */
-            int64_t expire_ms; /* unix time in ms, or RDB_NO_EXPIRE */
-            uint64_t idle_s;   /* or RDB_UNKNOWN */
-            uint64_t freq;     /* 0 to 255, or RDB_UNKNOWN */
-            bool expire_in_s;  /* stored by opcode 253, in seconds */
+            uint64_t record;      /* offset of the record: of its expiry opcode, if it has one */
+            int64_t expire_ms;    /* unix time in ms, or RDB_NO_EXPIRE */
+            uint64_t idle_s;      /* or RDB_UNKNOWN */
+            uint64_t freq;        /* 0 to 255, or RDB_UNKNOWN */
+            bool expire_in_s;     /* stored by opcode 253, in seconds */
+            struct rd_slice meta; /* with opts.attach_meta: the metadata of modules, as stored, with
+                                     the opcode; else empty */
         } key;
         struct {
             const struct rdb_type *type;

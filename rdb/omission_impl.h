@@ -5,11 +5,13 @@
 #include "rdb/event.h"
 #include "rdb/omission.h"
 
+enum { RDB_IDMP_DURATION_S = 100, RDB_IDMP_MAX_ENTRIES = 100 };
+
 /* Whether these are the settings that a stream has by default. No server accepts 0. */
 static inline bool rdb_idmp_is_default(const struct rdb_event *idmp)
 {
-    enum { DURATION_S = 100, MAX_ENTRIES = 100 };
-    return (idmp->idmp.duration == DURATION_S && idmp->idmp.max_size == MAX_ENTRIES) ||
+    return (idmp->idmp.duration == RDB_IDMP_DURATION_S &&
+            idmp->idmp.max_size == RDB_IDMP_MAX_ENTRIES) ||
            (idmp->idmp.duration == 0 && idmp->idmp.max_size == 0);
 }
 

@@ -36,9 +36,12 @@ enum {
     RDB_MAGIC_LEN = 9,
     RDB_TRAILER_LEN = 8,
     RDB_VERSION_MIN = 1,
-    RDB_VERSION_REDIS_MAX = 15,
+    RDB_VERSION_REDIS_MAX = 16,     /* read as far as its types are known */
+    RDB_VERSION_REDIS_WHOLE = 14,   /* the newest of which every type and opcode is read */
+    RDB_VERSION_REDIS_WRITTEN = 15, /* the newest that is written */
     RDB_VERSION_VALKEY_MIN = 80,
     RDB_VERSION_VALKEY_MAX = 81,
+    RDB_VERSION_VALKEY_WHOLE = 80,
     RDB_VERSION_CHECKSUM = 5 /* first version that ends with a checksum */
 };
 
@@ -51,7 +54,8 @@ enum rdb_reason {
     RDB_REASON_PENDING_TWICE = 5,  /* an entry is pending twice in a group */
     RDB_REASON_CONSUMER_TWICE = 6, /* two consumers of a group have the same name */
     RDB_REASON_MEMBER_TWICE = 7,   /* a member or field is in its collection twice */
-    RDB_REASON_OMISSION = 8        /* the target cannot hold it: an enum rdb_omitted */
+    RDB_REASON_OMISSION = 8,       /* the target cannot hold it: an enum rdb_omitted */
+    RDB_REASON_OPCODE = 9          /* unknown opcode: its number */
 };
 
 enum rdb_opcode {

@@ -77,6 +77,10 @@ struct rdb_reader_opts {
                            are letters of names */
     bool long_packed;   /* RDB_DETAIL_PACKED: give RDB_PACKED_LONG before the elements of a packed
                          string that is longer than a piece */
+    bool newer;       /* accept a header of a version after the newest known one, and read the file
+                           as far as it is like one of the newest */
+    bool attach_meta; /* metadata of modules are a part of the KEY event (key.meta), so that they
+                           stay with their key. More than 64 MiB are RD_ERR_LIMIT */
 };
 #define RDB_READER_OPTS(...) RD_SIZED(rdb_reader_opts, __VA_ARGS__)
 

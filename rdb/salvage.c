@@ -33,8 +33,6 @@ const char *rdb_doubt_word(enum rdb_doubt doubt)
     return "";
 }
 
-enum { MISPLACED_MARGIN = 64 << 10 }; /* bytes */
-
 /* One snapshot that is written. Records that follow each other in the input are written at once. */
 struct output {
     struct rd_sink *sink; /* NULL: nothing is written */
@@ -50,8 +48,7 @@ struct salvage {
     struct plan plan;
     const struct rdb_salvage_opts *opts;
     struct rdb_salvage_result *res;
-    struct rd_src *copy;
-    struct rd_src *corrected[2]; /* the input and its copy with the correction; or NULL */
+    struct rdb_recover_input in;
     struct rdb_name_match match;
     struct output out, doubtful;
     struct rdb_salvage_run run; /* not reported yet; from == to: none */
@@ -100,16 +97,16 @@ static bool begin_output(struct salvage *v, struct output *out)
 
 static bool copy_range(struct salvage *v, struct output *out, uint64_t from, uint64_t to)
 {
-    if (from < to && !rd_src_seek(v->copy, from, v->err))
+    if (from < to && !rd_src_seek(v->in.copy, from, v->err))
         return false;
     while (from < to) {
         struct rd_slice s;
-        if (rd_src_need(v->copy, 1, &s) != RD_SRC_OK)
-            return rdb_recover_truncated(v->copy, v->err);
+        if (rd_src_need(v->in.copy, 1, &s) != RD_SRC_OK)
+            return rdb_recover_truncated(v->in.copy, v->err);
         size_t n = s.len < to - from ? s.len : (size_t)(to - from);
         if (!rd_sink_write(out->sink, s.ptr, n))
             return sink_failed(v, out);
-        rd_src_consume(v->copy, n);
+        rd_src_consume(v->in.copy, n);
         from += n;
     }
     return true;
@@ -219,14 +216,21 @@ static void report_loss(struct salvage *v, struct rdb_loss *loss, const struct r
         loss->key = name_of(rec);
         loss->type = rec->type;
     }
+    struct rdb_loss shown = *loss;
+    shown.from += v->in.shift;
+    shown.to += v->in.shift;
+    shown.at += shown.at != RD_NO_OFFSET ? v->in.shift : 0;
     if (v->opts->loss != NULL)
-        v->opts->loss(v->opts->ctx, loss);
+        v->opts->loss(v->opts->ctx, &shown);
 }
 
 static void end_run(struct salvage *v)
 {
+    struct rdb_salvage_run shown = v->run;
+    shown.from += v->in.shift;
+    shown.to += v->in.shift;
     if (v->run.from < v->run.to && v->opts->run != NULL)
-        v->opts->run(v->opts->ctx, &v->run);
+        v->opts->run(v->opts->ctx, &shown);
     v->run.from = v->run.to = RD_NO_OFFSET;
 }
 
@@ -291,7 +295,7 @@ static unsigned doubts_of(const struct place *p, const struct record *rec)
 
 static void report_doubt(struct salvage *v, const struct place *p, unsigned doubts, bool left_out)
 {
-    const struct rdb_salvage_doubt doubt = {.offset = v->rec.start,
+    const struct rdb_salvage_doubt doubt = {.offset = v->rec.start + v->in.shift,
                                             .db = p->db,
                                             .key = name_of(&v->rec),
                                             .key_len = v->rec.key_len,
@@ -433,13 +437,16 @@ static bool take_span(struct salvage *v, const struct span *span, const struct s
                       .damaged_from = next != NULL ? next->place : RD_NO_OFFSET,
                       .beside = next != NULL ? next->beside : RD_NO_OFFSET,
                       .first_key = span->from,
-                      .after_damage = span->lost_from < span->from ||
+                      .after_damage = (span->lost_from < span->from && !span->apart) ||
                                       (v->plan.guessed && span->from == RDB_MAGIC_LEN),
                       .descends = span->magic,
                       .weigh_sizes = v->plan.n > 1 && !v->scan.sealed,
                       .db_doubt = span->db_doubt || span->magic};
     if (p.db >= RDB_RECOVER_DBS_DEFAULT && span->grade == RDB_GRADE_NONE)
         p.db = 0;
+    /* Up to what is not known, all is as it was saved. */
+    if (v->res->intact && span == v->plan.spans)
+        p.damaged_from = p.beside = RD_NO_OFFSET;
     if (span->from < span->to && !rdb_recover_scan_at(&v->scan, span->from, span->db, UINT64_MAX))
         return fail(v);
     struct record *rec = &v->rec;
@@ -459,7 +466,8 @@ static bool take_span(struct salvage *v, const struct span *span, const struct s
             return false;
         p.n_keys += rec->kind == RECORD_KEY;
         follow_slot(&p, rec);
-        if (v->res->corrected && at <= v->res->corrected_at && v->res->corrected_at < rec->end)
+        if (v->res->corrected && v->res->correction != RDB_CORRECTION_TRANSFER &&
+            at <= v->res->corrected_at && v->res->corrected_at < rec->end)
             v->res->damage = at;
     }
     end_run(v);
@@ -475,7 +483,7 @@ static bool keep_part(struct salvage *v, uint64_t *ret_kept)
     struct rdb_recover_part part = {
         .dialect = v->res->dialect, .version = v->scan.version, .out_version = v->res->version};
     bool known = false;
-    bool ok = rdb_recover_part_read(&part, v->copy, rec, v->err);
+    bool ok = rdb_recover_part_read(&part, v->in.copy, rec, v->err);
     if (ok && part.kept > 0)
         ok = is_known(v, &v->out, rec, &known);
     if (known)
@@ -530,7 +538,8 @@ static bool lost_range(struct salvage *v, const struct span *span, uint64_t db)
     snprintf(text, sizeof text, "%s", loss.why);
     loss.why = text;
     const struct record *rec = &v->rec;
-    if (span->why == RDB_RECOVER_WHY_REFUSED && span->framed && rec->refused != NULL) {
+    bool whole = span->framed && rec->end == span->from;
+    if (span->why == RDB_RECOVER_WHY_REFUSED && whole && rec->refused != NULL) {
         lost_key(v, rec, rec->refused);
         return true;
     }
@@ -553,95 +562,13 @@ static bool lost_range(struct salvage *v, const struct span *span, uint64_t db)
 
 /* -- the second walk -- */
 
-static bool read_byte(struct salvage *v, struct rd_src *src, uint64_t at, uint8_t *ret)
+/* The version of the output. If it is only guessed, the first one that supports all records. */
+static int version_of(const struct plan *plan)
 {
-    struct rd_slice s;
-    if (!rd_src_seek(src, at, v->err))
-        return false;
-    if (rd_src_need(src, 1, &s) != RD_SRC_OK)
-        return rdb_recover_truncated(src, v->err);
-    *ret = s.ptr[0];
-    return true;
-}
-
-static bool make_plan(struct salvage *v, struct rd_src *src, bool sealed)
-{
-    return rdb_recover_plan(&v->scan, src, sealed, v->opts, &v->plan, v->err);
-}
-
-static void discard_plan(struct salvage *v)
-{
-    rdb_recover_plan_done(&v->plan);
-    rdb_recover_scan_done(&v->scan);
-    v->plan = (struct plan){0};
-}
-
-/* Reads the file with the correction. *src is replaced if it is sound to the last record so. */
-static bool try_correction(struct salvage *v, const struct rdb_correction *correction,
-                           struct rd_src **src)
-{
-    struct rdb_salvage_result *res = v->res;
-    bool byte = correction->kind == RDB_CORRECTION_BYTE;
-    if ((byte && !read_byte(v, *src, correction->at, &res->corrected_from)) ||
-        !rdb_recover_open_corrected(&v->corrected[0], *src, correction, v->err) ||
-        !make_plan(v, v->corrected[0], true))
-        return false;
-    res->corrected =
-        rdb_recover_is_whole(&v->plan, rd_src_size(v->corrected[0])) && !v->plan.guessed;
-    if (!res->corrected) {
-        discard_plan(v);
-        rd_src_close(v->corrected[0]);
-        v->corrected[0] = NULL;
-        return true;
-    }
-    res->correction = correction->kind;
-    res->corrected_at = correction->at;
-    res->corrected_to = res->corrected_from ^ correction->change;
-    res->corrected_len = correction->len;
-    res->corrected_other = correction->other;
-    *src = v->corrected[0];
-    if (v->copy == NULL)
-        return true;
-    bool ok = rdb_recover_open_corrected(&v->corrected[1], v->copy, correction, v->err);
-    v->copy = v->corrected[1];
-    return ok;
-}
-
-/* The file was read without a correction. Bytes may be in the wrong place near the first record
- * that could not be read. */
-static bool correct_places(struct salvage *v, struct rd_src **src)
-{
-    const struct plan *plan = &v->plan;
-    struct rdb_correction correction;
-    uint64_t from = plan->damage != RD_NO_OFFSET ? plan->damage : 0;
-    uint64_t to = plan->n > 1 ? plan->spans[1].from : rd_src_size(*src);
-    if (plan->n > 1 && plan->spans[1].lost_from < from)
-        from = plan->spans[1].lost_from;
-    from = from > MISPLACED_MARGIN ? from - MISPLACED_MARGIN : 0;
-    if (!rdb_recover_find_misplaced(*src, from, to + MISPLACED_MARGIN, &correction, v->err))
-        return false;
-    if (correction.kind == RDB_CORRECTION_NONE)
-        return true;
-    discard_plan(v);
-    return try_correction(v, &correction, src) && (v->res->corrected || make_plan(v, *src, false));
-}
-
-/* Finds the runs of records. *ret_sealed: the checksum at the end of the file, or before trailing
- * bytes, matches. */
-static bool plan(struct salvage *v, struct rd_src *src, bool *ret_sealed)
-{
-    struct rdb_correction correction;
-    if (!rdb_recover_prove(src, rd_src_size(src), ret_sealed, &correction, v->err) ||
-        (correction.kind != RDB_CORRECTION_NONE && !try_correction(v, &correction, &src)))
-        return false;
-    if (!v->res->corrected && (!make_plan(v, src, *ret_sealed) ||
-                               (!*ret_sealed && !v->plan.end_proved && !correct_places(v, &src))))
-        return false;
-    *ret_sealed |= v->res->corrected;
-    if (!v->plan.found_end || v->plan.end == rd_src_size(src))
-        return true;
-    *ret_sealed = v->plan.end_proved;
-    return v->plan.n == 1 || rdb_recover_prove(src, v->plan.end, ret_sealed, NULL, v->err);
+    bool known = rdb_version_known(plan->dialect, plan->version);
+    if (!plan->guessed || (known && (plan->by_release != 0 || plan->dialect == RDB_VALKEY)))
+        return plan->version;
+    return plan->dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MAX : plan->needed;
 }
 
 static void set_result(struct salvage *v)
@@ -649,23 +576,36 @@ static void set_result(struct salvage *v)
     struct rdb_salvage_result *res = v->res;
     const struct plan *plan = &v->plan;
     res->dialect = plan->dialect;
-    res->version = !plan->guessed                                         ? plan->version
-                   : plan->by_release != 0 || plan->dialect == RDB_VALKEY ? plan->version
-                                                                          : plan->needed;
+    res->version = version_of(plan);
     res->guessed_version = plan->guessed;
+    res->header_version = plan->header_version;
     res->found_end = plan->found_end;
     res->damage = !res->corrected                     ? plan->damage
                   : res->corrected_at < RDB_MAGIC_LEN ? 0
                                                       : res->corrected_at;
 }
 
+/* Offsets of the input, in place of those of the snapshot in it. */
+static void shift_result(struct salvage *v)
+{
+    struct rdb_salvage_result *res = v->res;
+    res->first_loss += res->first_loss != RD_NO_OFFSET ? v->in.shift : 0;
+    if (res->correction == RDB_CORRECTION_TRANSFER)
+        res->damage = 0;
+    else
+        res->damage += res->damage != RD_NO_OFFSET ? v->in.shift : 0;
+    res->corrected_at += v->in.shift;
+    res->corrected_other += v->in.shift;
+}
+
 static bool run(struct salvage *v, struct rd_src *src)
 {
     bool sealed;
-    if (!plan(v, src, &sealed))
+    if (!rdb_recover_choose(&v->in, src, &sealed))
         return false;
-    v->res->proved =
-        sealed && v->plan.found_end && !v->plan.guessed && v->plan.version >= RDB_VERSION_CHECKSUM;
+    bool has_sum = v->plan.version >= RDB_VERSION_CHECKSUM;
+    v->res->intact &= has_sum;
+    v->res->proved = v->res->intact || (sealed && v->plan.found_end && !v->plan.guessed && has_sum);
     set_result(v);
     v->out.seal = v->res->sealed =
         (v->res->proved || v->opts->reseal) && v->res->version >= RDB_VERSION_CHECKSUM;
@@ -680,6 +620,7 @@ static bool run(struct salvage *v, struct rd_src *src)
         if (span->grade != RDB_GRADE_NONE)
             db = span->counts.selectors > 0 ? span->counts.last.db : span->start_db;
     }
+    shift_result(v);
     return end_output(v, &v->out) && end_output(v, &v->doubtful);
 }
 
@@ -702,7 +643,8 @@ bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
         return rd_err_nomem(e, sizeof *v);
     v->opts = &how;
     v->res = &res;
-    v->copy = copy;
+    v->in = (struct rdb_recover_input){
+        .scan = &v->scan, .plan = &v->plan, .opts = &how, .res = &res, .copy = copy, .err = e};
     v->out = (struct output){.sink = out, .db = UINT64_MAX};
     v->doubtful = (struct output){.sink = how.doubtful, .db = UINT64_MAX};
     v->run.from = v->run.to = RD_NO_OFFSET;
@@ -713,8 +655,7 @@ bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
     rdb_name_match_done(&v->match);
     rdb_recover_plan_done(&v->plan);
     rdb_recover_scan_done(&v->scan);
-    rd_src_close(v->corrected[0]);
-    rd_src_close(v->corrected[1]);
+    rdb_recover_input_done(&v->in);
     rdb_keyset_done(&v->out.keys);
     rdb_keyset_done(&v->doubtful.keys);
     rd_free(v);

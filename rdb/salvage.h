@@ -27,8 +27,12 @@
  * the checksum of the input does not match, the output has no checksum, unless opts.reseal is set.
  *
  * If a single byte is wrong, the checksum shows which one and what it was. It also shows which
- * bytes were inserted, or written twice, and which two blocks were exchanged. With that corrected,
- * the whole file is sound and its checksum matches: nothing is lost, and nothing is doubtful.
+ * bytes were inserted, or written twice, which few are missing, and which two blocks were
+ * exchanged. With that corrected, the whole file is sound and its checksum matches: nothing is
+ * lost, and nothing is doubtful.
+ *
+ * A snapshot may have gone through a transfer that put other bytes before and after it, or changed
+ * line ends or the character set. That is undone first.
  *
  * Threads: one thread calls rdb_salvage(); callbacks run on it. Different inputs may be salvaged
  *   at the same time.
@@ -118,10 +122,26 @@ struct rdb_salvage_doubt {
 
 /* The difference between a damaged input and the file that its checksum describes. */
 enum rdb_correction_kind {
-    RDB_CORRECTION_NONE = 0,     /* more than one place is damaged, or bytes are missing */
-    RDB_CORRECTION_BYTE = 1,     /* one byte has a wrong value */
-    RDB_CORRECTION_INSERTED = 2, /* bytes were inserted, or some were written twice */
-    RDB_CORRECTION_EXCHANGED = 3 /* two blocks of the same size are in each other's place */
+    RDB_CORRECTION_NONE = 0,      /* more than one place is damaged, or bytes are missing */
+    RDB_CORRECTION_BYTE = 1,      /* one byte has a wrong value */
+    RDB_CORRECTION_INSERTED = 2,  /* bytes were inserted, or some were written twice */
+    RDB_CORRECTION_EXCHANGED = 3, /* two blocks of the same size are in each other's place */
+    RDB_CORRECTION_MISSING = 4,   /* up to three bytes are missing in one place */
+    RDB_CORRECTION_HEADER = 5,    /* the header is that of another version, or not a header */
+    RDB_CORRECTION_TRANSFER = 6   /* only what `transfer` says */
+};
+
+/* What a transfer did to a snapshot. Nothing is lost by it. */
+enum rdb_before {
+    RDB_BEFORE_NONE = 0,        /* the input begins with the snapshot */
+    RDB_BEFORE_REPLICATION = 1, /* replies of a master, and the header of its payload */
+    RDB_BEFORE_TEXT = 2,        /* such as messages of a program */
+    RDB_BEFORE_BYTES = 3
+};
+/* Changes of the bytes, as bits. */
+enum rdb_text_change {
+    RDB_TEXT_CRLF = 1, /* each LF became CR LF */
+    RDB_TEXT_UTF8 = 2  /* each byte was read as Latin-1 or Windows-1252, and written as UTF-8 */
 };
 
 struct rdb_salvage_opts {
@@ -178,6 +198,17 @@ struct rdb_salvage_result {
                                  offsets in runs, doubts and losses are those without them */
     uint64_t corrected_other;  /* RDB_CORRECTION_EXCHANGED: the second block */
     uint64_t modules_left_out; /* records that opts.no_modules left out */
+    /* What a transfer did. With `text`, offsets are those of the bytes before it. */
+    enum rdb_before before; /* what precedes the snapshot */
+    uint64_t before_len;
+    uint64_t after_len;  /* bytes after the snapshot that do not belong to it */
+    unsigned text;       /* enum rdb_text_change */
+    uint8_t restored[9]; /* RDB_CORRECTION_MISSING and RDB_CORRECTION_HEADER: the right bytes,
+                            corrected_len */
+    bool intact;         /* the checksum matches the input: nothing in it is damaged */
+    int header_version;  /* of the header; 0: it cannot be read. Another one than `version`:
+                            guessed_version, and it need not be damaged, or it is newer than the
+                            library */
 };
 #define RDB_SALVAGE_RESULT(...) RD_SIZED(rdb_salvage_result, __VA_ARGS__)
 

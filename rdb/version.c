@@ -1,6 +1,7 @@
 #include "rdb/version.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct release {
     int version;
@@ -20,6 +21,7 @@ static const struct release releases[] = {
     {13, "Redis 8.6"},
     {14, "Redis 8.8"},
     {15, "Redis 8.10"},
+    {16, "Redis 8.12"},
     {80, "Valkey 9.0 and 9.1"},
     {81, "Valkey 9.2"},
 };
@@ -56,4 +58,30 @@ bool rdb_release_take(struct rdb_release *release, struct rd_slice name, struct 
     release->version[n] = '\0';
     release->valkey = valkey;
     return true;
+}
+
+static bool is_digit(uint8_t byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+/* "REDIS0011" or "VALKEY080", and a byte after it that is not a letter of text. Versions have two
+ * digits so far. */
+static bool is_header(const uint8_t *p)
+{
+    uint8_t next = p[RDB_MAGIC_LEN];
+    if (memcmp(p, "REDIS00", 7) != 0 && memcmp(p, "VALKEY0", 7) != 0)
+        return false;
+    return is_digit(p[7]) && is_digit(p[8]) && (next < ' ' || next > '~');
+}
+
+bool rdb_header_find(struct rd_slice bytes, size_t *ret)
+{
+    for (size_t i = 0; i + RDB_MAGIC_LEN < bytes.len; i++) {
+        if ((bytes.ptr[i] == 'R' || bytes.ptr[i] == 'V') && is_header(bytes.ptr + i)) {
+            *ret = i;
+            return true;
+        }
+    }
+    return false;
 }

@@ -1,4 +1,5 @@
-/* version.h - what an RDB version is called in messages, and the release that wrote a snapshot.
+/* version.h - what an RDB version is called in messages, the release that wrote a snapshot, and
+ * the header with the version.
  *
  *     struct rdb_version_text text = rdb_version_text(RDB_REDIS, 6);
  *     puts(text.s); // "RDB version 6 (Redis 2.6 to 3.0)"
@@ -19,6 +20,10 @@ struct rdb_version_text {
  * the dialect does not have gets the name of the dialect. */
 struct rdb_version_text rdb_version_text(enum rdb_dialect dialect, int version);
 
+/* The newest server whose snapshots the reader reads. A replica announces it: Valkey 9 chooses the
+ * version of a snapshot by it, and without it the oldest one, which cannot hold all of its data. */
+#define RDB_REPLICA_VERSION "9.2.0"
+
 struct rdb_release {
     char version[32]; /* printable; empty: the snapshot does not say */
     bool valkey;
@@ -27,5 +32,9 @@ struct rdb_release {
 /* Notes a field before the keys; false: it does not name a release. A Valkey may also name the
  * Redis with which it is compatible: that does not replace its own name. */
 bool rdb_release_take(struct rdb_release *release, struct rd_slice name, struct rd_slice value);
+
+/* Finds the header of a snapshot among other bytes. Text that only names one is none: a header is
+ * followed by a type or an opcode. */
+bool rdb_header_find(struct rd_slice bytes, size_t *ret);
 
 #endif

@@ -7,7 +7,9 @@
 
 #include <stdio.h>
 
-enum { REDIS_NEWEST = 12, VALKEY_NEWEST = RDB_VERSION_VALKEY_MIN };
+/* The newest version that is written, and the version of a dialect that most servers read. */
+enum { REDIS_NEWEST = RDB_VERSION_REDIS_WRITTEN, VALKEY_NEWEST = RDB_VERSION_VALKEY_MAX };
+enum { REDIS_DEFAULT = 12, VALKEY_DEFAULT = RDB_VERSION_VALKEY_MIN };
 
 bool rdb_write_misuse(struct rdb_writer *w, const char *what)
 {
@@ -98,7 +100,7 @@ bool rdb_write_refuse_key(struct rdb_writer *w, const char *name)
 static bool check_version(const struct rdb_writer_opts *opts, struct rd_err *err)
 {
     int newest = opts->dialect == RDB_VALKEY ? VALKEY_NEWEST : REDIS_NEWEST;
-    int oldest = opts->dialect == RDB_VALKEY ? VALKEY_NEWEST : ELEMENT_VERSION_MIN;
+    int oldest = opts->dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MIN : ELEMENT_VERSION_MIN;
     bool known = opts->verbatim ? rdb_version_known(opts->dialect, opts->version)
                                 : opts->version >= oldest && opts->version <= newest;
     return known || rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "%s cannot be written",
@@ -112,7 +114,7 @@ bool rdb_writer_new(struct rdb_writer **ret, struct rd_sink *sink,
     if (!rd_sized_copy(&opts, sizeof opts, given, err))
         return false;
     if (opts.version == 0)
-        opts.version = opts.dialect == RDB_VALKEY ? VALKEY_NEWEST : REDIS_NEWEST;
+        opts.version = opts.dialect == RDB_VALKEY ? VALKEY_DEFAULT : REDIS_DEFAULT;
     if (!check_version(&opts, err))
         return false;
     struct rdb_writer *w = rd_calloc(1, sizeof *w);
@@ -133,9 +135,9 @@ void rdb_writer_free(struct rdb_writer *w)
     if (w == NULL)
         return;
     struct rd_buf *bufs[] = {
-        &w->pieces.held,      &w->key.name,          &w->key.raw,   &w->collection.bytes,
-        &w->collection.field, &w->collection.ttls,   &w->list.node, &w->stream.node,
-        &w->stream.entry.buf, &w->stream.master.buf,
+        &w->pieces.held,      &w->key.name,         &w->key.raw,           &w->key.meta,
+        &w->collection.bytes, &w->collection.field, &w->collection.ttls,   &w->list.node,
+        &w->stream.node,      &w->stream.entry.buf, &w->stream.master.buf,
     };
     for (size_t i = 0; i < sizeof bufs / sizeof bufs[0]; i++)
         rd_buf_done(bufs[i]);
@@ -239,7 +241,10 @@ bool rdb_writer_put(struct rdb_writer *w, const struct rdb_event *ev, struct rd_
 
 bool rdb_writer_can_copy(const struct rdb_writer *w, const struct rdb_type *type)
 {
-    return rdb_type_find(w->opts.dialect, w->opts.version, type->number) == type;
+    /* The type of a module, which Valkey may not have, is known with the value only. */
+    bool judged = type->kind == RDB_KIND_MODULE && w->opts.dialect == RDB_VALKEY;
+    return rdb_type_find(w->opts.dialect, w->opts.version, type->number) == type &&
+           (w->opts.verbatim || !judged);
 }
 
 static bool begin_copy(struct rdb_writer *w)

@@ -73,8 +73,8 @@ extern "C" {
 struct rdb_writer_opts {
     size_t size; /* of this struct: set by RDB_WRITER_OPTS() */
     enum rdb_dialect dialect;
-    int version;      /* Redis 6 to 12, Valkey 80; with verbatim any known version; 0: the newest of
-                         the dialect */
+    int version;      /* Redis 6 to 15, Valkey 80 or 81; with verbatim any known version; 0: 12 or
+                         80, which most servers of the dialect read */
     bool compress;    /* LZF for strings over 20 bytes, as rdbcompression yes */
     bool no_checksum; /* write 0, as rdbchecksum no */
     bool lossy;       /* leave out data that the target cannot represent */
@@ -95,7 +95,8 @@ RD_API bool rdb_writer_new(struct rdb_writer **ret, struct rd_sink *sink,
 RD_API bool rdb_writer_put(struct rdb_writer *w, const struct rdb_event *ev, struct rd_err *err);
 
 /* Instead of VALUE … VALUE_END after a KEY event: the serialized value, verbatim, in any number of
- * pieces. The type is that of the KEY event; the target must have it (rdb_writer_can_copy). */
+ * pieces. The type is that of the KEY event; the target must have it (rdb_writer_can_copy). Values
+ * of modules are not copied to Valkey, unless verbatim: it may not have the module. */
 RD_API bool rdb_writer_can_copy(const struct rdb_writer *w, const struct rdb_type *type);
 RD_API bool rdb_writer_copy_begin(struct rdb_writer *w, struct rd_sink **ret, struct rd_err *err);
 RD_API bool rdb_writer_copy_end(struct rdb_writer *w, struct rd_err *err);

@@ -2,9 +2,11 @@
  * the stream after it. The data set at offset N is what a replica holds that has taken N bytes of
  * the history: whole commands alone, and whole transactions. */
 #include "rdb/reader.h"
+#include "base/time.h"
 #include "rebuild/impl.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 /* The end, and the segment that contains it. */
 static bool find_end(struct rebuild_run *run, size_t *ret, struct rd_err *err)
@@ -102,10 +104,77 @@ static bool check_end(const struct rebuild_run *run, uint64_t end, struct rd_err
     return rebuild_check_skips(run, err);
 }
 
-static uint64_t last_number(const struct rebuild_run *run)
+/* ---- the time ---- */
+
+/* What was captured around the time. */
+struct around {
+    int64_t last_us; /* of the last command up to it, or of the snapshot */
+    int64_t next_us; /* of what came after it; REPL_CAPTURE_NO_TIME: nothing did */
+};
+
+static void note_time(struct rebuild_run *run, const struct repl_capture_event *ev,
+                      struct around *around)
 {
-    return run->capture.list.segments[run->capture.list.n - 1].number;
+    if (ev->kind != REPL_CAPTURE_COMMAND || run->opts->until_ms == INT64_MIN)
+        return;
+    if (ev->time_us / 1000 > run->opts->until_ms)
+        around->next_us = ev->time_us;
+    else
+        around->last_us = ev->time_us;
 }
+
+static bool refuse_time(const struct rebuild_run *run, const char *why, struct rd_err *err)
+{
+    char wanted[RD_TIME_MAX];
+    rd_time_put(wanted, run->opts->until_ms);
+    rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the data as of %s is not known: %s", wanted, why);
+    rd_err_origin(err, run->capture.path);
+    return false;
+}
+
+static bool refuse_end(const struct rebuild_run *run, const struct around *around,
+                       struct rd_err *err)
+{
+    char last[RD_TIME_MAX], why[RD_ERR_TEXT_MAX];
+    rd_time_put(last, around->last_us / 1000 - 1);
+    snprintf(why, sizeof why, "the capture ends before; the last known moment is %s", last);
+    return refuse_time(run, why, err);
+}
+
+static bool refuse_silence(const struct rebuild_run *run, const struct around *around,
+                           struct rd_err *err)
+{
+    char from[RD_TIME_MAX], to[RD_TIME_MAX], why[RD_ERR_TEXT_MAX];
+    rd_time_put(from, around->last_us / 1000);
+    rd_time_put(to, around->next_us / 1000);
+    snprintf(why, sizeof why,
+             "nothing was received from %s to %s, and whether there was a connection was not "
+             "recorded",
+             from, to);
+    return refuse_time(run, why, err);
+}
+
+/* Only something later proves that everything up to the time was captured. Without a record of
+ * interruptions, it must not be much later. */
+static bool check_time(struct rebuild_run *run, const struct repl_capture_segment *last,
+                       struct around *around, struct rd_err *err)
+{
+    const struct repl_capture_list *list = &run->capture.list;
+    if (run->opts->until_ms == INT64_MIN ||
+        (run->stopped && around->next_us == REPL_CAPTURE_NO_TIME)) /* at an offset */
+        return true;
+    for (size_t i = 0; i < list->n && around->next_us == REPL_CAPTURE_NO_TIME; i++)
+        if (list->segments[i].number == last->number + 1)
+            around->next_us = list->segments[i].start_us;
+    if (around->next_us == REPL_CAPTURE_NO_TIME)
+        return refuse_end(run, around, err);
+    run->unrecorded = !rebuild_stream_recorded(&run->capture);
+    if (run->unrecorded && (around->next_us - around->last_us) / 1000 > REBUILD_SILENCE_MS)
+        return refuse_silence(run, around, err);
+    return true;
+}
+
+/* ---- the whole ---- */
 
 static bool read_stream(struct rebuild_run *run, const struct repl_capture_segment *base,
                         const struct repl_capture_segment *last, struct rd_err *err)
@@ -114,6 +183,7 @@ static bool read_stream(struct rebuild_run *run, const struct repl_capture_segme
     struct rebuild_stream *in = &run->capture;
     struct repl_capture_event ev;
     enum repl_capture_status status;
+    struct around around = {.last_us = base->start_us, .next_us = REPL_CAPTURE_NO_TIME};
     uint64_t end = base->start;
     if (!rebuild_stream_seek(in, &from, err))
         return false;
@@ -125,6 +195,7 @@ static bool read_stream(struct rebuild_run *run, const struct repl_capture_segme
         if (ev.segment->number > last->number)
             break;
         end = ev.offset + ev.bytes.len;
+        note_time(run, &ev, &around);
         run->stopped = ev.kind == REPL_CAPTURE_COMMAND && is_after(run, &ev);
         if (run->stopped)
             break;
@@ -138,11 +209,8 @@ static bool read_stream(struct rebuild_run *run, const struct repl_capture_segme
     }
     if (status == REPL_CAPTURE_END)
         end = repl_capture_reader_offset(in->reader);
-    if (status == REPL_CAPTURE_FAIL || !check_end(run, end, err))
-        return false;
-    run->ended_early =
-        run->opts->until_ms != INT64_MIN && !run->stopped && last->number == last_number(run);
-    return true;
+    return status != REPL_CAPTURE_FAIL && check_end(run, end, err) &&
+           check_time(run, last, &around, err);
 }
 
 bool rebuild_read_capture(struct rebuild_run *run, const char *path, struct rd_err *err)

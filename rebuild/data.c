@@ -30,14 +30,6 @@ static void note_refusal(struct rebuild_counts *counts, const struct rebuild_ste
                  "%.60s at byte %" PRIu64 ": %.100s", step->name, step->offset, text);
 }
 
-/* Commands about messages, connections, scripts, the files of a server or the slots of a cluster.
- * 2.6 and 2.8 log SAVE. Of those of a cluster, only RESET can remove keys. */
-static bool has_no_data(const struct engine_command *command)
-{
-    return command->group == ENGINE_GROUP_PUBSUB || (command->flags & ENGINE_CMD_NO_DATA) != 0 ||
-           (command->group == ENGINE_GROUP_CLUSTER && strcmp(command->name, "cluster|reset") != 0);
-}
-
 /* ---- commands that cannot run ---- */
 
 static void note_unsupported(struct rebuild_counts *counts, const struct rebuild_step *step,
@@ -105,7 +97,7 @@ static bool run(struct rebuild_data *data, const struct rebuild_step *step,
         engine_apply_command(data->engine, &data->session, line->command, line->argc, line->argv,
                              &env, &data->reply, &data->effects);
     if (status == ENGINE_ELSEWHERE)
-        return has_no_data(line->command) ||
+        return rebuild_has_no_data(line->command) ||
                cannot_run(data, step, line, "the engine cannot run it", err);
     bool by_form = data->reply.error && !data->reply.by_data && !data->script_ended;
     bool is_unknown = RD_UNLIKELY(data->unknown.n > 0) && !by_form &&

@@ -1,6 +1,7 @@
 /* impl.h - private to rebuild/.
  *
  *     data.c      the engine: snapshots and commands into it, and a snapshot out of it
+ *     knows.c     whether a command can be replayed, without replaying it
  *     log.c       logs
  *     capture.c   captures
  *     place.c     positions as text
@@ -27,6 +28,7 @@ struct rebuild_run {
     struct rebuild_place skips[REBUILD_SKIPS_MAX]; /* without a file: numbers of commands */
     bool stopped;
     bool ended_early;
+    bool unrecorded;          /* of a capture, with until_ms */
     struct aof_timeline line; /* with until_ms, of a log */
     bool after_snapshot;      /* the last event was a snapshot */
     uint64_t end;             /* of the longest file that was read */

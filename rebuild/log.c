@@ -280,6 +280,7 @@ static bool rebuild(struct rebuild_run *run, const char *path, struct rd_sink *o
     *ret = (struct rebuild_result){.counts = run->data.counts,
                                    .advice = run->data.advice,
                                    .ended_early = run->ended_early,
+                                   .unrecorded = run->unrecorded,
                                    .last_s = run->log != NULL ? run->line.last_s : AOF_NO_TIME};
     aof_reader_free(run->reader);
     rebuild_stream_close(&run->capture);

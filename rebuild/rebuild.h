@@ -60,15 +60,18 @@ struct rebuild_log {
 struct rebuild_result {
     struct rebuild_counts counts;
     enum rebuild_advice advice; /* with an error */
-    bool ended_early;           /* before until_ms: the last state is used */
-    int64_t last_s; /* with ended_early, of a log: its last annotation; else AOF_NO_TIME */
+    bool ended_early;           /* the log ends before until_ms: its last state is used */
+    int64_t last_s;             /* with ended_early: its last annotation; else AOF_NO_TIME */
+    bool unrecorded; /* with until_ms: the capture does not record when it was interrupted, so the
+                        data may be older than that time */
 };
 
 /* out NULL: opts->open_out opens it. */
 bool rebuild_from_log(const struct rebuild_opts *opts, const struct rebuild_log *log,
                       struct rd_sink *out, struct rebuild_result *ret, struct rd_err *err);
 
-/* path is a folder; see rebuild/stream.h. */
+/* path is a folder; see rebuild/stream.h. RD_ERR_USAGE for a time that is not known: nothing in the
+ * capture is later, or it was interrupted then. */
 bool rebuild_from_capture(const struct rebuild_opts *opts, const char *path, struct rd_sink *out,
                           struct rebuild_result *ret, struct rd_err *err);
 

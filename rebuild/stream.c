@@ -164,6 +164,14 @@ bool rebuild_stream_segment_at(const struct rebuild_stream *in, int64_t time_us,
     return false;
 }
 
+bool rebuild_stream_recorded(const struct rebuild_stream *in)
+{
+    for (size_t i = 0; i < in->list.n; i++)
+        if (!in->list.segments[i].recorded && repl_replid_is_set(&in->list.segments[i].run))
+            return false;
+    return true;
+}
+
 bool rebuild_stream_base(const struct rebuild_stream *in, size_t i, size_t *ret, struct rd_err *err)
 {
     if (repl_capture_base(&in->list, i, ret))

@@ -68,6 +68,14 @@ bool rebuild_stream_segment(const struct rebuild_stream *in, const struct rebuil
 bool rebuild_stream_segment_at(const struct rebuild_stream *in, int64_t time_us, size_t *ret,
                                struct rd_err *err);
 
+/* Whether it is recorded when the capture was interrupted. Captures of logs have no such times, and
+ * older versions did not record them. */
+bool rebuild_stream_recorded(const struct rebuild_stream *in);
+
+/* Where that is not recorded: a master sends a PING every ten seconds unless it is configured
+ * otherwise, so a longer silence is a sign of an interruption. */
+enum { REBUILD_SILENCE_MS = 11000 };
+
 /* The segment with the snapshot that segment `i` is based on. RD_ERR_USAGE: there is none. */
 bool rebuild_stream_base(const struct rebuild_stream *in, size_t i, size_t *ret,
                          struct rd_err *err);

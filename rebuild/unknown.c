@@ -156,7 +156,7 @@ static bool replaces(const struct rebuild_line *line, const struct engine_key *k
         return options_replace(line, 3);
     if (is_command(line, "msetex"))
         return options_replace(line, msetex_options(line));
-    if (is_command(line, "getset") || is_command(line, "getdel"))
+    if (is_command(line, "getset") || is_command(line, "getdel") || is_command(line, "delex"))
         return true;
     if (key->index == 1 && (moves(line) || is_command(line, "sinterstore")))
         return true;
@@ -214,7 +214,8 @@ static void settle(struct rebuild_unknown *unknown, unsigned db, const struct re
 static bool is_for_all_keys(const struct rebuild_line *line)
 {
     return is_command(line, "flushall") || is_command(line, "flushdb") ||
-           is_command(line, "swapdb");
+           is_command(line, "swapdb") || is_command(line, "trimslots") ||
+           is_command(line, "cluster|flushslot");
 }
 
 void rebuild_unknown_before(struct rebuild_unknown *unknown, struct engine *data, unsigned db,

@@ -310,9 +310,11 @@ static enum repl_event_kind wants(struct repl_psync *p)
 {
     if (!p->cut)
         return REPL_MORE;
-    return repl_psync_fail(p, REPL_CLOSED, RD_ERR_PROTOCOL, rd_src_offset(p->src),
-                           "the master closed the connection before it sent %s",
-                           repl_step_word(p->step));
+    bool saving = p->step == REPL_STEP_HEADER || p->step == REPL_STEP_PAYLOAD;
+    return repl_psync_fail(
+        p, REPL_CLOSED, RD_ERR_PROTOCOL, rd_src_offset(p->src),
+        "the master closed the connection before it sent %s%s", repl_step_word(p->step),
+        saving ? " (its log says whether the process that saves it failed)" : "");
 }
 
 enum repl_event_kind repl_psync_line(struct repl_psync *p, struct rd_slice *ret, size_t *ret_whole)

@@ -1,9 +1,14 @@
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
 
-/* BITOP: a shorter string is padded with zeros. */
+/* BITOP: a shorter string is padded with zeros. Redis 8.2 has added the operations after NOT, with
+ * x for the first source and y for the others:
+ *
+ *     DIFF   the bits of x that no y has           ANDOR   those that some y has
+ *     DIFF1  the bits of some y that x lacks       ONE     the bits that exactly one source has
+ */
 
-enum op { AND, OR, XOR, NOT, OPS };
+enum op { AND, OR, XOR, NOT, DIFF, DIFF1, ANDOR, ONE, OPS };
 
 struct source {
     struct rd_slice text;
@@ -12,8 +17,10 @@ struct source {
 
 static bool find_op(struct engine_call *call, enum op *ret)
 {
-    static const char *const words[OPS] = {"AND", "OR", "XOR", "NOT"};
-    for (enum op op = AND; op < OPS; op++) {
+    static const char *const words[OPS] = {"AND",  "OR",    "XOR",   "NOT",
+                                           "DIFF", "DIFF1", "ANDOR", "ONE"};
+    enum op end = engine_call_later_options(call) ? OPS : DIFF;
+    for (enum op op = AND; op < end; op++) {
         if (engine_arg_is(call->argv[1], words[op])) {
             *ret = op;
             return true;
@@ -49,6 +56,44 @@ static struct rd_slice block_of(const struct source *source, size_t off, size_t 
     return rd_slice(text.ptr + off, text.len - off < len ? text.len - off : len);
 }
 
+/* DIFF, DIFF1 and ANDOR: dst is the bits of the y. */
+static void compare_block(uint8_t *dst, size_t len, struct rd_slice x, enum op op)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned bits = i < x.len ? x.ptr[i] : 0, others = dst[i];
+        dst[i] = (uint8_t)(op == DIFF    ? bits & ~others
+                           : op == DIFF1 ? ~bits & others
+                                         : bits & others);
+    }
+}
+
+static void fill_compared(uint8_t *dst, size_t off, size_t len, const struct source *sources,
+                          size_t n, enum op op)
+{
+    memset(dst, 0, len);
+    for (size_t i = 1; i < n; i++) {
+        struct rd_slice block = block_of(&sources[i], off, len);
+        merge(dst, block.ptr, block.len, OR);
+    }
+    compare_block(dst, len, block_of(&sources[0], off, len), op);
+}
+
+static void fill_with_one(uint8_t *dst, size_t off, size_t len, const struct source *sources,
+                          size_t n)
+{
+    uint8_t several[BLOCK] = {0}; /* the bits that more than one source has */
+    memset(dst, 0, len);
+    for (size_t k = 0; k < n; k++) {
+        struct rd_slice block = block_of(&sources[k], off, len);
+        for (size_t i = 0; i < block.len; i++) {
+            several[i] |= dst[i] & block.ptr[i];
+            dst[i] |= block.ptr[i];
+        }
+    }
+    for (size_t i = 0; i < len; i++)
+        dst[i] &= (uint8_t)~several[i];
+}
+
 static void fill_block(uint8_t *dst, size_t off, size_t len, const struct source *sources, size_t n,
                        enum op op)
 {
@@ -69,8 +114,15 @@ static struct engine_value combine(const struct source *sources, size_t n, size_
 {
     struct engine_value v = {.type = ENGINE_STRING, .encoding = ENGINE_RAW, .len = (uint32_t)len};
     v.u.bytes = engine_alloc(len);
-    for (size_t off = 0; off < len; off += BLOCK)
-        fill_block(v.u.bytes + off, off, len - off < BLOCK ? len - off : BLOCK, sources, n, op);
+    for (size_t off = 0; off < len; off += BLOCK) {
+        size_t part = len - off < BLOCK ? len - off : BLOCK;
+        if (op == ONE)
+            fill_with_one(v.u.bytes + off, off, part, sources, n);
+        else if (op >= DIFF)
+            fill_compared(v.u.bytes + off, off, part, sources, n, op);
+        else
+            fill_block(v.u.bytes + off, off, part, sources, n, op);
+    }
     return v;
 }
 
@@ -125,6 +177,14 @@ void engine_cmd_bitop(struct engine_call *call)
         return;
     if (op == NOT && call->argc != 4) {
         engine_reply_error(call->reply, "ERR BITOP NOT must be called with a single source key.");
+        return;
+    }
+    if (op >= DIFF && op <= ANDOR && call->argc < 5) {
+        engine_reply_errorf(call->reply,
+                            "ERR BITOP %s must be called with at least two source keys.",
+                            op == DIFF    ? "DIFF"
+                            : op == DIFF1 ? "DIFF1"
+                                          : "ANDOR");
         return;
     }
     struct source *sources = engine_scratch_alloc((call->argc - 3) * sizeof *sources);

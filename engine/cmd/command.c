@@ -148,11 +148,13 @@ static void reply_command(struct engine_reply *r, const struct engine_command *c
         engine_reply_set(r, 0);
         return;
     }
-    engine_reply_array(r, cmd->n_subcommands);
-    for (size_t i = 0; i < cmd->n_subcommands; i++) {
-        reply_facts(r, &cmd->subcommands[i]);
+    uint64_t n = 0;
+    size_t mark = engine_reply_mark(r), i = 0;
+    for (const struct engine_command *c; (c = engine_names_subcommand(cmd, &i)) != NULL; n++) {
+        reply_facts(r, c);
         engine_reply_set(r, 0); /* a third level does not exist */
     }
+    engine_reply_mark_array(r, mark, n);
 }
 
 /* The commands to list if the arguments name none. */

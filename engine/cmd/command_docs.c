@@ -149,9 +149,11 @@ static void reply_docs(struct engine_reply *r, const struct engine_command *cmd)
     if (cmd->n_subcommands == 0)
         return;
     engine_reply_str(r, "subcommands");
-    engine_reply_map(r, cmd->n_subcommands);
-    for (size_t i = 0; i < cmd->n_subcommands; i++)
-        reply_own_docs(r, &cmd->subcommands[i]);
+    uint64_t n = 0;
+    size_t mark = engine_reply_mark(r), i = 0;
+    for (const struct engine_command *c; (c = engine_names_subcommand(cmd, &i)) != NULL; n++)
+        reply_own_docs(r, c);
+    engine_reply_mark_map(r, mark, n);
 }
 
 void engine_cmd_command_docs(struct engine_call *call)

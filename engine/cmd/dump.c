@@ -10,42 +10,49 @@
 #include "rdb/reader.h"
 #include "rdb/writer.h"
 
-enum { DUMP_VERSION = 10 };
+enum { VERSION_7_0 = 10, VERSION_OF_FIELD_EXPIRY = 12, VERSION_OF_PRODUCERS = 13 };
 
 /* ---- DUMP ---- */
 
-static bool put_header(struct rdb_writer *w)
+static bool put_header(struct rdb_writer *w, int version)
 {
     struct rdb_event ev = {.kind = RDB_HEADER, .inner = RD_NO_OFFSET};
     ev.header.dialect = RDB_REDIS;
-    ev.header.version = DUMP_VERSION;
+    ev.header.version = version;
     return rdb_writer_put(w, &ev, NULL);
 }
 
+/* The version of Redis 7.0, or the oldest one that can represent the value. */
+static int version_for(const struct engine_value *v)
+{
+    if (v->type == ENGINE_STREAM && v->u.stream->idmp != NULL)
+        return VERSION_OF_PRODUCERS;
+    return engine_value_next_expire(v) == RDB_NO_EXPIRE ? VERSION_7_0 : VERSION_OF_FIELD_EXPIRY;
+}
+
 /* A snapshot record of a key with an empty name: type, 0, value. */
-static bool put_record(struct rdb_writer *w, const struct engine_value *v)
+static bool put_record(struct rdb_writer *w, const struct engine_value *v, int version)
 {
     struct rdb_event ev = {.kind = RDB_KEY, .inner = RD_NO_OFFSET};
     ev.key.type = engine_type_in_files(v->type);
     ev.key.expire_ms = RDB_NO_EXPIRE;
     ev.key.idle_s = RDB_UNKNOWN;
     ev.key.freq = RDB_UNKNOWN;
-    return put_header(w) && rdb_writer_put(w, &ev, NULL) &&
+    return put_header(w, version) && rdb_writer_put(w, &ev, NULL) &&
            engine_type_ops(v->type)->save(v, w, NULL);
 }
 
-static bool serialize(const struct engine_value *v, struct rd_buf *ret)
+static bool serialize(const struct engine_value *v, int version, struct rd_buf *ret)
 {
-    const struct rdb_writer_opts opts =
-        RDB_WRITER_OPTS(.dialect = RDB_REDIS, .version = DUMP_VERSION, .compress = true,
-                        .no_checksum = true);
+    const struct rdb_writer_opts opts = RDB_WRITER_OPTS(.dialect = RDB_REDIS, .version = version,
+                                                        .compress = true, .no_checksum = true);
     struct rd_sink *sink;
     struct rdb_writer *w;
     if (!rd_sink_open_buf(&sink, ret, NULL, NULL))
         return false;
     bool ok = rdb_writer_new(&w, sink, &opts, NULL);
     if (ok) {
-        ok = put_record(w, v);
+        ok = put_record(w, v, version);
         rdb_writer_free(w);
     }
     return rd_sink_close(sink, NULL) && ok;
@@ -55,12 +62,12 @@ static bool serialize(const struct engine_value *v, struct rd_buf *ret)
 static bool make_payload(const struct engine_value *v, struct rd_buf *ret)
 {
     struct rd_buf record = {0};
-    bool ok = serialize(v, &record) && record.len > RDB_MAGIC_LEN + 2;
+    int version = version_for(v);
+    bool ok = serialize(v, version, &record) && record.len > RDB_MAGIC_LEN + 2;
     if (ok) {
         const uint8_t *type = record.ptr + RDB_MAGIC_LEN;
         struct rd_slice value = rd_slice(type + 2, record.len - RDB_MAGIC_LEN - 2);
-        ok = rdb_dump_make(ret, rdb_type_find(RDB_REDIS, DUMP_VERSION, type[0]), value,
-                           DUMP_VERSION, NULL);
+        ok = rdb_dump_make(ret, rdb_type_find(RDB_REDIS, version, type[0]), value, version, NULL);
     }
     rd_buf_done(&record);
     return ok;
@@ -280,6 +287,8 @@ static bool open_payload(struct engine_call *call, struct rd_slice payload,
     struct rd_err err = {0};
     const struct engine_hooks *hooks = &call->engine->hooks;
     bool opened = rdb_dump_open(&dump, payload, false, &err);
+    if (opened && dump.meta.len > 0) /* the dataset does not hold it */
+        opened = rd_err_set(&err, RD_ERR_UNSUPPORTED, 0, "module metadata of a key");
     bool framed = opened || (err.code == RD_ERR_UNSUPPORTED && err.offset == 0);
     bool loaded = opened && is_sane(&dump, call->config->sanitize_dump, &err) &&
                   load_payload(&dump, call->config, ret, &err);
@@ -348,6 +357,8 @@ static void store(struct engine_call *call, const struct restore_opts *opts,
         return;
     }
     struct engine_entry *entry = engine_call_add(call, key, value);
+    call->engine->had_producers |=
+        entry->value.type == ENGINE_STREAM && entry->value.u.stream->idmp != NULL;
     if (expire_ms != 0)
         engine_call_expire(call, entry, expire_ms);
     restore_effect(call, opts, payload, expire_ms);

@@ -35,3 +35,14 @@ bool engine_names_listed(const struct engine_call *call, const struct engine_com
     return (cmd->flags & ENGINE_CMD_LATER_VERSION) == 0 &&
            (hooks->callable == NULL || hooks->callable(hooks->ctx, cmd));
 }
+
+const struct engine_command *engine_names_subcommand(const struct engine_command *container,
+                                                     size_t *i)
+{
+    while (*i < container->n_subcommands) {
+        const struct engine_command *cmd = &container->subcommands[(*i)++];
+        if (((cmd->flags & ~container->flags) & ENGINE_CMD_LATER_VERSION) == 0)
+            return cmd;
+    }
+    return NULL;
+}

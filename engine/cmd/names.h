@@ -15,4 +15,9 @@ const struct engine_command *engine_names_find_path(const struct engine_call *ca
 /* Whether it is part of the lists of all commands: not one of a later version, not disabled. */
 bool engine_names_listed(const struct engine_call *call, const struct engine_command *cmd);
 
+/* The next subcommand of a container to be shown, from i on; NULL: there is none. One of a later
+ * version is shown only if the container is, too. */
+const struct engine_command *engine_names_subcommand(const struct engine_command *container,
+                                                     size_t *i);
+
 #endif

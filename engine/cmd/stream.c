@@ -1,6 +1,9 @@
 /* Streams: adding, removing and reading entries. */
+#include "base/endian.h"
+#include "base/xxh3.h"
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/stream_impl.h"
+#include "engine/value/stream_idmp.h"
 
 /* ---- the options of XADD and XTRIM ---- */
 
@@ -12,7 +15,11 @@ struct options {
     bool has_id;  /* else "*" */
     bool has_seq; /* else "ms-*" */
     struct rdb_stream_id id;
-    size_t id_at; /* argc: there is none */
+    size_t id_at;                    /* argc: there is none */
+    bool has_refs;                   /* trim.refs was given */
+    const struct rd_slice *producer; /* IDMP, IDMPAUTO; NULL: neither */
+    const struct rd_slice
+        *produced; /* IDMP: the name of the entry; NULL: derived from its fields */
 };
 
 static bool refuse(struct engine_call *call, const char *text)
@@ -90,6 +97,30 @@ static bool id_argument(struct engine_call *call, size_t i, struct options *o)
     return refuse(call, "ERR Invalid stream ID specified as stream command argument");
 }
 
+/* Options of servers after 7.0. *ok: false if an error was replied. */
+static bool take_later(struct engine_call *call, bool xadd, size_t *i, struct options *o, bool *ok)
+{
+    struct rd_slice arg = call->argv[*i];
+    size_t more = call->argc - 1 - *i;
+    bool named = more >= 2 && engine_arg_is(arg, "idmp");
+    if (!engine_call_later_options(call))
+        return false;
+    if (!o->has_refs && engine_stream_arg_refs(arg, &o->trim.refs)) {
+        o->has_refs = true;
+        return true;
+    }
+    if (!xadd || (!named && !(more >= 1 && engine_arg_is(arg, "idmpauto"))))
+        return false;
+    if (o->producer != NULL)
+        *ok = refuse(call, "ERR syntax error, IDMP/IDMPAUTO specified multiple times");
+    o->producer = &call->argv[++*i];
+    if (named)
+        o->produced = &call->argv[++*i];
+    if (*ok && (o->producer->len == 0 || (named && o->produced->len == 0)))
+        *ok = refuse(call, "ERR syntax error, IDMP and IDMPAUTO require non-empty IDs");
+    return true;
+}
+
 static bool parse_options(struct engine_call *call, bool xadd, struct options *o)
 {
     *o = (struct options){.id_at = call->argc};
@@ -104,6 +135,8 @@ static bool parse_options(struct engine_call *call, bool xadd, struct options *o
             ok = limit_option(call, call->argv[++i], o);
         } else if (xadd && engine_arg_is(arg, "nomkstream")) {
             o->no_mkstream = true;
+        } else if (take_later(call, xadd, &i, o, &ok)) {
+            /* ok has the result */
         } else if (xadd) {
             ok = id_argument(call, i, o);
         } else {
@@ -117,6 +150,9 @@ static bool parse_options(struct engine_call *call, bool xadd, struct options *o
         engine_reply_syntax(call);
         return false;
     }
+    if (o->producer != NULL && o->has_id && call->session->role == ENGINE_CLIENT)
+        return refuse(call, "ERR syntax error, IDMP/IDMPAUTO can be used only with auto-generated "
+                            "IDs");
     return set_limit(call, o);
 }
 
@@ -188,6 +224,57 @@ static struct engine_stream *stream_to_add_to(struct engine_call *call, bool no_
     return engine_call_add(call, call->argv[1], &value)->value.u.stream;
 }
 
+/* The name of an entry without one, from its fields in any order. */
+static void derive_name(const struct engine_call *call, const struct options *o, uint8_t ret[16])
+{
+    uint64_t sum[2] = {0, 0}, all[2] = {0, 0};
+    struct rd_buf pair = {0};
+    for (size_t i = o->id_at + 1; i + 1 < call->argc; i += 2) {
+        uint8_t len[8];
+        rd_put_le64(len, call->argv[i].len);
+        pair.len = 0;
+        if (!rd_buf_add(&pair, call->argv[i].ptr, call->argv[i].len) ||
+            !rd_buf_add(&pair, len, sizeof len) ||
+            !rd_buf_add(&pair, call->argv[i + 1].ptr, call->argv[i + 1].len))
+            break;
+        struct rd_xxh3_128 hash = rd_xxh3_128(rd_buf_slice(&pair));
+        sum[0] += hash.low;
+        sum[1] += hash.high;
+        all[0] ^= hash.low;
+        all[1] ^= hash.high;
+    }
+    rd_buf_done(&pair);
+    rd_put_le64(ret, sum[0] ^ (all[1] << 1 | all[1] >> 63));
+    rd_put_le64(ret + 8, sum[1] ^ (all[0] << 1 | all[0] >> 63));
+}
+
+/* Whether the producer has added the entry before: the ID of that entry is the reply.
+ *
+ * In a log, an entry that was added has its ID, and one that was not has none. */
+static bool is_duplicate(struct engine_call *call, const struct options *o,
+                         struct engine_stream *stream, struct rd_slice name)
+{
+    struct engine_stream_idmp *idmp = engine_stream_idmp_of(call, stream);
+    struct engine_stream_producer *producer = engine_stream_producer(idmp, *o->producer);
+    struct rdb_stream_id id = ENGINE_STREAM_ID_ZERO;
+    if (call->session->role == ENGINE_CLIENT)
+        engine_stream_produced_expire(idmp, producer, call->now_ms);
+    bool known = engine_stream_produced_find(producer, name, &id);
+    if (call->session->role == ENGINE_CLIENT ? !known : o->has_id)
+        return false;
+    idmp->duplicates++;
+    engine_stream_reply_id(call, id);
+    engine_touch(call, call->argv[1], 1);
+    return true;
+}
+
+static void remember(const struct options *o, struct engine_stream *stream, struct rd_slice name,
+                     struct rdb_stream_id id)
+{
+    struct engine_stream_idmp *idmp = engine_stream_idmp(stream);
+    engine_stream_produced_add(idmp, engine_stream_producer(idmp, *o->producer), name, id);
+}
+
 static void add(struct engine_call *call, const struct options *o, struct engine_stream *stream,
                 struct rdb_stream_id id)
 {
@@ -221,6 +308,12 @@ void engine_cmd_xadd(struct engine_call *call)
     struct engine_stream *stream = stream_to_add_to(call, o.no_mkstream);
     if (stream == NULL)
         return;
+    uint8_t derived[16];
+    struct rd_slice name = o.produced != NULL ? *o.produced : rd_slice(derived, sizeof derived);
+    if (o.producer != NULL && o.produced == NULL)
+        derive_name(call, &o, derived);
+    if (o.producer != NULL && is_duplicate(call, &o, stream, name))
+        return;
     if (rdb_stream_id_cmp(stream->last_id, ENGINE_STREAM_ID_LAST) == 0) {
         engine_reply_by_data(call->reply);
         engine_reply_error(call->reply, "ERR The stream has exhausted the last possible ID, "
@@ -231,8 +324,11 @@ void engine_cmd_xadd(struct engine_call *call)
                                         "target stream top item");
     } else if (is_too_long(call, o.id_at + 1))
         engine_reply_error(call->reply, "ERR Elements are too large to be stored");
-    else
+    else {
         add(call, &o, stream, id);
+        if (o.producer != NULL)
+            remember(&o, stream, name, id);
+    }
 }
 
 /* ---- XTRIM, XDEL ---- */
@@ -266,14 +362,15 @@ void engine_cmd_xtrim(struct engine_call *call)
     engine_reply_int(call->reply, (int64_t)gone);
 }
 
-static uint64_t delete_entries(struct engine_stream *stream, size_t n,
-                               const struct rdb_stream_id *ids)
+uint64_t engine_stream_remove(struct engine_stream *stream, size_t n, struct rdb_stream_id *ids)
 {
     uint64_t gone = 0;
     bool first = false;
     for (size_t i = 0; i < n; i++) {
-        if (!engine_stream_delete(stream, ids[i]))
+        if (!engine_stream_delete(stream, ids[i])) {
+            ids[i] = ENGINE_STREAM_ID_ZERO;
             continue;
+        }
         gone++;
         first |= rdb_stream_id_cmp(ids[i], stream->first_id) == 0;
         if (rdb_stream_id_cmp(ids[i], stream->max_deleted_id) > 0)
@@ -294,7 +391,7 @@ void engine_cmd_xdel(struct engine_call *call)
     struct rdb_stream_id *ids = engine_stream_arg_ids(call, 2);
     if (ids == NULL)
         return;
-    uint64_t gone = delete_entries(stream, call->argc - 2, ids);
+    uint64_t gone = engine_stream_remove(stream, call->argc - 2, ids);
     engine_scratch_free(ids);
     if (gone > 0)
         engine_changed(call, ENGINE_NOTIFY_STREAM, "xdel", call->argv[1], gone);

@@ -1,6 +1,8 @@
 /* Streams: code shared by their commands. */
 #include "base/copy.h"
 #include "engine/cmd/stream_impl.h"
+#include "engine/state.h"
+#include "engine/value/stream_idmp.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -131,6 +133,22 @@ struct rdb_stream_id *engine_stream_arg_ids(struct engine_call *call, size_t fro
     return ids;
 }
 
+bool engine_stream_arg_refs(struct rd_slice arg, enum engine_stream_refs *ret)
+{
+    static const struct {
+        const char *word;
+        enum engine_stream_refs refs;
+    } words[] = {{"keepref", ENGINE_STREAM_KEEP_REFS},
+                 {"delref", ENGINE_STREAM_DROP_REFS},
+                 {"acked", ENGINE_STREAM_ACKED}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (engine_arg_is(arg, words[i].word)) {
+            *ret = words[i].refs;
+            return true;
+        }
+    return false;
+}
+
 int engine_stream_shown(struct rd_slice arg)
 {
     enum { SHOWN_MAX = 1024 };
@@ -202,6 +220,13 @@ bool engine_stream_reply_one(struct engine_call *call, const struct engine_strea
         return false;
     engine_stream_reply_entry(call, &it);
     return true;
+}
+
+struct engine_stream_idmp *engine_stream_idmp_of(struct engine_call *call,
+                                                 struct engine_stream *stream)
+{
+    call->engine->had_producers = true;
+    return engine_stream_idmp(stream);
 }
 
 /* ---- groups ---- */

@@ -25,6 +25,9 @@ bool engine_stream_arg_start(struct engine_call *call, struct rd_slice arg,
 bool engine_stream_arg_end(struct engine_call *call, struct rd_slice arg,
                            struct rdb_stream_id *ret);
 
+/* KEEPREF, DELREF or ACKED; false: another word. */
+bool engine_stream_arg_refs(struct rd_slice arg, enum engine_stream_refs *ret);
+
 /* Arguments from argv[from] on, which are all IDs, as a block for engine_scratch_free(). NULL: an
  * error was replied. */
 struct rdb_stream_id *engine_stream_arg_ids(struct engine_call *call, size_t from);
@@ -51,6 +54,16 @@ void engine_stream_reply_range(struct engine_call *call, const struct engine_str
 /* One entry, not in an array; false: not found, and nothing was replied. */
 bool engine_stream_reply_one(struct engine_call *call, const struct engine_stream *stream,
                              struct rdb_stream_id id);
+
+/* ---- entries ---- */
+
+/* What the stream remembers of its producers; snapshots look for it from now on. */
+struct engine_stream_idmp *engine_stream_idmp_of(struct engine_call *call,
+                                                 struct engine_stream *stream);
+
+/* Removes entries, and updates the first ID and that of the last deletion. ids[i] becomes zeros if
+ * the entry does not exist. Returns how many were removed. */
+uint64_t engine_stream_remove(struct engine_stream *stream, size_t n, struct rdb_stream_id *ids);
 
 /* ---- groups ---- */
 

@@ -42,6 +42,10 @@
         ADMIN | STALE | NO_ASYNC_LOADING, 0, "3.0.0",                                              \
         "Promotes a replica in place of its master", "O(1)",                                       \
         ARGS("[options(FORCE | TAKEOVER)]"))                                                       \
+    SUB(cluster, flushslot, "cluster|flushslot", CLUSTER, ENGINE, -3,                              \
+        WRITE | ADMIN | NO_ASYNC_LOADING | LATER_VERSION, 0, "9.0.0",                              \
+        "Deletes the keys of a hash slot", "O(N), N keys",                                         \
+        ARGS("slot:integer [flush-type(ASYNC | SYNC)]") LEVELS(VALKEY_9_1))                        \
     SUB(cluster, flushslots, "cluster|flushslots", CLUSTER, LATER, 2,                              \
         ADMIN | STALE | NO_ASYNC_LOADING, 0, "3.0.0",                                              \
         "Removes all slot information from this node", "O(1)",)                                    \
@@ -107,6 +111,10 @@
         "Lists ranges of slots and the nodes that serve them", "O(N), N nodes",                    \
         TIPS("nondeterministic_output") DEPRECATED("7.0.0", "CLUSTER SHARDS")                      \
         HISTORY("4.0.0 IDs of nodes; 7.0.0 other addresses of nodes"))                             \
+    SUB(cluster, syncslots, "cluster|syncslots", CLUSTER, LATER, -3,                               \
+        ADMIN | STALE | NO_ASYNC_LOADING | LATER_VERSION, 0, "8.4.0",                              \
+        "Tells another node how far a migration of slots is", NULL,                                \
+        SYSCMD ARGS("arg..."))                                                                     \
     END(cluster)                                                                                   \
     CMD(readonly, "readonly", CLUSTER, LATER, 1, LOADING | STALE | FAST, A_CONNECTION, "3.0.0",    \
         "Allows this connection to read from a cluster replica", "O(1)",)                          \

@@ -88,22 +88,6 @@
         WRITE | DENYOOM | FAST | LATER_VERSION, A_SET, "8.12.0",                                   \
         "Makes members of a set expire, in milliseconds", "O(N), N members",                       \
         KEY(1, RW | UPDATE))                                                                       \
-    CMD(trimslots, "trimslots", SERVER, LATER, -5,                                                 \
-        WRITE | LATER_VERSION, A_KEYSPACE | A_DANGEROUS, "8.4.0",                                  \
-        "Deletes the keys in ranges of hash slots", "O(N), N keys",)                               \
-    CMD(xackdel, "xackdel", STREAM, LATER, -6, WRITE | FAST | LATER_VERSION, A_STREAM, "8.2.0",    \
-        "Acknowledges entries and deletes them", "O(N), N entries",                                \
-        KEY(1, RW | UPDATE | DELETE))                                                              \
-    CMD(xcfgset, "xcfgset", STREAM, LATER, -2, WRITE | FAST | LATER_VERSION, A_STREAM, "8.6.0",    \
-        "Sets how long a stream remembers its producers", "O(1)",                                  \
-        KEY(1, RW | UPDATE))                                                                       \
-    CMD(xdelex, "xdelex", STREAM, LATER, -5, WRITE | FAST | LATER_VERSION, A_STREAM, "8.2.0",      \
-        "Deletes entries, and says what groups keep", "O(N), N entries",                           \
-        KEY(1, RW | DELETE))                                                                       \
-    CMD(xidmprecord, "xidmprecord", STREAM, LATER, 5,                                              \
-        WRITE | DENYOOM | FAST | LATER_VERSION, A_STREAM, "8.6.2",                                 \
-        "Records that a producer has added an entry", "O(1)",                                      \
-        KEY(1, RW | UPDATE))                                                                       \
     CMD(xnack, "xnack", STREAM, LATER, -7, WRITE | FAST | LATER_VERSION, A_STREAM, "8.8.0",        \
         "Gives pending entries back to their group", "O(N), N entries",                            \
         KEY(1, RW | UPDATE))                                                                       \

@@ -273,7 +273,14 @@
         "Requests a snapshot and the stream after it (old form of PSYNC)", NULL,)                  \
     CMD(time, "time", SERVER, ENGINE, 1, LOADING | STALE | FAST, 0, "2.6.0",                       \
         "Returns the server time in seconds and microseconds", "O(1)",                             \
-        TIPS("nondeterministic_output"))
+        TIPS("nondeterministic_output"))                                                           \
+    CMD(trimslots, "trimslots", SERVER, ENGINE, -5, WRITE | LATER_VERSION,                         \
+        A_KEYSPACE | A_DANGEROUS, "8.4.0",                                                         \
+        "Deletes the keys of ranges of hash slots", "O(N), N keys",                                \
+        SYSCMD                                                                                     \
+        ARGS("RANGES numranges:integer start-slot_end-slot(start-slot:integer "                    \
+             "end-slot:integer)...")                                                               \
+        LEVELS(REDIS_8_6))
 /* clang-format on */
 
 #endif

@@ -9,6 +9,12 @@
     CMD(xack, "xack", STREAM, ENGINE, -4, WRITE | FAST, A_STREAM, "5.0.0",                         \
         "Removes entries from the pending list of a consumer group", "O(1) per ID",                \
         KEY(1, RW | UPDATE) ARGS("key@0 group id..."))                                             \
+    CMD(xackdel, "xackdel", STREAM, ENGINE, -6, WRITE | FAST | LATER_VERSION, A_STREAM, "8.2.0",   \
+        "Acknowledges entries in a group and removes them from the stream", "O(N), N IDs",         \
+        KEY(1, RW | UPDATE | DELETE)                                                               \
+        ARGS("key@0 group:string [refs(KEEPREF | DELREF | ACKED)] IDS ids(numids:integer "         \
+             "id:string...)")                                                                      \
+        LEVELS(REDIS_8_6))                                                                         \
     CMD(xadd, "xadd", STREAM, ENGINE, -5, WRITE | DENYOOM | FAST, A_STREAM, "5.0.0",               \
         "Appends an entry to a stream", "O(1); O(N) if it trims N entries",                        \
         KEY_NOTED(1, RW | UPDATE, "UPDATE: it may also trim") TIPS("nondeterministic_output")      \
@@ -23,6 +29,11 @@
         KEY(1, RW | DELETE) TIPS("nondeterministic_output")                                        \
         HISTORY("7.0.0 the reply names entries that were gone")                                    \
         ARGS("key@0 group consumer min-idle-time start [COUNT count:integer] [JUSTID]"))           \
+    CMD(xcfgset, "xcfgset", STREAM, ENGINE, -2, WRITE | FAST | LATER_VERSION, A_STREAM, "8.6.0",   \
+        "Sets how long and how much a stream remembers of its producers", "O(1)",                  \
+        KEY(1, RW | UPDATE)                                                                        \
+        ARGS("key@0 [IDMP-DURATION seconds:integer] [IDMP-MAXSIZE entries:integer]")               \
+        LEVELS(REDIS_8_6))                                                                         \
     CMD(xclaim, "xclaim", STREAM, ENGINE, -6, WRITE | FAST, A_STREAM, "5.0.0",                     \
         "Makes a consumer the owner of pending entries", "O(log(N)) per entry, N pending entries", \
         KEY(1, RW | UPDATE) TIPS("nondeterministic_output")                                        \
@@ -32,6 +43,11 @@
     CMD(xdel, "xdel", STREAM, ENGINE, -3, WRITE | FAST, A_STREAM, "5.0.0",                         \
         "Deletes entries of a stream", "O(1) per entry",                                           \
         KEY(1, RW | DELETE) ARGS("key@0 id..."))                                                   \
+    CMD(xdelex, "xdelex", STREAM, ENGINE, -5, WRITE | FAST | LATER_VERSION, A_STREAM, "8.2.0",     \
+        "Removes entries, with a choice for the pending entries of groups", "O(N), N IDs",         \
+        KEY(1, RW | DELETE)                                                                        \
+        ARGS("key@0 [refs(KEEPREF | DELREF | ACKED)] IDS ids(numids:integer id:string...)")        \
+        LEVELS(REDIS_8_6))                                                                         \
     BOX(xgroup, "xgroup", STREAM, ENGINE_BOX, -2, 0, 0, "5.0.0",                                   \
         "Groups the commands that manage consumer groups", "by subcommand",)                       \
     SUB(xgroup, create, "xgroup|create", STREAM, ENGINE, -5, WRITE | DENYOOM, A_STREAM, "5.0.0",   \
@@ -72,6 +88,11 @@
                 "recorded-first-entry-id, entries-read, lag")                                      \
         ARGS("key@0 [FULL full([COUNT count:integer])]"))                                          \
     END(xinfo)                                                                                     \
+    CMD(xidmprecord, "xidmprecord", STREAM, ENGINE, 5,                                             \
+        WRITE | DENYOOM | FAST | LATER_VERSION, A_STREAM, "8.6.2",                                 \
+        "Records that a producer has added an entry", "O(1)",                                      \
+        KEY(1, RW | UPDATE) ARGS("key@0 producer:string name:string id:string")                    \
+        LEVELS(REDIS_8_6))                                                                         \
     CMD(xlen, "xlen", STREAM, ENGINE, 2, READONLY | FAST, A_STREAM, "5.0.0",                       \
         "Counts the entries of a stream", "O(1)",                                                  \
         KEY(1, RO) ARGS("key@0"))                                                                  \

@@ -19,10 +19,12 @@
         "Deletes a key if its string meets a condition", "O(1)",                                   \
         KEY(1, RW | DELETE)                                                                        \
         ARGS("key@0 [condition(IFEQ value | IFNE value | IFDEQ digest:string | IFDNE "             \
-             "digest:string)]"))                                                                   \
+             "digest:string)]")                                                                    \
+        LEVELS(REDIS_8_6))                                                                         \
     CMD(delifeq, "delifeq", STRING, ENGINE, 3, WRITE | FAST | LATER_VERSION, A_STRING, "9.0.0",    \
         "Deletes a key if it has this string", "O(1)",                                             \
-        KEY(1, RM | DELETE) ARGS("key@0 value"))                                                   \
+        KEY(1, RM | DELETE) ARGS("key@0 value")                                                    \
+        LEVELS(VALKEY_9_1))                                                                        \
     CMD(get, "get", STRING, ENGINE, 2, READONLY | FAST, A_STRING, "1.0.0",                         \
         "Returns the string at a key", "O(1)",                                                     \
         KEY(1, RO | ACCESS) ARGS("key@0"))                                                         \
@@ -70,7 +72,8 @@
         TIPS("request_policy:multi_shard response_policy:all_succeeded")                           \
         ARGS("numkeys:integer key_value(key@0 value)... [condition(NX | XX)] [expiration(EX "      \
              "seconds:integer | PX milliseconds:integer | EXAT unix-time-seconds:unix-time | "     \
-             "PXAT unix-time-milliseconds:unix-time | KEEPTTL)]"))                                 \
+             "PXAT unix-time-milliseconds:unix-time | KEEPTTL)]")                                  \
+        LEVELS(REDIS_8_6 | VALKEY_9_1))                                                            \
     CMD(msetnx, "msetnx", STRING, ENGINE, -3, WRITE | DENYOOM, A_STRING, "1.0.1",                  \
         "Stores strings at several keys unless one of them exists", "O(N), N keys",                \
         KEYS(1, -1, 2, SPEC(INDEX(1), RANGE(-1, 2, 0), OW | INSERT))                               \

@@ -31,6 +31,7 @@
  *     DEPRECATED("6.2.0", "SET with GET")     since, and the replacement
  *     HISTORY("6.0.0 KEEPTTL; 6.2.0 GET")     additions, by version
  *     ARGS("key@0 [count:integer]")           in the grammar of engine/command_args.h
+ *     LEVELS(REDIS_8_6 | VALKEY_9_1)          with LATER_VERSION: which servers have it
  *
  * A spec gives the start of the search, the way to find the keys from there, and their use. The
  * numbers are those of struct engine_key_spec:

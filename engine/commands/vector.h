@@ -12,28 +12,36 @@
         KEY(1, RW | UPDATE)                                                                        \
         ARGS("key@0 [REDUCE dim:integer] format(FP32 | VALUES num:integer) vector:string "         \
              "element:string [CAS] [quantization(NOQUANT | Q8 | BIN)] [EF ef:integer] "            \
-             "[SETATTR attributes:string] [M numlinks:integer]"))                                  \
+             "[SETATTR attributes:string] [M numlinks:integer]")                                   \
+        LEVELS(REDIS_8_0 | REDIS_8_6))                                                             \
     CMD(vcard, "vcard", VECTOR, ENGINE, 2, READONLY | FAST | LATER_VERSION, 0, "8.0.0",            \
         "Returns the number of elements of a vector set", "O(1)",                                  \
-        KEY(1, RO) ARGS("key@0"))                                                                  \
+        KEY(1, RO) ARGS("key@0")                                                                   \
+        LEVELS(REDIS_8_0 | REDIS_8_6))                                                             \
     CMD(vdim, "vdim", VECTOR, ENGINE, 2, READONLY | FAST | LATER_VERSION, 0, "8.0.0",              \
         "Returns the dimension of the vectors of a vector set", "O(1)",                            \
-        KEY(1, RO) ARGS("key@0"))                                                                  \
+        KEY(1, RO) ARGS("key@0")                                                                   \
+        LEVELS(REDIS_8_0 | REDIS_8_6))                                                             \
     CMD(vemb, "vemb", VECTOR, ENGINE, -3, READONLY | FAST | LATER_VERSION, 0, "8.0.0",             \
         "Returns the vector of an element", "O(1)",                                                \
-        KEY(1, RO | ACCESS) ARGS("key@0 element:string [RAW]"))                                    \
+        KEY(1, RO | ACCESS) ARGS("key@0 element:string [RAW]")                                     \
+        LEVELS(REDIS_8_0 | REDIS_8_6))                                                             \
     CMD(vgetattr, "vgetattr", VECTOR, ENGINE, 3, READONLY | FAST | LATER_VERSION, 0, "8.0.0",      \
         "Returns the attributes of an element", "O(1)",                                            \
-        KEY(1, RO | ACCESS) ARGS("key@0 element:string"))                                          \
+        KEY(1, RO | ACCESS) ARGS("key@0 element:string")                                           \
+        LEVELS(REDIS_8_0 | REDIS_8_6))                                                             \
     CMD(vismember, "vismember", VECTOR, ENGINE, 3, READONLY | FAST | LATER_VERSION, 0, "8.0.0",    \
         "Reports whether a vector set has an element", "O(1)",                                     \
-        KEY(1, RO) ARGS("key@0 element:string"))                                                   \
+        KEY(1, RO) ARGS("key@0 element:string")                                                    \
+        LEVELS(REDIS_8_0 | REDIS_8_6))                                                             \
     CMD(vrem, "vrem", VECTOR, ENGINE, 3, WRITE | LATER_VERSION, 0, "8.0.0",                        \
         "Removes an element from a vector set", "O(log(N)), N elements",                           \
-        KEY(1, RW | DELETE) ARGS("key@0 element:string"))                                          \
+        KEY(1, RW | DELETE) ARGS("key@0 element:string")                                           \
+        LEVELS(REDIS_8_0 | REDIS_8_6))                                                             \
     CMD(vsetattr, "vsetattr", VECTOR, ENGINE, 4, WRITE | FAST | LATER_VERSION, 0, "8.0.0",         \
         "Sets or removes the attributes of an element", "O(1)",                                    \
-        KEY(1, RW | UPDATE) ARGS("key@0 element:string attributes:string"))
+        KEY(1, RW | UPDATE) ARGS("key@0 element:string attributes:string")                         \
+        LEVELS(REDIS_8_0 | REDIS_8_6))
 /* clang-format on */
 
 #endif

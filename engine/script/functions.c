@@ -383,7 +383,7 @@ void script_library_free(struct engine_scripts *s, struct script_library *lib)
 struct script_library *script_library_compile(struct engine_scripts *s, struct rd_slice code,
                                               bool timed, char **ret_error)
 {
-    struct header header;
+    struct header header = {0};
     if (!read_header(code, &header, ret_error))
         return NULL;
     struct script_library *lib = engine_calloc(1, sizeof *lib);

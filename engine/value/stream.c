@@ -1,6 +1,7 @@
 #include "engine/value/stream.h"
 
 #include "engine/digest.h"
+#include "engine/value/stream_idmp.h"
 #include "engine/value/stream_node.h"
 
 /* ---- ids ---- */
@@ -49,6 +50,7 @@ void engine_stream_free(struct engine_stream *stream)
     while (stream->groups.n > 0)
         engine_stream_group_remove(stream, stream->groups.items[stream->groups.n - 1]);
     engine_free(stream->groups.items);
+    engine_stream_idmp_free(stream->idmp);
     engine_stream_loading_free(stream->loading);
     engine_free(stream);
 }
@@ -79,6 +81,7 @@ struct engine_stream *engine_stream_dup(const struct engine_stream *stream)
     *copy = *stream;
     copy->groups = (struct engine_stream_names){0};
     copy->loading = NULL;
+    copy->idmp = engine_stream_idmp_dup(stream->idmp);
     engine_stream_map_dup(&copy->nodes, &stream->nodes);
     for (bool any = engine_stream_map_first(&copy->nodes, &pos); any;
          any = engine_stream_map_next(&copy->nodes, &pos))

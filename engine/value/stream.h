@@ -76,6 +76,7 @@ struct engine_stream_group {
 };
 
 struct engine_stream_loading; /* private to stream_file.c */
+struct engine_stream_idmp;    /* engine/value/stream_idmp.h */
 
 struct engine_stream {
     struct engine_stream_map nodes; /* of uint8_t *, listpacks */
@@ -85,6 +86,7 @@ struct engine_stream {
     struct rdb_stream_id first_id; /* of the first live entry; zeros if there is none */
     struct rdb_stream_id max_deleted_id;
     struct engine_stream_names groups;
+    struct engine_stream_idmp *idmp; /* NULL: its producers are not remembered, or never were */
     struct engine_stream_loading *loading;
 };
 
@@ -118,12 +120,24 @@ void engine_stream_append(struct engine_stream *stream, const struct engine_conf
 /* Removes an entry; the caller updates first_id and max_deleted_id. False: not found. */
 bool engine_stream_delete(struct engine_stream *stream, struct rdb_stream_id id);
 
+/* What becomes of the pending entries of groups when their entry is removed; from Redis 8.2 on. */
+enum engine_stream_refs {
+    ENGINE_STREAM_KEEP_REFS,
+    ENGINE_STREAM_DROP_REFS,
+    ENGINE_STREAM_ACKED /* an entry that a group has not read and acknowledged is not removed */
+};
+
+/* Prepares the removal of an entry. False: it must not be removed. */
+bool engine_stream_may_remove(struct engine_stream *stream, struct rdb_stream_id id,
+                              enum engine_stream_refs refs);
+
 struct engine_stream_trim {
-    bool by_id;                  /* else by length */
-    bool approx;                 /* whole nodes only */
-    uint64_t limit;              /* maximum number of entries; 0: no limit */
-    uint64_t max_len;            /* entries to keep */
-    struct rdb_stream_id min_id; /* older entries are removed */
+    enum engine_stream_refs refs; /* unless it is to keep them, nodes are trimmed entry by entry */
+    bool by_id;                   /* else by length */
+    bool approx;                  /* whole nodes only */
+    uint64_t limit;               /* maximum number of entries; 0: no limit */
+    uint64_t max_len;             /* entries to keep */
+    struct rdb_stream_id min_id;  /* older entries are removed */
 };
 
 /* Removes entries from the front and updates first_id; returns their number. */
@@ -179,6 +193,10 @@ void engine_stream_iter_field(struct engine_stream_iter *it, struct engine_lp_it
                               struct engine_lp_item *ret_value);
 
 /* ---- groups ---- */
+
+/* Adds a zeroed object of this size, which begins with its name; NULL: the name exists. O(log n),
+ * and moves the pointers to later ones. */
+void *engine_stream_name_add(struct engine_stream_names *names, size_t size, struct rd_slice name);
 
 /* NULL: not found. O(log n). */
 void *engine_stream_name_find(const struct engine_stream_names *names, struct rd_slice name);

@@ -2,6 +2,7 @@
  * long for one event arrives by entry and is rebuilt without its deleted entries. */
 #include "engine/value/stream.h"
 
+#include "engine/value/stream_idmp.h"
 #include "engine/value/stream_node.h"
 #include "rdb/writer.h"
 
@@ -21,6 +22,7 @@ struct engine_stream_loading {
     struct engine_stream_consumer *consumer;
     uint64_t n_owned;
     bool derive_read; /* the file's version has no entries_read */
+    struct engine_stream_producer *producer;
 };
 
 void engine_stream_loading_free(struct engine_stream_loading *loading)
@@ -204,6 +206,42 @@ static bool load_owned(struct engine_stream_loading *l, const struct rdb_event *
     return true;
 }
 
+/* ---- idempotent entries ---- */
+
+static bool load_idmp(struct engine_stream *stream, const struct rdb_event *ev)
+{
+    struct engine_stream_idmp *idmp = engine_stream_idmp(stream);
+    if (ev->kind == RDB_IDMP) {
+        idmp->duration_s = ev->idmp.duration;
+        idmp->max_entries = ev->idmp.max_size;
+    } else {
+        idmp->added = ev->idmp_end.added;
+        idmp->duplicates = ev->idmp_end.duplicates;
+    }
+    return true;
+}
+
+static bool load_producer(struct engine_stream *stream, const struct rdb_event *ev,
+                          struct rd_err *err)
+{
+    struct engine_stream_idmp *idmp = engine_stream_idmp(stream);
+    if (engine_stream_name_find(&idmp->producers, ev->producer.name) != NULL)
+        return corrupt(ev, err, "duplicate producer");
+    stream->loading->producer = engine_stream_producer(idmp, ev->producer.name);
+    return true;
+}
+
+static bool load_produced(struct engine_stream *stream, const struct rdb_event *ev,
+                          struct rd_err *err)
+{
+    struct rdb_stream_id id;
+    struct engine_stream_producer *producer = stream->loading->producer;
+    if (engine_stream_produced_find(producer, ev->produced.name, &id))
+        return corrupt(ev, err, "duplicate entry of a producer");
+    engine_stream_produced_add(stream->idmp, producer, ev->produced.name, ev->produced.id);
+    return true;
+}
+
 /* ---- loading ---- */
 
 static bool unsupported(const struct rdb_event *ev, struct rd_err *err, const char *what)
@@ -235,12 +273,17 @@ static bool load_event(struct engine_stream *stream, const struct rdb_event *ev,
         return load_owned(l, ev, err);
     case RDB_NACKED:
         return unsupported(ev, err, "streams with NACKed entries are not supported");
+    case RDB_IDMP:
+    case RDB_IDMP_END:
+        return load_idmp(stream, ev);
     case RDB_PRODUCER:
-        return unsupported(ev, err, "streams with idempotent producers are not supported");
+        return load_producer(stream, ev, err);
+    case RDB_PRODUCED:
+        return load_produced(stream, ev, err);
     case RDB_VALUE_END:
         return end_group(l, ev, err);
     default:
-        return true; /* notes, and state of idempotent producers */
+        return true; /* notes */
     }
 }
 
@@ -273,7 +316,8 @@ static struct rdb_event event(enum rdb_event_kind kind)
 static bool save_begin(const struct engine_stream *stream, struct rdb_writer *w, struct rd_err *err)
 {
     struct rdb_event ev = event(RDB_VALUE);
-    ev.value.type = rdb_type_get(RDB_TYPE_STREAM_LISTPACKS_2);
+    ev.value.type = rdb_type_get(stream->idmp == NULL ? RDB_TYPE_STREAM_LISTPACKS_2
+                                                      : RDB_TYPE_STREAM_LISTPACKS_4);
     ev.value.count = stream->length;
     ev.value.nodes = stream->nodes.count;
     ev.value.min_expire_ms = RDB_NO_EXPIRE;
@@ -365,6 +409,43 @@ static bool save_group(const struct engine_stream_group *group, struct rdb_write
     return true;
 }
 
+static bool save_producer(const struct engine_stream_producer *producer, struct rdb_writer *w,
+                          struct rd_err *err)
+{
+    struct rdb_event ev = event(RDB_PRODUCER);
+    ev.producer.name = producer->name;
+    ev.producer.n_ids = producer->n;
+    if (!rdb_writer_put(w, &ev, err))
+        return false;
+    for (size_t i = 0; i < producer->n; i++) {
+        ev = event(RDB_PRODUCED);
+        ev.produced.name = rd_slice(producer->list[i].name, producer->list[i].len);
+        ev.produced.id = producer->list[i].id;
+        if (!rdb_writer_put(w, &ev, err))
+            return false;
+    }
+    return true;
+}
+
+static bool save_idmp(const struct engine_stream_idmp *idmp, struct rdb_writer *w,
+                      struct rd_err *err)
+{
+    struct rdb_event begin = event(RDB_IDMP), end = event(RDB_IDMP_END);
+    if (idmp == NULL)
+        return true;
+    begin.idmp.duration = idmp->duration_s;
+    begin.idmp.max_size = idmp->max_entries;
+    begin.idmp.n_producers = idmp->producers.n;
+    end.idmp_end.added = idmp->added;
+    end.idmp_end.duplicates = idmp->duplicates;
+    if (!rdb_writer_put(w, &begin, err))
+        return false;
+    for (size_t i = 0; i < idmp->producers.n; i++)
+        if (!save_producer(idmp->producers.items[i], w, err))
+            return false;
+    return rdb_writer_put(w, &end, err);
+}
+
 bool engine_stream_save(const struct engine_value *v, struct rdb_writer *w, struct rd_err *err)
 {
     const struct engine_stream *stream = v->u.stream;
@@ -374,5 +455,5 @@ bool engine_stream_save(const struct engine_value *v, struct rdb_writer *w, stru
         if (!save_group(engine_stream_group_at(stream, i), w, err))
             return false;
     struct rdb_event ev = event(RDB_VALUE_END);
-    return rdb_writer_put(w, &ev, err);
+    return save_idmp(stream->idmp, w, err) && rdb_writer_put(w, &ev, err);
 }

@@ -34,8 +34,7 @@ void *engine_stream_name_find(const struct engine_stream_names *names, struct rd
     return has_name(names, at, name) ? names->items[at] : NULL;
 }
 
-/* Adds a zeroed object of this size; NULL: the name exists. */
-static void *name_add(struct engine_stream_names *names, size_t size, struct rd_slice name)
+void *engine_stream_name_add(struct engine_stream_names *names, size_t size, struct rd_slice name)
 {
     size_t at = name_place(names, name);
     if (has_name(names, at, name))
@@ -70,7 +69,8 @@ struct engine_stream_group *engine_stream_group_add(struct engine_stream *stream
                                                     struct rdb_stream_id last_id,
                                                     int64_t entries_read)
 {
-    struct engine_stream_group *group = name_add(&stream->groups, sizeof *group, name);
+    struct engine_stream_group *group =
+        engine_stream_name_add(&stream->groups, sizeof *group, name);
     if (group == NULL)
         return NULL;
     group->last_id = last_id;
@@ -82,7 +82,8 @@ struct engine_stream_group *engine_stream_group_add(struct engine_stream *stream
 struct engine_stream_consumer *engine_stream_consumer_add(struct engine_stream_group *group,
                                                           struct rd_slice name, int64_t seen_ms)
 {
-    struct engine_stream_consumer *consumer = name_add(&group->consumers, sizeof *consumer, name);
+    struct engine_stream_consumer *consumer =
+        engine_stream_name_add(&group->consumers, sizeof *consumer, name);
     if (consumer != NULL) {
         consumer->seen_ms = seen_ms;
         consumer->active_ms = RDB_NO_EXPIRE;
@@ -140,6 +141,27 @@ bool engine_stream_pending_drop(struct engine_stream_group *group, struct rdb_st
     if (pending->consumer != NULL)
         engine_stream_map_drop(&pending->consumer->pending, id);
     engine_stream_map_remove(&group->pending, pos);
+    return true;
+}
+
+static bool is_referenced(const struct engine_stream *stream, struct rdb_stream_id id)
+{
+    for (size_t i = 0; i < stream->groups.n; i++) {
+        struct engine_stream_group *group = engine_stream_group_at(stream, i);
+        if (rdb_stream_id_cmp(group->last_id, id) < 0 ||
+            engine_stream_pending_find(group, id) != NULL)
+            return true;
+    }
+    return false;
+}
+
+bool engine_stream_may_remove(struct engine_stream *stream, struct rdb_stream_id id,
+                              enum engine_stream_refs refs)
+{
+    if (refs == ENGINE_STREAM_ACKED)
+        return !is_referenced(stream, id);
+    for (size_t i = 0; refs == ENGINE_STREAM_DROP_REFS && i < stream->groups.n; i++)
+        engine_stream_pending_drop(engine_stream_group_at(stream, i), id);
     return true;
 }
 

@@ -226,7 +226,8 @@ static uint64_t trim_node(struct engine_stream *stream, const struct engine_stre
                                 : stream->length <= trim->max_len;
         if (stop)
             break;
-        if ((it.flags & ENGINE_STREAM_DELETED) != 0)
+        if ((it.flags & ENGINE_STREAM_DELETED) != 0 ||
+            !engine_stream_may_remove(stream, it.id, trim->refs))
             continue;
         mark(&it, node);
         stream->length--;
@@ -236,24 +237,52 @@ static uint64_t trim_node(struct engine_stream *stream, const struct engine_stre
     return (uint64_t)n;
 }
 
+/* The entries of the node may have to stay, or their pending entries have to go: they are removed
+ * one by one. True: the node is gone. */
+static bool trim_by_refs(struct engine_stream *stream, const struct engine_stream_trim *trim,
+                         struct engine_stream_map_pos pos, uint64_t *gone)
+{
+    uint64_t n = trim_node(stream, trim, pos);
+    *gone += n;
+    bool empty = node_num(node_first(*(uint8_t **)engine_stream_map_at(&stream->nodes, pos))) == 0;
+    if (empty)
+        remove_node(stream, pos);
+    return empty;
+}
+
+static bool is_whole(struct engine_stream *stream, const struct engine_stream_trim *trim,
+                     struct engine_stream_map_pos pos, uint64_t live)
+{
+    return trim->by_id ? rdb_stream_id_cmp(last_of(stream, pos), trim->min_id) < 0
+                       : stream->length - live >= trim->max_len;
+}
+
 static uint64_t trim_front(struct engine_stream *stream, const struct engine_stream_trim *trim)
 {
     uint64_t gone = 0;
     struct engine_stream_map_pos pos;
-    while (engine_stream_map_first(&stream->nodes, &pos)) {
-        if (!trim->by_id && stream->length <= trim->max_len)
-            break;
+    bool more = engine_stream_map_first(&stream->nodes, &pos);
+    while (more && (trim->by_id || stream->length > trim->max_len)) {
         uint8_t *lp = *(uint8_t **)engine_stream_map_at(&stream->nodes, pos);
         uint64_t live = (uint64_t)node_num(node_first(lp));
         if (trim->limit > 0 && gone + live > trim->limit)
             break;
-        bool whole = trim->by_id ? rdb_stream_id_cmp(last_of(stream, pos), trim->min_id) < 0
-                                 : stream->length - live >= trim->max_len;
+        bool whole = is_whole(stream, trim, pos, live);
+        if (trim->refs != ENGINE_STREAM_KEEP_REFS) {
+            struct rdb_stream_id id = engine_stream_map_id(&stream->nodes, pos);
+            bool removed = trim_by_refs(stream, trim, pos, &gone);
+            if (!whole)
+                break;
+            more = engine_stream_map_ge(&stream->nodes, id, &pos) &&
+                   (removed || engine_stream_map_next(&stream->nodes, &pos));
+            continue;
+        }
         if (!whole)
             return trim->approx ? gone : gone + trim_node(stream, trim, pos);
         remove_node(stream, pos);
         stream->length -= live;
         gone += live;
+        more = engine_stream_map_first(&stream->nodes, &pos);
     }
     return gone;
 }

@@ -191,6 +191,17 @@ static inline void rdb_cmd_bulk_fast(struct rd_buf *buf, struct rd_slice text)
     buf->len = (size_t)(p - buf->ptr);
 }
 
+/* As rdb_cmd_bulk_fast(), for the digits of a number, fewer than CMD_SHORT. */
+static inline void rdb_cmd_bulk_number(struct rd_buf *buf, struct rd_slice text)
+{
+    uint8_t *p = rdb_cmd_bulk_head(buf->ptr + buf->len, text.len);
+    rd_copy_short(p, text.ptr, text.len);
+    p += text.len;
+    *p++ = '\r';
+    *p++ = '\n';
+    buf->len = (size_t)(p - buf->ptr);
+}
+
 static inline struct rd_slice rdb_cmd_text(const struct rdb_text *text, char digits[RD_NUM_I64_MAX])
 {
     return text->is_int ? rd_slice(digits, rd_num_put_i64(digits, text->num))

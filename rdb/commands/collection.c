@@ -138,7 +138,7 @@ static bool put_scored(struct rdb_commands *c, struct rd_slice member, double sc
                                                        .element = member});
     if (!begin_unit(c, member.len + number.len + 2 * (size_t)CMD_AROUND))
         return false;
-    rdb_cmd_bulk_fast(&c->out, number);
+    rdb_cmd_bulk_number(&c->out, number);
     rdb_cmd_bulk_fast(&c->out, member);
     return true;
 }

@@ -277,7 +277,10 @@ struct rdb_reader {
     struct rd_buf big;   /* input larger than the window, collected */
     struct rd_buf text;  /* a decoded name */
     struct rd_buf text2; /* a second one in the same event */
-    uint8_t *out;        /* decoder's output: reach, piece, room for a token, slack */
+    struct rd_buf meta;  /* opts.attach_meta: of the next key */
+    uint64_t meta_at;    /* where its record begins */
+    bool has_meta;
+    uint8_t *out; /* decoder's output: reach, piece, room for a token, slack */
     size_t out_cap;
     size_t piece; /* the longest piece; at most PIECE_MAX */
 };

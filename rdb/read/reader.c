@@ -12,20 +12,25 @@ static bool piece_size(const struct rd_src *src, size_t *ret)
     return true;
 }
 
+static int newest_version(const struct rdb_reader *r)
+{
+    return r->dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MAX : RDB_VERSION_REDIS_MAX;
+}
+
 /* A version before the first one of a dialect exists nowhere. Later ones may come. */
 static int unknown_version(struct rdb_reader *r)
 {
     bool valkey = r->dialect == RDB_VALKEY;
-    int newest = valkey ? RDB_VERSION_VALKEY_MAX : RDB_VERSION_REDIS_MAX;
+    int newest = newest_version(r);
     const struct rd_err_reason reason = {RDB_REASON_VERSION,
                                          {(uint64_t)r->version, (uint64_t)newest}};
-    const char *text = rdb_version_text(r->dialect, r->version).s;
+    const struct rdb_version_text text = rdb_version_text(r->dialect, r->version);
     if (r->version > newest)
         rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, valkey ? 6 : 5, reason,
-                          "%s is newer than this program supports (%d)", text, newest);
+                          "%s is newer than this program supports (%d)", text.s, newest);
     else
         rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, valkey ? 6 : 5, reason, "%s does not exist",
-                          text);
+                          text.s);
     rd_err_origin(&r->err, rd_src_origin(r->src));
     return RDB_FAIL;
 }
@@ -41,6 +46,10 @@ static int header_step(struct rdb_reader *r, struct rdb_event *ev)
     }
     static const char *const magic[] = {"REDIS", "VALKEY"};
     bool valkey = memcmp(s.ptr, magic[RDB_VALKEY], 6) == 0;
+    if (memcmp(s.ptr, "VCS", 3) == 0 && s.ptr[3] < ' ') {
+        rd_err_set(&r->err, RD_ERR_UNSUPPORTED, 0, "a snapshot in a compressed envelope");
+        return RDB_FAIL;
+    }
     if (!valkey && memcmp(s.ptr, magic[RDB_REDIS], 5) != 0)
         return rdb_read_corrupt(r, 0, "not an RDB file: it begins with neither REDIS nor VALKEY");
     r->dialect = valkey ? RDB_VALKEY : RDB_REDIS;
@@ -50,9 +59,9 @@ static int header_step(struct rdb_reader *r, struct rdb_event *ev)
             return rdb_read_corrupt(r, i, "RDB version that is not a number");
         r->version = r->version * 10 + (s.ptr[i] - '0');
     }
-    if (!rdb_version_known(r->dialect, r->version)) {
+    bool newer = r->version > newest_version(r);
+    if (!rdb_version_known(r->dialect, r->version) && !(newer && r->opts.newer))
         return unknown_version(r);
-    }
     *ev = (struct rdb_event){.kind = RDB_HEADER, .inner = RD_NO_OFFSET};
     ev->raw = rd_slice(s.ptr, RDB_MAGIC_LEN);
     ev->header.dialect = r->dialect;
@@ -159,6 +168,7 @@ void rdb_reader_restart(struct rdb_reader *r, uint64_t db)
     r->summing = false;
     r->note_set = false;
     r->ranges_left = r->meta_left = 0;
+    r->has_meta = false;
     rdb_read_drop_attributes(r);
     rd_buf_reset(&r->big);
     rd_src_sum_stop(r->src);
@@ -178,6 +188,7 @@ void rdb_reader_free(struct rdb_reader *r)
     rd_buf_done(&r->big);
     rd_buf_done(&r->text);
     rd_buf_done(&r->text2);
+    rd_buf_done(&r->meta);
     rd_buf_done(&r->node.shared);
     rdb_unique_done(&r->unique);
     rd_free(r->out);
@@ -223,12 +234,46 @@ static enum rdb_status next_event(struct rdb_reader *r, struct rdb_event *ret)
     }
 }
 
+enum { META_MAX = 64 << 20 };
+
+static bool hold_meta(struct rdb_reader *r, struct rd_slice bytes)
+{
+    if (r->meta.len + bytes.len > META_MAX)
+        return rd_err_set(&r->err, RD_ERR_LIMIT, r->meta_at, "metadata of a key over 64 MiB");
+    return rd_buf_add(&r->meta, bytes.ptr, bytes.len) || rd_err_nomem(&r->err, bytes.len);
+}
+
+/* Whether the event was taken. A failure is in r->err. */
+static bool take_meta(struct rdb_reader *r, struct rdb_event *ev)
+{
+    if (ev->kind == RDB_KEY_META_BEGIN) {
+        const uint8_t head[] = {RDB_OP_KEY_META, (uint8_t)ev->key_meta.n_classes};
+        rd_buf_reset(&r->meta);
+        r->has_meta = true;
+        r->meta_at = ev->offset;
+        return hold_meta(r, rd_slice(head, sizeof head)) || r->err.code != RD_ERR_OK;
+    }
+    if (!r->has_meta || ev->kind == RDB_NOTE)
+        return false;
+    if (ev->kind != RDB_KEY) {
+        (void)hold_meta(r, ev->raw);
+        return true;
+    }
+    ev->key.meta = rd_buf_slice(&r->meta);
+    ev->raw = rd_slice(NULL, 0);
+    ev->key.record = ev->offset = r->meta_at;
+    r->has_meta = false;
+    return false;
+}
+
 enum rdb_status rdb_reader_next(struct rdb_reader *r, struct rdb_event *ret)
 {
     if (r->err.code != RD_ERR_OK)
         return RDB_FAIL;
     follow_window(r);
     enum rdb_status st = next_event(r, ret);
+    while (RD_UNLIKELY(r->opts.attach_meta) && st == RDB_EVENT && take_meta(r, ret))
+        st = r->err.code == RD_ERR_OK ? next_event(r, ret) : RDB_FAIL;
     r->seen_cur = r->src->cur;
     return st;
 }

@@ -196,7 +196,7 @@ static int unknown_type(struct rdb_reader *r, const struct cur *c)
     uint8_t number = c->p[0];
     uint64_t off = rdb_read_offset(r) + (uint64_t)(c->p - c->base);
     bool opcode = number >= RDB_OP_HASH_TEMPLATE;
-    const struct rd_err_reason reason = {opcode ? 0 : RDB_REASON_TYPE, {number}};
+    const struct rd_err_reason reason = {opcode ? RDB_REASON_OPCODE : RDB_REASON_TYPE, {number}};
     int since = opcode ? 0 : later_version(r, number);
     if (since > 0)
         rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, off, reason,
@@ -300,6 +300,7 @@ static int key_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *e
     }
     ev->key.db = r->db;
     ev->key.record = ev->offset;
+    ev->key.meta = rd_slice(NULL, 0);
     begin_value(r, ev);
     count_enterprise(r, n_enterprise);
     int st = took(r, &c, ev);

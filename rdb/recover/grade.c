@@ -494,6 +494,9 @@ void rdb_recover_grade(const struct scan *s, struct plan *plan)
             continue;
         if (i > 0 || span->lost_from != span->from)
             after_loss(&g, span);
+        if (span->mark < span->fields)
+            doubt_first(span, span->fields);
+        span->expiry_doubt &= !span->apart;
         pass_run(&g, span);
         plan->good += span->counts.all_keys - span->trim;
         if (span->counts.needed > plan->needed)

@@ -23,7 +23,7 @@ enum {
     SHAPE_LEN = 4
 };
 
-static unsigned shape_of(const struct record *rec)
+unsigned rdb_recover_shape(const struct record *rec)
 {
     uint32_t h = rec->type != NULL ? (uint32_t)rec->type->kind + 1 : 0;
     for (size_t i = 0; i < SHAPE_LEN && i < rec->key_len; i++)
@@ -35,7 +35,7 @@ static unsigned shape_of(const struct record *rec)
  * different ways, this is not evidence. */
 static bool shape_is_known(const struct scan *s, const struct record *rec)
 {
-    unsigned shape = shape_of(rec);
+    unsigned shape = rdb_recover_shape(rec);
     return s->n_shapes < SHAPES / 4 && (s->shapes[shape / 64] >> shape % 64 & 1) != 0;
 }
 
@@ -43,13 +43,13 @@ bool rdb_recover_is_alien(const struct scan *s, const struct record *rec)
 {
     if (rec->kind != RECORD_KEY || rec->type->id != RDB_TYPE_STRING || rec->expires)
         return false;
-    unsigned shape = shape_of(rec);
+    unsigned shape = rdb_recover_shape(rec);
     return (s->settled[shape / 64] >> shape % 64 & 1) == 0;
 }
 
 void rdb_recover_shape_add(struct scan *s, const struct record *rec)
 {
-    unsigned shape = shape_of(rec);
+    unsigned shape = rdb_recover_shape(rec);
     uint64_t bit = (uint64_t)1 << shape % 64;
     if ((s->shapes[shape / 64] & bit) == 0) {
         s->n_shapes++;
@@ -117,12 +117,17 @@ bool rdb_recover_is_proved(const struct scan *s, const struct record *rec)
 bool rdb_recover_is_anchor(const struct scan *s, const struct record *rec)
 {
     return rdb_recover_is_proved(s, rec) && shape_is_known(s, rec) &&
-           s->shape_at[shape_of(rec)] < s->trusted_to;
+           s->shape_at[rdb_recover_shape(rec)] < s->trusted_to;
+}
+
+bool rdb_recover_is_shape_before(const struct scan *s, const struct record *rec, uint64_t offset)
+{
+    return shape_is_known(s, rec) && s->shape_at[rdb_recover_shape(rec)] < offset;
 }
 
 uint64_t rdb_recover_shape_at(const struct scan *s, const struct record *rec)
 {
-    unsigned shape = shape_of(rec);
+    unsigned shape = rdb_recover_shape(rec);
     if (rec->kind != RECORD_KEY || rec->type->id != RDB_TYPE_STRING || rec->expires)
         return RD_NO_OFFSET;
     return (s->shapes[shape / 64] >> shape % 64 & 1) != 0 ? s->shape_at[shape] : rec->start;

@@ -6,8 +6,11 @@
  *     grade.c    the evidence for each run of records, and its doubts
  *     version.c  finds out which version wrote the file
  *     place.c    finds the first record that may be damaged, before the point where parsing fails
+ *     choose.c         the bytes that are read: as they are, or with a correction
+ *     transfer.c       what a transfer did to the file
  *     correction.c     what the checksum proves, and reading with a correction
  *     misplaced.c      finds inserted bytes and exchanged blocks by the checksum
+ *     fields.c   the end of a damaged hash with field expiries
  *     part.c     the elements of a damaged collection that were read
  *     ../salvage.c   the second pass: writes and reports
  */
@@ -136,6 +139,7 @@ struct scan {
         bool packed;    /* rdb_recover_is_packed() */
         bool alien;     /* a string unlike any key before the last collection */
         bool loose;     /* a collection whose end is proved only by its count */
+        bool fields;    /* and a hash with field expiries */
         uint8_t proof;  /* rdb_recover_proof() */
         uint64_t first; /* of a string without expiry: the first record with a name of its shape */
     } ring[RING];
@@ -199,6 +203,8 @@ struct resync {
     const char *how;
     bool selector;         /* the first record is a selector */
     uint64_t value_end;    /* as announced by the lengths of the broken record, or RD_NO_OFFSET */
+    bool apart;            /* sound parts of the broken value precede `at` */
+    uint64_t fields;       /* so many strings from `at` on may be fields of the broken hash */
     struct named_db named; /* the last selector in the lost range */
     struct named_db trace; /* the selector or size that ends exactly where records are readable
                               again */
@@ -213,6 +219,18 @@ enum rdb_recover_status rdb_recover_resync(struct scan *s, uint64_t broken, uint
  * otherwise *ret is unchanged. */
 enum rdb_recover_status rdb_recover_framed(struct scan *s, const struct record *broken,
                                            uint64_t broke_at, struct resync *ret);
+
+/* A hash whose fields without expiry look like string keys. */
+bool rdb_recover_has_fields(const struct record *rec);
+
+/* The end of such a hash that is damaged, by the number of fields that it announces. */
+enum rdb_recover_status rdb_recover_fields(struct scan *s, const struct record *broken,
+                                           struct resync *ret);
+
+/* Whether sound records follow from `at`. `many`: several of them, or all up to the end of the
+ * file; otherwise a long one is enough. *ret_next: the end of the first one; may be NULL. */
+enum rdb_recover_status rdb_recover_leads_on(struct scan *s, uint64_t at, uint64_t db, bool many,
+                                             bool *ret, uint64_t *ret_next);
 
 /* Whether a snapshot begins in [from, to). Records found after it may be part of its contents. */
 enum rdb_recover_status rdb_recover_holds_magic(struct scan *s, uint64_t from, uint64_t to,
@@ -234,6 +252,12 @@ void rdb_recover_shape_add(struct scan *s, const struct record *rec);
 /* The first record whose name is similar to that of `rec`, a string without expiry; else
  * RD_NO_OFFSET. */
 uint64_t rdb_recover_shape_at(const struct scan *s, const struct record *rec);
+
+/* The kind of key and the beginning of its name, as a number below SHAPES. */
+unsigned rdb_recover_shape(const struct record *rec);
+
+/* Whether keys of that kind before an offset have names that begin alike. */
+bool rdb_recover_is_shape_before(const struct scan *s, const struct record *rec, uint64_t offset);
 
 /* A string without expiry whose name begins unlike all names before the last loose collection. */
 bool rdb_recover_is_alien(const struct scan *s, const struct record *rec);
@@ -277,6 +301,9 @@ struct span {
     bool selected; /* the lost range begins with a selector, of the database `selector` */
     uint64_t selector;
     bool framed;         /* the lost range is one record, by its own lengths */
+    bool apart;          /* and sound parts of it precede the run: its first key is not next to
+                            damage */
+    uint64_t fields;     /* keys at the start of the run that may be fields of that record */
     bool at_end;         /* it is broken because the file ends */
     bool headed;         /* it contains at least one key: the broken record has a name */
     bool untrusted;      /* its selectors contradict those of the run that leads to the end of the
@@ -307,9 +334,10 @@ struct plan {
     struct span *spans;
     size_t n, cap;
     enum rdb_dialect dialect;
-    int version;    /* the version as which the file is read */
-    int needed;     /* the first version that supports all runs with an anchor */
-    int by_release; /* the version that the release in the aux fields writes, or 0 */
+    int version;        /* the version as which the file is read */
+    int needed;         /* the first version that supports all runs with an anchor */
+    int by_release;     /* the version that the release in the aux fields writes, or 0 */
+    int header_version; /* of the header, or 0 */
     bool guessed;
     bool sealed;
     bool found_end;
@@ -342,6 +370,26 @@ void rdb_recover_plan_done(struct plan *plan);
 
 /* Whether the whole file was read, from its start to the end mark at its end. */
 bool rdb_recover_is_whole(const struct plan *plan, uint64_t size);
+
+/* What is read, and from where. */
+struct rdb_recover_input {
+    struct scan *scan;
+    struct plan *plan;
+    const struct rdb_salvage_opts *opts;
+    struct rdb_salvage_result *res;
+    struct rd_src *copy;         /* from which records are copied; or NULL */
+    struct rd_src *restored[2];  /* the input and its copy as before a transfer; or NULL */
+    struct rd_src *corrected[2]; /* the same with the correction; or NULL */
+    uint64_t shift;              /* bytes of the input before the snapshot */
+    struct rd_err *err;
+};
+
+/* Makes the plan, for the bytes that explain the input best, and notes in v->res what is corrected.
+ * *ret_sealed: the checksum at the end of the snapshot matches. */
+bool rdb_recover_choose(struct rdb_recover_input *v, struct rd_src *src, bool *ret_sealed);
+
+/* Closes the sources over the input. */
+void rdb_recover_input_done(struct rdb_recover_input *v);
 
 /* One pass, with the version that the scan is set to. */
 bool rdb_recover_survey(struct scan *s, struct plan *ret, struct rd_err *err);

@@ -607,10 +607,23 @@ static enum rdb_recover_status framed_end(struct scan *s, const struct record *b
     return failed ? RDB_RECOVER_FAIL : RDB_RECOVER_OK;
 }
 
+enum rdb_recover_status rdb_recover_leads_on(struct scan *s, uint64_t at, uint64_t db, bool many,
+                                             bool *ret, uint64_t *ret_next)
+{
+    struct chain chain;
+    enum rdb_recover_status st = follow(s, at, db, at + CHAIN_BYTES, UINT64_MAX, &chain);
+    bool whole = !many && chain.n > 0 && !chain.strange && familiar(s, &chain.first);
+    *ret = st == RDB_RECOVER_OK &&
+           (believed(s, &chain) || (whole && chain.first.end - at >= CHAIN_STRONG) ||
+            (whole && chain.first.kind == RECORD_END));
+    if (ret_next != NULL)
+        *ret_next = chain.n > 0 ? chain.first.end : at;
+    return st;
+}
+
 enum rdb_recover_status rdb_recover_framed(struct scan *s, const struct record *broken,
                                            uint64_t broke_at, struct resync *ret)
 {
-    struct chain chain;
     uint64_t end;
     *ret = (struct resync){.db = broken->db, .value_end = RD_NO_OFFSET};
     if (!rdb_recover_has_head(s, broken))
@@ -619,12 +632,11 @@ enum rdb_recover_status rdb_recover_framed(struct scan *s, const struct record *
     if (st != RDB_RECOVER_OK || end == UINT64_MAX || end < broke_at || end >= s->size)
         return st;
     ret->value_end = end;
-    st = follow(s, end, broken->db, end + CHAIN_BYTES, UINT64_MAX, &chain);
+    bool leads;
+    st = rdb_recover_leads_on(s, end, broken->db, false, &leads, NULL);
     if (st != RDB_RECOVER_OK)
         return st;
-    bool whole = chain.n > 0 && !chain.strange && familiar(s, &chain.first);
-    if (believed(s, &chain) || (whole && chain.first.end - end >= CHAIN_STRONG) ||
-        (whole && chain.first.kind == RECORD_END)) {
+    if (leads) {
         ret->found = true;
         ret->at = end;
         ret->how = "the end that its own lengths announce";

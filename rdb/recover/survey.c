@@ -140,6 +140,7 @@ static void remember(struct walk *w)
     bool loose =
         rec->kind == RECORD_KEY && rec->type->id != RDB_TYPE_STRING && !rdb_recover_is_packed(rec);
     s->ring[s->n_ring % RING].loose = loose;
+    s->ring[s->n_ring % RING].fields = loose && rdb_recover_has_fields(rec);
     s->ring[s->n_ring % RING].first = rdb_recover_shape_at(s, rec);
     s->ring[s->n_ring % RING].alien = rdb_recover_is_alien(s, rec);
     if (loose)
@@ -230,6 +231,32 @@ static uint64_t start_around(const struct walk *w, uint64_t at)
     return s->ring[(i - 1) % RING].start;
 }
 
+/* Finds the end of the hash with field expiries that is broken, or that is one of the last records
+ * and ends elsewhere than it seemed. *ret_from: the start of the hash. */
+static enum rdb_recover_status find_fields(struct walk *w, struct resync *ret, uint64_t *ret_from)
+{
+    enum { LAST = 16 };
+    struct scan *s = w->s;
+    *ret_from = w->rec.start;
+    enum rdb_recover_status st = rdb_recover_fields(s, &w->rec, ret);
+    for (uint64_t i = 1; st == RDB_RECOVER_OK && !ret->found && i <= LAST && i <= s->n_ring; i++) {
+        uint64_t at = (s->n_ring - i) % RING;
+        struct record hash = {.db = s->ring[at].db};
+        if (!s->ring[at].fields)
+            continue;
+        if (!rdb_recover_scan_at(s, s->ring[at].start, hash.db, UINT64_MAX))
+            return RDB_RECOVER_FAIL;
+        st = rdb_recover_record(s, &hash);
+        if (st != RDB_RECOVER_OK)
+            return st == RDB_RECOVER_FAIL ? st : RDB_RECOVER_OK;
+        st = rdb_recover_fields(s, &hash, ret);
+        ret->found &= ret->at != hash.end;
+        *ret_from = ret->found ? hash.start : w->rec.start;
+        break;
+    }
+    return st;
+}
+
 /* The record at rec.start is broken: finds the next readable position; the bytes in between are
  * lost. */
 static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
@@ -253,14 +280,23 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
         s->trusted_to = lost.place;
     lost.proved = is_error && rdb_recover_is_anchor(s, &w->rec);
     bool framed = why == RDB_RECOVER_WHY_REFUSED || (is_error && !lost.at_end);
-    if (framed && rdb_recover_framed(s, &w->rec, at, &way) == RDB_RECOVER_FAIL)
+    uint64_t from = w->rec.start;
+    uint64_t hash = from;
+    if (find_fields(w, &way, &hash) == RDB_RECOVER_FAIL)
         return scan_failed(w);
+    if (way.found) {
+        lost.at_end = false;
+        lost.fields_left = 0;
+        lost.fields = way.fields;
+        lost.apart = way.apart;
+    } else if (framed && rdb_recover_framed(s, &w->rec, at, &way) == RDB_RECOVER_FAIL) {
+        return scan_failed(w);
+    }
     lost.framed = way.found;
     if (!way.found && framed && way.value_end != RD_NO_OFFSET)
         lost.inside = way.value_end + VALUE_SLACK;
     if (!way.found && rdb_recover_resync(s, w->rec.start, w->db, &way) == RDB_RECOVER_FAIL)
         return scan_failed(w);
-    uint64_t from = w->rec.start;
     /* The end of a snapshot inside a value: the start of the value is unknown. */
     bool nested = why == RDB_RECOVER_WHY_EARLY_END && way.found && way.at == w->rec.end;
     if (why == RDB_RECOVER_WHY_EARLY_END && way.found && !nested &&
@@ -269,9 +305,9 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
     if (nested)
         lost.place = present(w)->from;
     w->trusted &= lost.framed;
-    if (way.found && way.at < from) {
+    if (way.found && (way.at < from || hash < from)) {
         uint64_t keys = w->now.all_keys;
-        from = start_around(w, way.at);
+        from = hash < from ? hash : start_around(w, way.at);
         take_back(w, from);
         lost.taken_back = keys - w->now.all_keys;
     }

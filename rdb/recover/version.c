@@ -17,10 +17,12 @@ struct release {
 static int version_of_release(struct rd_slice name, struct rd_slice value,
                               enum rdb_dialect *dialect)
 {
-    static const struct release redis[] = {{"3.2.", 7},  {"4.", 8},    {"5.", 9},     {"6.0.", 9},
-                                           {"6.2.", 9},  {"7.0.", 10}, {"7.2.", 11},  {"7.4.", 12},
-                                           {"8.6.", 13}, {"8.8.", 14}, {"8.10.", 15}, {"8.", 12}};
-    static const struct release valkey[] = {{"7.2.", 11}, {"8.", 11}, {"9.2.", 81}, {"9.", 80}};
+    static const struct release redis[] = {{"3.2.", 7},  {"4.", 8},    {"5.", 9},    {"6.0.", 9},
+                                           {"6.2.", 9},  {"7.0.", 10}, {"7.2.", 11}, {"7.4.", 12},
+                                           {"8.0.", 12}, {"8.2.", 12}, {"8.4.", 12}, {"8.6.", 13},
+                                           {"8.8.", 14}, {"8.10.", 15}};
+    static const struct release valkey[] = {
+        {"7.2.", 11}, {"8.", 11}, {"9.0.", 80}, {"9.1.", 80}, {"9.2.", 81}};
     struct rdb_release release = {0};
     if (!rdb_release_take(&release, name, value))
         return 0;
@@ -58,8 +60,9 @@ static bool read_header(struct scan *s, enum rdb_dialect *dialect, int *version,
 {
     struct rdb_reader *r;
     struct rdb_event ev;
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.newer = true);
     s->limit.stop = s->size;
-    if (!rd_src_seek(s->src, 0, &s->err) || !rdb_reader_new(&r, s->src, NULL, &s->err))
+    if (!rd_src_seek(s->src, 0, &s->err) || !rdb_reader_new(&r, s->src, &opts, &s->err))
         return false;
     *ret = rdb_reader_next(r, &ev) == RDB_EVENT;
     if (*ret) {
@@ -126,7 +129,7 @@ static bool try_other(struct scan *s, struct rd_src *src, const struct rdb_salva
 {
     if (dialect == ret->dialect && version <= ret->version)
         return true;
-    struct plan other = {.sealed = ret->sealed};
+    struct plan other = {.sealed = ret->sealed, .header_version = ret->header_version};
     plan_reset(&other, dialect, version, true);
     bool ok = attempt(s, src, opts, &other, err);
     choose(ret, &other, ok && is_more(&other, ret));
@@ -160,7 +163,7 @@ static bool settle(struct scan *s, struct rd_src *src, const struct rdb_salvage_
         return false;
     if (rdb_recover_is_whole(ret, rd_src_size(src)))
         return true;
-    struct plan other = {.sealed = ret->sealed};
+    struct plan other = {.sealed = ret->sealed, .header_version = ret->header_version};
     plan_reset(&other, second->dialect, second->version, second->guessed);
     bool ok = attempt(s, src, opts, &other, err);
     bool fewer = other.good == ret->good && other.n < ret->n;
@@ -172,7 +175,7 @@ static bool settle(struct scan *s, struct rd_src *src, const struct rdb_salvage_
 static bool try_early(struct scan *s, struct rd_src *src, const struct rdb_salvage_opts *opts,
                       struct plan *ret, struct rd_err *err)
 {
-    struct plan other = {.sealed = false};
+    struct plan other = {.sealed = false, .header_version = ret->header_version};
     plan_reset(&other, RDB_REDIS, RDB_VERSION_CHECKSUM - 1, true);
     bool ok = attempt(s, src, opts, &other, err);
     const struct span *last = ok && other.n > 0 ? &other.spans[other.n - 1] : NULL;
@@ -206,11 +209,14 @@ bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
         rd_err_adopt(err, &s->err);
         return false;
     }
+    ret->header_version = known ? version : 0;
     int by_release = probe_release(s, &release);
     rd_err_reset(&s->err);
-    bool differ = by_release != 0 && known && (by_release != version || release != dialect);
+    /* A checksum that matches proves the header, too. */
+    bool differ =
+        !sealed && by_release != 0 && known && (by_release != version || release != dialect);
     if (differ) {
-        const struct choice header = {dialect, version, false};
+        const struct choice header = {dialect, version, !rdb_version_known(dialect, version)};
         const struct choice other = {release, by_release, true};
         if (!settle(s, src, opts, &header, &other, ret, err))
             return false;
@@ -218,7 +224,7 @@ bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
         if (by_release != 0 && !known)
             plan_reset(ret, release, by_release, true);
         else if (known)
-            plan_reset(ret, dialect, version, false);
+            plan_reset(ret, dialect, version, !rdb_version_known(dialect, version));
         else
             plan_reset(ret, RDB_REDIS, RDB_RECOVER_VERSION_ALL, true);
         if (!attempt(s, src, opts, ret, err))

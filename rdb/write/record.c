@@ -5,6 +5,7 @@
 #include "base/endian.h"
 #include "rdb/beside.h"
 #include "rdb/library.h"
+#include "rdb/read/slot_info.h"
 
 /* The first version of the target that supports a record. */
 enum {
@@ -15,6 +16,8 @@ enum {
     SINCE_MODULE_AUX = 9,
     SINCE_FUNCTION = 10,
     SINCE_SLOT_INFO = 12,
+    SINCE_KEY_META = 13,
+    SLOT_INFO_VALKEY_8 = 11,
     SINCE_SLOT_IMPORT = RDB_VERSION_VALKEY_MIN,
     KEYDB_NEWEST = 9
 };
@@ -104,9 +107,50 @@ static bool refuse_member(struct rdb_writer *w, const struct rdb_event *ev, enum
     return ok;
 }
 
+static bool put_slot_aux(struct rdb_writer *w, const struct rdb_slot_info *info)
+{
+    char text[RDB_SLOT_INFO_MAX];
+    struct rd_slice value = rd_slice(text, rdb_slot_info_put(text, info));
+    return put_op(w, RDB_OP_AUX) && rdb_put_string(&w->put, w->out, rd_slice_str("slot-info")) &&
+           rdb_put_string(&w->put, w->out, value);
+}
+
+static bool put_slot_record(struct rdb_writer *w, const struct rdb_slot_info *info)
+{
+    return put_op(w, RDB_OP_SLOT_INFO) && rdb_put_len(w->out, info->slot) &&
+           rdb_put_len(w->out, info->keys) && rdb_put_len(w->out, info->expires);
+}
+
+/* The sizes of a slot, in the form that the target writes itself: a record of Redis, a field of
+ * Valkey 8 with three numbers, one of Valkey 9 with four. Version 11 is that of Valkey 8 and of a
+ * Redis that has no sizes, but ignores the field. */
+static bool put_slot(struct rdb_writer *w, struct rdb_slot_info info, bool from_valkey)
+{
+    enum rdb_server server = w->opts.server;
+    if (w->opts.dialect == RDB_VALKEY)
+        return put_slot_aux(w, &info);
+    if (rdb_write_has(w, SINCE_SLOT_INFO))
+        return put_slot_record(w, &info);
+    info.volatiles = RDB_UNKNOWN;
+    bool is_valkey_8 = server == RDB_SERVER_VALKEY || (server == RDB_SERVER_ANY && from_valkey);
+    return w->opts.version < SLOT_INFO_VALKEY_8 || !is_valkey_8 || put_slot_aux(w, &info);
+}
+
+static bool take_slot_info(const struct rdb_writer *w, const struct rdb_event *ev,
+                           struct rdb_slot_info *ret)
+{
+    char digits[RD_NUM_I64_MAX];
+    const struct rdb_string *value = &ev->aux.value;
+    return !w->raw_record && rd_slice_is(ev->aux.name, "slot-info") && value->first &&
+           !value->more && rdb_slot_info_parse(rdb_string_bytes(value, digits), ret);
+}
+
 static bool put_aux(struct rdb_writer *w, const struct rdb_event *ev)
 {
     enum rdb_beside_aux of = rdb_beside_aux(ev->aux.name);
+    struct rdb_slot_info info;
+    if (take_slot_info(w, ev, &info))
+        return put_slot(w, info, true);
     if (is_lost_member(w, of)) {
         if (!refuse_member(w, ev, of))
             return false;
@@ -146,12 +190,13 @@ static bool put_db_size(struct rdb_writer *w, const struct rdb_event *ev)
            rdb_put_len(w->out, ev->db_size.expires);
 }
 
-static bool put_slot(struct rdb_writer *w, const struct rdb_event *ev)
+static bool put_slot_sizes(struct rdb_writer *w, const struct rdb_event *ev)
 {
-    if (w->opts.dialect != RDB_REDIS || !rdb_write_has(w, SINCE_SLOT_INFO))
-        return true;
-    return put_op(w, RDB_OP_SLOT_INFO) && rdb_put_len(w->out, ev->slot.slot) &&
-           rdb_put_len(w->out, ev->slot.keys) && rdb_put_len(w->out, ev->slot.expires);
+    const struct rdb_slot_info info = {.slot = ev->slot.slot,
+                                       .keys = ev->slot.keys,
+                                       .expires = ev->slot.expires,
+                                       .volatiles = RDB_UNKNOWN};
+    return put_slot(w, info, false);
 }
 
 static bool put_slot_import(struct rdb_writer *w, const struct rdb_event *ev)
@@ -185,7 +230,7 @@ static bool open_module_aux(struct rdb_writer *w, const struct rdb_event *ev)
     w->state = WRITE_ITEMS;
     w->open_kind = ev->kind;
     bool holds = (w->raw_record || rdb_write_has(w, SINCE_MODULE_AUX)) &&
-                 rdb_server_has_module(w->opts.server, ev->module.id);
+                 rdb_write_has_module(w, ev->module.id);
     if (!holds) {
         char name[RDB_MODULE_NAME_LEN + 1];
         rdb_module_name(ev->module.id, name);
@@ -208,6 +253,18 @@ static bool open_key_meta(struct rdb_writer *w, const struct rdb_event *ev)
         return put_raw(w, ev);
     w->dropping = true;
     w->n_metadata++;
+    return true;
+}
+
+/* Metadata that came with the key. */
+static bool keep_metadata(struct rdb_writer *w, struct rd_slice meta)
+{
+    rd_buf_reset(&w->key.meta);
+    if (meta.len == 0)
+        return true;
+    if (w->opts.dialect == RDB_REDIS && rdb_write_has(w, SINCE_KEY_META))
+        return rd_buf_add(&w->key.meta, meta.ptr, meta.len);
+    w->n_metadata = meta.ptr[1]; /* the number of classes */
     return true;
 }
 
@@ -288,7 +345,7 @@ static bool keep_key(struct rdb_writer *w, const struct rdb_event *ev)
     key->idle_s = ev->key.idle_s;
     key->freq = ev->key.freq;
     w->state = WRITE_KEY;
-    return omit_metadata(w);
+    return keep_metadata(w, ev->key.meta) && omit_metadata(w);
 }
 
 /* Records that consist of one event. */
@@ -300,7 +357,7 @@ static bool put_single(struct rdb_writer *w, const struct rdb_event *ev)
         return put_raw(w, ev);
     if (ev->kind == RDB_DB)
         return select_db(w, ev->db);
-    return ev->kind == RDB_DB_SIZE ? put_db_size(w, ev) : put_slot(w, ev);
+    return ev->kind == RDB_DB_SIZE ? put_db_size(w, ev) : put_slot_sizes(w, ev);
 }
 
 bool rdb_write_record(struct rdb_writer *w, const struct rdb_event *ev)
@@ -361,6 +418,7 @@ bool rdb_write_prefix(struct rdb_writer *w, enum rdb_type_id type)
         return false;
     if (key->expire_ms != RDB_NO_EXPIRE && !put_expiry(w, key->expire_ms))
         return false;
-    return put_access(w) && rd_sink_byte(w->out, rdb_type_get(type)->number) &&
+    return put_access(w) && rd_sink_write(w->out, key->meta.ptr, key->meta.len) &&
+           rd_sink_byte(w->out, rdb_type_get(type)->number) &&
            rdb_put_string(&w->put, w->out, rd_buf_slice(&key->name));
 }

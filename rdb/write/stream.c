@@ -11,7 +11,8 @@
  *
  * where size is the number of elements of the entry before it. */
 
-enum { SINCE_OFFSETS = 10, SINCE_ACTIVE_TIME = 11, SAME_FIELDS = 2, COUNT_AT = 6 };
+enum { SINCE_OFFSETS = 10, SINCE_ACTIVE_TIME = 11, SINCE_PRODUCERS = 13, SINCE_NACKED = 14 };
+enum { SAME_FIELDS = 2, COUNT_AT = 6 };
 
 static bool add_text(struct rdb_texts *texts, struct rd_slice text)
 {
@@ -161,14 +162,27 @@ static bool packed(struct rdb_writer *w, const struct rdb_event *ev)
     return flush(w) && put_node(w, ev->packed.node, ev->packed.blob);
 }
 
+/* Servers read the types of older versions. The newest two are written only for what needs them. */
+static enum rdb_type_id choose_type(const struct rdb_writer *w)
+{
+    enum rdb_type_id from = w->source->id;
+    bool redis = w->opts.dialect == RDB_REDIS;
+    if (redis && rdb_write_has(w, SINCE_NACKED) && from == RDB_TYPE_STREAM_LISTPACKS_5)
+        return RDB_TYPE_STREAM_LISTPACKS_5;
+    if (redis && rdb_write_has(w, SINCE_PRODUCERS) &&
+        (from == RDB_TYPE_STREAM_LISTPACKS_4 || from == RDB_TYPE_STREAM_LISTPACKS_5))
+        return RDB_TYPE_STREAM_LISTPACKS_4;
+    if (rdb_write_has(w, SINCE_ACTIVE_TIME))
+        return RDB_TYPE_STREAM_LISTPACKS_3;
+    return rdb_write_has(w, SINCE_OFFSETS) ? RDB_TYPE_STREAM_LISTPACKS_2
+                                           : RDB_TYPE_STREAM_LISTPACKS;
+}
+
 bool rdb_stream_begin(struct rdb_writer *w)
 {
     struct rdb_stream_writer *s = &w->stream;
-    s->type = RDB_TYPE_STREAM_LISTPACKS;
-    if (rdb_write_has(w, SINCE_OFFSETS))
-        s->type = RDB_TYPE_STREAM_LISTPACKS_2;
-    if (rdb_write_has(w, SINCE_ACTIVE_TIME))
-        s->type = RDB_TYPE_STREAM_LISTPACKS_3;
+    s->type = choose_type(w);
+    s->idmp_done = false;
     s->n_nodes = 0;
     s->tail_begun = false;
     s->producers = false;

@@ -26,7 +26,7 @@ static bool begin_stream(struct rdb_writer *w)
 /* Values of the first module format say nothing about their own structure. */
 static bool begin_module(struct rdb_writer *w, uint64_t id)
 {
-    if (!rdb_server_has_module(w->opts.server, id))
+    if (!rdb_write_has_module(w, id))
         return rdb_write_refuse_key_of_server(w, "vector set");
     if (!rdb_write_has(w, SINCE_MODULE) || w->source->id != RDB_TYPE_MODULE_2)
         return rdb_write_refuse_key(w, "module value");

@@ -67,7 +67,8 @@ struct rdb_pieces {
 
 struct rdb_write_key {
     struct rd_buf name;
-    struct rd_buf raw; /* with opts.verbatim: the bytes of the record so far */
+    struct rd_buf raw;  /* with opts.verbatim: the bytes of the record so far */
+    struct rd_buf meta; /* metadata of modules, as stored */
     const struct rdb_type *type;
     uint64_t db;
     int64_t expire_ms;
@@ -171,6 +172,10 @@ struct rdb_stream_writer {
     uint64_t pending_left;
     uint64_t owned_left;
     uint64_t n_consumers; /* of the group */
+    uint64_t n_nacked;    /* entries that were given back to it */
+    uint64_t producers_left;
+    uint64_t ids_left;
+    bool idmp_done; /* the settings of idempotent entries are complete */
 };
 
 struct rdb_writer {
@@ -227,6 +232,13 @@ bool rdb_write_refuse_key_of_server(struct rdb_writer *w, const char *name);
 static inline bool rdb_write_has(const struct rdb_writer *w, int version)
 {
     return w->opts.version >= version;
+}
+
+/* Whether the target can have this type of module. The dialect alone can tell. */
+static inline bool rdb_write_has_module(const struct rdb_writer *w, uint64_t id)
+{
+    enum rdb_server server = w->opts.dialect == RDB_VALKEY ? RDB_SERVER_VALKEY : w->opts.server;
+    return rdb_server_has_module(server, id);
 }
 
 /* string.c */

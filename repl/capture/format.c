@@ -7,11 +7,9 @@
 #include "base/endian.h"
 #include "base/num.h"
 
-static const char header_magic[8] = "RDCAPT\r\n";
-static const char block_magic[4] = "\xf1"
-                                   "BLK";
-static const char trailer_magic[4] = "\xf1"
-                                     "END";
+static const char header_magic[8] = {'R', 'D', 'C', 'A', 'P', 'T', '\r', '\n'};
+static const char block_magic[4] = {'\xf1', 'B', 'L', 'K'};
+static const char trailer_magic[4] = {'\xf1', 'E', 'N', 'D'};
 
 enum header_flag {
     IN_MULTI = 1,

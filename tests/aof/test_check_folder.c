@@ -70,13 +70,18 @@ Test(check_folder, a_base_that_must_be_a_snapshot_is_never_empty_and_other_files
     expect(alone, "\1\2\3 no magic", "", "corrupt@0", AOF_VERDICT_DAMAGED);
 }
 
-Test(check_folder, a_type_that_is_not_known_after_other_damage_is_damage)
+Test(check_folder, a_type_that_no_version_has_is_damage)
 {
     static const char rdb[] = "file a.1.base.rdb seq 1 type b\n";
     static const char zeros[] = "REDIS0010\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x72k";
-    static const char newer[] = "REDIS0010\0\1a\1b\x72k";
+    static const char none[] = "REDIS0010\0\1a\1b\x72k";
+    static const char newer[] = "REDIS0016\0\1a\1b\x72k";
     struct folder folder = {.base = rd_slice(zeros, sizeof zeros - 1)};
     struct aof_check_result res = AOF_CHECK_RESULT();
+    check(&folder, rdb, NULL, 0, &res);
+    cr_expect_eq(res.verdict, AOF_VERDICT_DAMAGED, "%s", folder.findings);
+    aof_check_done(&res);
+    folder.base = rd_slice(none, sizeof none - 1);
     check(&folder, rdb, NULL, 0, &res);
     cr_expect_eq(res.verdict, AOF_VERDICT_DAMAGED, "%s", folder.findings);
     aof_check_done(&res);

@@ -492,7 +492,9 @@ Test(repair, a_long_search_tells_now_and_then_where_it_is)
     cr_assert(aof_repair_plan_offset(&plan, &log, "one", bytes.len, &err), "%s", err.text);
     cr_expect_eq(one.n_ticks, 1);
     aof_repair_done(&plan);
+    aof_repair_init(&plan);
     cr_assert_not(aof_repair_plan_offset(&plan, &log, "two", 0, &err));
     cr_expect_eq(err.code, RD_ERR_USAGE);
+    aof_repair_done(&plan);
     rd_buf_done(&bytes);
 }

@@ -433,6 +433,45 @@ Test(forgery, a_segment_of_another_run_and_of_another_target)
 }
 
 /* Two archives that were taken for one: both names are right. */
+static enum archive_store_proof prove(const struct archive_segment *s, const char *text)
+{
+    struct archive_store_sum sum;
+    struct rd_src *src;
+    cr_assert(rd_src_open_memory(&src, rd_slice_str(text), NULL, NULL));
+    cr_assert(archive_store_sum_src(src, &sum, NULL));
+    rd_src_close(src);
+    return archive_segment_prove(&repo, s, &ring, &sum, NULL);
+}
+
+static bool stat_more(struct archive_store *at, const char *name, struct archive_object *ret,
+                      struct rd_err *err)
+{
+    (void)at, (void)name, (void)err;
+    *ret = (struct archive_object){.there = true, .size = 1 << 20};
+    return true;
+}
+
+Test(forgery, an_object_in_the_place_of_a_segment_is_no_failure_of_the_store)
+{
+    const struct archive_segment one = segment(RUN, 1), two = segment(RUN, 2);
+    cr_expect_eq(prove(&one, "one"), ARCHIVE_STORE_ABSENT);
+    put_segment("t", &one, "one", NULL);
+    cr_expect_eq(prove(&one, "one"), ARCHIVE_STORE_SAME);
+    cr_expect_eq(prove(&one, "eno"), ARCHIVE_STORE_OTHER);
+    copy_segment("t", &one, &two);
+    cr_expect_eq(prove(&two, "one"), ARCHIVE_STORE_OPAQUE);
+    ring.keys = &foreign_key;
+    cr_expect_eq(prove(&one, "one"), ARCHIVE_STORE_OPAQUE);
+    ring.keys = &key;
+    /* The store did not give all that it has: nothing is known. */
+    struct archive_store_ops ops = *store->ops;
+    const struct archive_store_ops *real = store->ops;
+    ops.stat = stat_more;
+    store->ops = &ops;
+    cr_expect_eq(prove(&two, "one"), ARCHIVE_STORE_FAILED);
+    store->ops = real;
+}
+
 Test(forgery, a_segment_that_was_written_after_another_one)
 {
     struct archive_order order = {.any = false};

@@ -134,6 +134,22 @@ Test(crc64, split_and_undo_are_the_inverses)
     }
 }
 
+Test(crc64, few_bytes_between_two_checksums_are_found)
+{
+    static uint8_t bytes[6];
+    for (unsigned n = 1; n <= sizeof bytes; n++) {
+        uint8_t found[sizeof bytes];
+        uint64_t before = draw();
+        fill(bytes, sizeof bytes);
+        bytes[0] |= 1;
+        uint64_t after = rd_crc64(before, bytes, n);
+        cr_assert_eq(rd_crc64_between(before, after, sizeof bytes, found), n);
+        cr_assert_arr_eq(found, bytes, n);
+        cr_assert_eq(rd_crc64_between(before, after, n - 1, found), 0);
+        cr_assert_eq(rd_crc64_between(before, before, n, found), 0);
+    }
+}
+
 Test(crc64, products_are_those_of_polynomials)
 {
     for (int i = 0; i < 50; i++) {

@@ -1,5 +1,6 @@
 #include "base/lz4.h"
 #include "base/zlib.h"
+#include "base/zstd.h"
 #include "tests/base/filter.h"
 
 static const struct filter gzip = {rd_zlib_open_src, rd_zlib_open_sink};
@@ -44,6 +45,68 @@ Test(decompress, other_bytes_stay_as_they_are)
     expect_plain(rd_slice_str("\x04\x22\x4d\x19more"));
     expect_plain(rd_slice_str("REDIS0011"));
     expect_plain(rd_slice_str("*1\r\n$4\r\nPING\r\n"));
+}
+
+static void wrap(const struct filter *filter, const char *head, struct rd_slice text,
+                 struct rd_buf *ret)
+{
+    struct rd_buf packed = {0};
+    filter_pack(filter, text, 100000, 0, &packed);
+    cr_assert(rd_buf_add(ret, head, 7) && rd_buf_add(ret, packed.ptr, packed.len));
+    rd_buf_done(&packed);
+}
+
+Test(decompress, the_envelope_of_valkey_is_opened)
+{
+    static const struct filter zstd = {rd_zstd_open_src, rd_zstd_open_sink};
+    struct rd_buf text = filter_text(100000), packed = {0};
+    for (int i = 0; i < 2; i++) {
+        struct rd_src *src;
+        struct rd_buf got;
+        struct rd_err err = {0};
+        rd_buf_reset(&packed);
+        wrap(i == 0 ? &lz4 : &zstd, i == 0 ? "VCS\1\1\0\1" : "VCS\1\2\0\1", rd_buf_slice(&text),
+             &packed);
+        expect(rd_buf_slice(&packed), rd_buf_slice(&text));
+        cr_assert(rd_src_open_memory(&src, rd_buf_slice(&packed), NULL, &err));
+        cr_assert(rd_src_unwrap(&src, &err));
+        filter_drain(src, &got, &err);
+        filter_expect(&got, rd_buf_slice(&text));
+        rd_buf_done(&got);
+    }
+    rd_buf_done(&packed);
+    rd_buf_done(&text);
+}
+
+/* Version, codec, reserved byte and kind. */
+Test(decompress, other_envelopes_are_not_supported_and_not_damaged)
+{
+    static const char heads[][8] = {"VCS\2\1\0\1", "VCS\1\3\0\1", "VCS\1\1\1\1", "VCS\1\1\0\2"};
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        struct rd_src *src, *before;
+        struct rd_err err = {0};
+        cr_assert(rd_src_open_memory(&src, rd_slice(heads[i], 7), NULL, &err));
+        before = src;
+        cr_expect_not(rd_src_decompress(&src, &err));
+        cr_expect_eq(err.code, RD_ERR_UNSUPPORTED);
+        cr_expect_eq(src, before);
+        rd_src_close(src);
+    }
+    expect_plain(rd_slice_str("VCS is text"));
+}
+
+Test(decompress, only_the_envelope_is_unwrapped)
+{
+    struct rd_buf packed = {0};
+    struct rd_src *src, *before;
+    struct rd_err err = {0};
+    filter_pack(&lz4, rd_slice_str("text"), 4, 0, &packed);
+    cr_assert(rd_src_open_memory(&src, rd_buf_slice(&packed), NULL, &err));
+    before = src;
+    cr_assert(rd_src_unwrap(&src, &err));
+    cr_expect_eq(src, before);
+    rd_src_close(src);
+    rd_buf_done(&packed);
 }
 
 Test(decompress, what_was_compressed_twice_is_unpacked_once)

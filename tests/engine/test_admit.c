@@ -99,6 +99,28 @@ Test(admit, commands_of_later_versions_are_unknown_unless_they_are_allowed)
     expect(&admit, "hgetdel h FIELDS 1 f", "run");
 }
 
+Test(admit, the_level_decides_which_commands_of_later_versions_clients_have)
+{
+    static const struct {
+        enum engine_level level;
+        bool hgetdel, trimslots, flushslot, arset;
+    } levels[] = {
+        {ENGINE_LEVEL_7_0, false, false, false, false},
+        {ENGINE_LEVEL_REDIS_8_0, true, false, false, false},
+        {ENGINE_LEVEL_REDIS_8_6, true, true, false, false},
+        {ENGINE_LEVEL_VALKEY_9_1, true, false, true, false},
+    };
+    const struct engine_admit admit = {0};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        engine_config(e)->level = levels[i].level;
+        cr_expect_eq(strcmp(ask(&admit, "hgetdel h FIELDS 1 f"), "run") == 0, levels[i].hgetdel);
+        cr_expect_eq(strcmp(ask(&admit, "trimslots ranges 1 0 1"), "run") == 0,
+                     levels[i].trimslots);
+        cr_expect_eq(strcmp(ask(&admit, "cluster flushslot 1"), "run") == 0, levels[i].flushslot);
+        cr_expect_eq(strcmp(ask(&admit, "arset a 1 x"), "run") == 0, levels[i].arset);
+    }
+}
+
 Test(admit, a_client_that_did_not_log_in)
 {
     const struct engine_admit admit = {.state = ENGINE_ADMIT_UNAUTHENTICATED};

@@ -151,15 +151,31 @@ Test(bitmap, sums_beyond_the_range_wrap_saturate_or_fail)
 
 /* ---- BITOP, byte by byte, over the blocks that it works in ---- */
 
+static const char *const ops[] = {"AND", "OR", "XOR", "DIFF", "DIFF1", "ANDOR", "ONE"};
+
+enum { N_OPS = sizeof ops / sizeof *ops, OPS_OF_7_0 = 3 };
+
+static unsigned result(unsigned op, unsigned a, unsigned b, unsigned c)
+{
+    const unsigned results[N_OPS] = {a & b & c,
+                                     a | b | c,
+                                     a ^ b ^ c,
+                                     a & ~(b | c),
+                                     ~a & (b | c),
+                                     a & (b | c),
+                                     (a & ~b & ~c) | (~a & b & ~c) | (~a & ~b & c)};
+    return results[op] & 0xff;
+}
+
 Test(bitmap, operations_agree_with_bytes_one_by_one)
 {
     enum { LEN = 40000 };
-    static const char *const ops[] = {"AND", "OR", "XOR"};
     static uint8_t texts[3][LEN];
     struct ask ask;
     uint64_t seed = 7;
     ask_init(&ask, ENGINE_CLIENT);
-    for (unsigned i = 0; i < 30; i++) {
+    engine_config(ask.engine)->level = ENGINE_LEVEL_REDIS_8_6;
+    for (unsigned i = 0; i < 10 * N_OPS; i++) {
         size_t len[3], longest = 0;
         for (size_t k = 0; k < 3; k++) {
             char key[2] = {(char)('a' + k), 0};
@@ -172,15 +188,31 @@ Test(bitmap, operations_agree_with_bytes_one_by_one)
                                          rd_slice(texts[k], len[k])});
         }
         char line[32];
-        snprintf(line, sizeof line, "BITOP %s dest a b c", ops[i % 3]);
+        snprintf(line, sizeof line, "BITOP %s dest a b c", ops[i % N_OPS]);
         cr_assert_eq(ask_number(&ask, line), (int64_t)longest);
         ask_line(&ask, "GET dest");
         const uint8_t *got = ask.reply.buf.ptr + ask.reply.buf.len - 2 - longest;
         for (size_t j = 0; j < longest; j++) {
-            uint8_t a = texts[0][j], b = texts[1][j], c = texts[2][j];
-            uint8_t want = i % 3 == 0 ? a & b & c : i % 3 == 1 ? a | b | c : a ^ b ^ c;
-            cr_assert_eq(got[j], want);
+            unsigned want = result(i % N_OPS, texts[0][j], texts[1][j], texts[2][j]);
+            cr_assert_eq(got[j], want, "%s", ops[i % N_OPS]);
         }
     }
     ask_done(&ask);
+}
+
+Test(bitmap, later_operations_are_for_logs_and_later_levels)
+{
+    struct ask ask;
+    char line[32];
+    for (unsigned op = OPS_OF_7_0; op < N_OPS; op++) {
+        bool takes_one = strcmp(ops[op], "ONE") == 0;
+        ask_init(&ask, ENGINE_CLIENT);
+        snprintf(line, sizeof line, "BITOP %s dest a b", ops[op]);
+        cr_expect_str_eq(ask_line(&ask, line), "-ERR syntax error\r\n");
+        ask.session.role = ENGINE_LOADING;
+        cr_expect_str_eq(ask_line(&ask, line), ":0\r\n");
+        snprintf(line, sizeof line, "BITOP %s dest a", ops[op]);
+        cr_expect_eq(ask_line(&ask, line)[0], takes_one ? ':' : '-');
+        ask_done(&ask);
+    }
 }

@@ -38,7 +38,7 @@ Test(geo_polygon, finds_the_places_inside)
 {
     struct ask ask;
     ask_init(&ask, ENGINE_CLIENT);
-    engine_config(ask.engine)->later_options = true;
+    engine_config(ask.engine)->level = ENGINE_LEVEL_VALKEY_9_1;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         cr_expect_str_eq(ask_line(&ask, steps[i].line), steps[i].reply, "%s: %s", steps[i].line,
                          ask.text);

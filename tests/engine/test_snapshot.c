@@ -103,7 +103,7 @@ static void same_after_saving(const struct snapshot *s, struct engine *e)
     struct rd_buf bytes = {0}, again = {0};
     struct rd_err err = {0};
     struct engine_save_opts opts = {
-        .version = 12, .compress = true, .keep_expired = true, .now_ms = env.now_us / 1000};
+        .version = 13, .compress = true, .keep_expired = true, .now_ms = env.now_us / 1000};
     engine_digest(e, sum);
     cr_assert(save(e, &opts, &bytes, &err), "%s: %s", s->path, err.text);
     struct engine *other = new_engine();

@@ -276,7 +276,7 @@ static void play_later(const struct step *steps, size_t n)
 {
     struct ask ask;
     ask_init(&ask, ENGINE_CLIENT);
-    engine_config(ask.engine)->later_options = true;
+    engine_config(ask.engine)->level = ENGINE_LEVEL_REDIS_8_6;
     for (size_t i = 0; i < n; i++) {
         cr_expect_str_eq(ask_line(&ask, steps[i].line), steps[i].reply, "%s: %s", steps[i].line,
                          ask.text);

@@ -50,6 +50,7 @@ class Packages(tree.Lint):
         for build in ("meson.build", "server/meson.build"):
             used.update(re.findall(r"dependency\([^)]*?'([a-z][\w.]+)'(?:, version|, static|\))",
                                    tree.read(build)))
+        self.assertIn("foreach name : ['lua-5.1', 'lua51', 'lua']", tree.read("meson.build"))
         used = {"lua-5.1" if name == "lua5.1" else name for name in used} - {"threads"}
         spec = set(re.findall(r"pkgconfig\(([\w.-]+)\)", tree.read(SPEC)))
         self.assertIn("jemalloc-devel", tree.read(SPEC))

@@ -1,6 +1,6 @@
 """`redoubt check-aof` beside the servers' own tool, and what a real server makes of its repairs.
 
-The tool and the server are those of Redis 7.0.15.
+The tool is that of Redis 7.0.15, itself or as it was recorded; the server is any.
 """
 
 import json
@@ -14,17 +14,17 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import recorded  # noqa: E402
 import redis_server  # noqa: E402
 
 REDOUBT = os.path.abspath(os.environ.get("REDOUBT", "redoubt"))
 FIXTURES = os.path.abspath(os.environ.get("REDOUBT_FIXTURES", "fixtures"))
-SERVER_VERSION = "7.0.15"
 RDB_VERSION = 10
 NO_TIME = 1  # before every annotation
 SECONDS = 7
 
 
-redis_server.need(SERVER_VERSION)
+ANSWERS = recorded.Answers("check-aof")
 
 
 def logs():
@@ -67,32 +67,52 @@ class Folder(unittest.TestCase):
 
 
 class Compatible(Folder):
-    def run_in_copy(self, program, folder, name, args, answer):
-        """Status, output and the files afterwards."""
+    def make_copy(self, folder, name):
         copy = self.path("copy")
         if os.path.basename(folder) == "damaged":
             os.mkdir(copy)
             shutil.copy(os.path.join(folder, name), copy)
         else:
             shutil.copytree(folder, copy)
+        return copy
+
+    @staticmethod
+    def files(folder):
+        """{name: digest of its bytes} of the files there."""
+        found = {}
+        for name in os.listdir(folder):
+            path = os.path.join(folder, name)
+            if os.path.isfile(path):
+                with open(path, "rb") as f:
+                    found[name] = recorded.digest(f.read())
+        return found
+
+    def run_in_copy(self, program, folder, name, args, answer):
+        """Status, output and the files afterwards."""
+        copy = self.make_copy(folder, name)
         argv = ["redis-check-aof", *args, name]
         done = subprocess.run(argv, executable=program, cwd=copy, input=answer,
                               capture_output=True, check=False)
-        files = {}
-        for other in os.listdir(copy):
-            if os.path.isfile(os.path.join(copy, other)):
-                with open(os.path.join(copy, other), "rb") as f:
-                    files[other] = f.read()
+        files = self.files(copy)
         shutil.rmtree(copy)
-        return done.returncode, same_words(done.stdout.decode(errors="surrogateescape")), files
+        return [done.returncode, same_words(done.stdout.decode(errors="backslashreplace")), files]
+
+    def theirs(self, folder, name, args, answer):
+        copy = self.make_copy(folder, name)
+        question = (sorted(self.files(copy).items()), name, args, answer)
+        shutil.rmtree(copy)
+        return ANSWERS.get(question, lambda: self.run_in_copy(
+            shutil.which("redis-check-aof"), folder, name, args, answer))
 
     def compare(self, folder, name, args, answer=b""):
-        real = shutil.which("redis-check-aof")
         ours = self.path("redis-check-aof")
         if not os.path.exists(ours):
             os.symlink(REDOUBT, ours)
+        if ANSWERS.recording:
+            self.theirs(folder, name, args, answer)
+            return
         *said, files = self.run_in_copy(ours, folder, name, args, answer)
-        *wanted, left = self.run_in_copy(real, folder, name, args, answer)
+        *wanted, left = self.theirs(folder, name, args, answer)
         self.assertEqual(said, wanted, f"{args} {folder}/{name}")
         self.assertTrue(files == left, f"{args} {folder}/{name}: the files differ")
 

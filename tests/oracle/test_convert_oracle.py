@@ -165,12 +165,12 @@ class Commands(writer.ServerCase):
 
     def newer(self, path, args):
         out = os.path.join(self.dir.name, "out.rdb")
-        status, _, text = convert("--to", "rdb", "--rdb-version", "10", "--lossy", path, "-o", out,
+        status, _, text = convert("--to", "rdb", "--for", "redis-7.0", "--lossy", path, "-o", out,
                                   "--force")
         self.assertEqual(status, 0, text)
         self.server.load(out)
         want = content(self.server)
-        status, data, text = convert("--to", "resp", "--rdb-version", "10", "--lossy", *args, path)
+        status, data, text = convert("--to", "resp", "--for", "redis-7.0", "--lossy", *args, path)
         self.assertEqual(status, 0, text)
         self.pipe(data)
         got = content(self.server)

@@ -1,7 +1,7 @@
-"""The memory that `redoubt stat` estimates, beside MEMORY USAGE of a real server.
+"""The memory that `redoubt stat` estimates, beside what a real server frees with a key.
 
-The server is Redis 7.0.15. It loads a file, and the sum over all keys of a type of what it says is
-compared with ours.
+The server is Redis 7.0.15. It loads a file, and used_memory falls by so much when a key is deleted.
+The sum over all keys of a type is compared with ours.
 """
 
 import collections
@@ -44,6 +44,24 @@ def ours(path, *options):
             for row in rows}
 
 
+def used(command):
+    return int(command("INFO", "memory").split(b"used_memory:")[1].split(b"\r\n")[0])
+
+
+def freed(command, key):
+    """The bytes that the server frees with a key; None where it has no such key. An expiry is in a
+    table of its own, which stat does not count with the key."""
+    command("PERSIST", key)
+    before = used(command)
+    return before - used(command) if command("DEL", key) else None
+
+
+def warm_up(command):
+    """The server allocates figures of each command when it is called first."""
+    for _ in range(2):
+        freed(command, b"no such key")
+
+
 def snapshots():
     """Sound fixtures of servers up to the version of ours."""
     for folder, _, names in sorted(os.walk(FIXTURES)):
@@ -67,6 +85,7 @@ class Memory(unittest.TestCase):
         self.addCleanup(server.close)
         self.server.command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
         self.sums = collections.defaultdict(lambda: [0, 0])
+        warm_up(self.server.command)
 
     def compare(self, path):
         """Adds up what both say of the keys in a file."""
@@ -75,7 +94,7 @@ class Memory(unittest.TestCase):
             if number != db:
                 self.server.command("SELECT", number)
                 db = number
-            usage = self.server.command("MEMORY", "USAGE", key, "SAMPLES", 0)
+            usage = freed(self.server.command, key)
             if usage is not None:
                 self.sums[kind][0] += size
                 self.sums[kind][1] += usage
@@ -84,10 +103,10 @@ class Memory(unittest.TestCase):
         wrong = []
         for kind in kinds:
             mine, theirs = self.sums[kind]
-            print(f"# {kind}: {mine} estimated, {theirs} reported, "
+            print(f"# {kind}: {mine} estimated, {theirs} freed, "
                   f"{100 * (mine / max(theirs, 1) - 1):+.2f} %")
             if theirs == 0 or abs(mine / theirs - 1) > TOLERANCE:
-                wrong.append(f"{kind}: {mine} estimated, {theirs} reported")
+                wrong.append(f"{kind}: {mine} estimated, {theirs} freed")
         self.assertEqual(wrong, [])
 
     def fill(self):
@@ -181,15 +200,17 @@ class LongPackedValues(unittest.TestCase):
                 with open(server.rdb, "rb") as source:
                     copy.write(source.read())
                 copy.flush()
-                server.load(copy.name)
+                server.stop()  # with it the buffers of the connection, which would shrink later
+                server.start()
                 estimated = ours(copy.name)
+                warm_up(command)
             wrong = []
             for (_, key), (_, mine) in estimated.items():
-                theirs = command("MEMORY", "USAGE", key, "SAMPLES", 0)
+                theirs = freed(command, key)
                 if abs(mine / theirs - 1) > self.TOLERANCE:
                     wrong.append((key, mine, theirs))
             self.assertEqual(wrong, [])
-            self.assertEqual(len(estimated), command("DBSIZE"))
+            self.assertEqual(command("DBSIZE"), 0)
 
 
 if __name__ == "__main__":

@@ -211,6 +211,8 @@ static inline void logical_add(struct logical *l, const struct rdb_event *ev)
 {
     switch ((int)ev->kind) {
     case RDB_AUX:
+        if (rd_slice_is(ev->aux.name, "slot-info")) /* each server has its own form */
+            break;
         logical_record(l, &ev->aux.value, "aux", logical_bytes(1, ev->aux.name), l->version >= 7);
         break;
     case RDB_FUNCTION:

@@ -193,6 +193,45 @@ Test(dump, a_checksum_of_zero_is_taken_only_when_that_is_allowed)
     cr_assert_not(rdb_dump_open(&d, rd_slice(bytes, n), false, NULL));
 }
 
+/* Redis 8.4, of version 12, and later write such payloads. */
+Test(dump, newer_versions_of_redis_may_have_no_checksum)
+{
+    static const struct {
+        uint16_t version;
+        bool ok;
+    } cases[] = {{11, false}, {12, true}, {13, true}, {15, true}, {80, false}, {81, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint8_t bytes[32] = {0, 1, 'a'};
+        struct rdb_dump d;
+        size_t n = seal(bytes, 3, 0, cases[i].version);
+        memset(bytes + n - 8, 0, 8);
+        cr_expect_eq(rdb_dump_open(&d, rd_slice(bytes, n), false, NULL), cases[i].ok);
+        bytes[n - 8] = 1;
+        cr_expect_not(rdb_dump_open(&d, rd_slice(bytes, n), true, NULL));
+    }
+}
+
+/* One class, with a number and a string. */
+Test(dump, metadata_of_the_key_precede_the_type)
+{
+    static const uint8_t head[] = {243, 1, 'A', 'B', 'C', 8, 2, 7, 5, 1, 'm', 0, 0, 1, 'a'};
+    uint8_t bytes[64];
+    struct rdb_dump d;
+    struct rd_err err = {0};
+    memcpy(bytes, head, sizeof head);
+    size_t n = seal(bytes, sizeof head, 243, 13);
+    cr_assert(rdb_dump_open(&d, rd_slice(bytes, n), false, &err), "%s", err.text);
+    cr_expect_eq(d.meta.len, 12);
+    cr_expect_eq(d.type->id, RDB_TYPE_STRING);
+    cr_expect(rd_slice_is(d.value, "\1a"));
+    cr_expect(rdb_dump_verify(rd_slice(bytes, n), &err), "%s", err.text);
+    cr_expect_not(rdb_dump_open(&d, rd_slice(bytes, seal(bytes, 12, 243, 13)), false, NULL));
+    cr_expect_not(rdb_dump_open(&d, rd_slice(bytes, seal(bytes, 7, 243, 13)), false, NULL));
+    memcpy(bytes, head, sizeof head);
+    cr_expect_not(
+        rdb_dump_open(&d, rd_slice(bytes, seal(bytes, sizeof head, 243, 12)), false, NULL));
+}
+
 Test(dump, making_one_refuses_what_the_version_lacks_and_leaves_the_buffer_as_it_was)
 {
     struct rd_buf buf = {0};

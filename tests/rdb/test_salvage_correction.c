@@ -212,6 +212,69 @@ Test(salvage_correction, exchanged_blocks_are_put_back)
     rd_buf_done(&file);
 }
 
+Test(salvage_correction, few_missing_bytes_are_put_back)
+{
+    struct rd_buf file;
+    char what[64];
+    begin_varied(&file, 12, 20);
+    for (size_t len = 1; len <= 3; len++)
+        for (size_t at = 9; at + len + 8 <= file.len; at += 1 + at % 3) {
+            struct rd_buf damaged = {0};
+            made_add(&damaged, file.ptr, at);
+            made_add(&damaged, file.ptr + at + len, file.len - at - len);
+            snprintf(what, sizeof what, "%zu bytes at %zu", len, at);
+            struct rdb_salvage_result res = expect_corrected(&damaged, &file, what);
+            cr_expect_eq(res.correction, RDB_CORRECTION_MISSING, "%s", what);
+            /* Of equal bytes any may be missing. */
+            cr_expect(res.corrected_len == len && res.corrected_at <= at + 8 * len &&
+                          at <= res.corrected_at + 8 * len,
+                      "%s: %llu", what, (unsigned long long)res.corrected_at);
+            rd_buf_done(&damaged);
+        }
+    rd_buf_done(&file);
+}
+
+Test(salvage_correction, a_header_of_which_more_than_a_byte_is_wrong_is_proved)
+{
+    static const char *const wrong[] = {"REDIS0009", "REDIS9999", "VALKEY080", "RED1S0O11",
+                                        "\0\0\0\0\0\0\0\0"};
+    struct rd_buf file;
+    begin_varied(&file, 12, 20);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct rd_buf damaged = {0};
+        made_add(&damaged, wrong[i], 9);
+        made_add(&damaged, file.ptr + 9, file.len - 9);
+        struct rdb_salvage_result res = expect_corrected(&damaged, &file, wrong[i]);
+        cr_expect_eq(res.correction, RDB_CORRECTION_HEADER, "%s", wrong[i]);
+        cr_expect_arr_eq(res.restored, "REDIS0011", 9);
+        cr_expect_eq(res.version, 11);
+        cr_expect_not(res.guessed_version);
+        rd_buf_done(&damaged);
+    }
+    rd_buf_done(&file);
+}
+
+/* A server or a converter wrote the header, whatever release a field names. */
+Test(salvage_correction, a_header_that_the_checksum_covers_is_not_damaged)
+{
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
+    struct rd_buf out = {0};
+    struct rd_buf file = {0};
+    made_add(&file,
+             "REDIS0012\xfa\x09redis-ver\x06"
+             "7.0.15\xfe\0",
+             29);
+    made_keys(&file, "key", 20);
+    made_end(&file);
+    seal(&file);
+    cr_assert(made_salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
+    cr_expect(res.proved && res.intact && res.sealed && !res.guessed_version);
+    cr_expect_eq(res.version, 12);
+    cr_expect(rd_slice_eq(rd_buf_slice(&out), rd_buf_slice(&file)));
+    rd_buf_done(&out);
+    rd_buf_done(&file);
+}
+
 /* The checksum then describes other bytes: what is left is not proved. */
 Test(salvage_correction, more_than_one_damage_or_lost_bytes_are_not_corrected)
 {
@@ -226,8 +289,8 @@ Test(salvage_correction, more_than_one_damage_or_lost_bytes_are_not_corrected)
     expect_not_corrected(&damaged, "blocks exchanged, and a wrong byte");
     rd_buf_done(&damaged);
     made_add(&damaged, file.ptr, 100);
-    made_add(&damaged, file.ptr + 103, file.len - 103);
-    expect_not_corrected(&damaged, "bytes lost");
+    made_add(&damaged, file.ptr + 109, file.len - 109);
+    expect_not_corrected(&damaged, "nine bytes lost");
     rd_buf_done(&damaged);
     damaged = with_inserted(&file, 100, 16, true);
     memset(damaged.ptr + damaged.len - 8, 0, 8);

@@ -135,3 +135,29 @@ Test(salvage_version, the_contents_decide_if_header_and_release_are_lost)
     cr_expect_eq(res.dialect, RDB_VALKEY);
     rd_buf_done(&file);
 }
+
+/* The header is that of a version that does not exist, and a field names a release. */
+Test(salvage_version, the_output_has_a_version_that_exists)
+{
+    static const struct {
+        const char *header, *release;
+        int version;
+    } cases[] = {{"REDIS0102", "6.2.0", 9}, {"REDIS0102", "9.9.9", 7}, {"VALKEY999", "9.0.0", 80}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
+        struct rd_buf file = {0}, out = {0};
+        made_add(&file, cases[i].header, 9);
+        made_add(&file, i < 2 ? "\xfa\x09redis-ver" : "\xfa\x0avalkey-ver", i < 2 ? 11 : 12);
+        made_text(&file, cases[i].release);
+        made_add(&file, "\xfe\0\xfb\x0a\0", 5);
+        made_keys(&file, "key", 10);
+        made_end(&file);
+        cr_assert(made_salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
+        cr_expect(res.guessed_version && res.keys == 10, "%zu", i);
+        cr_expect_neq(res.header_version, res.version, "%zu", i);
+        cr_expect(rdb_version_known(res.dialect, res.version), "%zu: %d", i, res.version);
+        cr_expect_eq(res.version, cases[i].version, "%zu: %d", i, res.version);
+        rd_buf_done(&out);
+        rd_buf_done(&file);
+    }
+}

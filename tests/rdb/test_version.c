@@ -63,11 +63,11 @@ static struct rd_err refused(const char *bytes, size_t len)
 
 Test(version, that_is_not_supported_yet_names_the_newest_one)
 {
-    struct rd_err err = REFUSED("REDIS0016\xff");
-    cr_expect_str_eq(err.text, "Redis RDB version 16 is newer than this program supports (15)");
+    struct rd_err err = REFUSED("REDIS0017\xff");
+    cr_expect_str_eq(err.text, "Redis RDB version 17 is newer than this program supports (16)");
     cr_expect_eq(err.reason.id, RDB_REASON_VERSION);
-    cr_expect_eq(err.reason.args[0], 16);
-    cr_expect_eq(err.reason.args[1], 15);
+    cr_expect_eq(err.reason.args[0], 17);
+    cr_expect_eq(err.reason.args[1], 16);
     err = REFUSED("VALKEY082\xff");
     cr_expect_str_eq(err.text, "Valkey RDB version 82 is newer than this program supports (81)");
     err = REFUSED("VALKEY011\xff");
@@ -88,4 +88,28 @@ Test(version, of_a_type_of_a_later_one_is_named)
     err = REFUSED("REDIS0009\xf2");
     cr_expect_str_eq(err.text, "opcode 242 is not known in RDB version 9 (Redis 5.0 to 6.2): this "
                                "program is too old, or the file is damaged");
+}
+
+Test(version, a_header_is_found_among_other_bytes)
+{
+    static const struct {
+        const char *bytes;
+        size_t len, at;
+    } cases[] = {
+        {"REDIS0011\xfa", 10, 0},
+        {"a line\nREDIS0011\xfa", 17, 7},
+        {"VALKEY080\xfe", 10, 0},
+        {"REDIS0016\0", 10, 0},
+        {"as REDIS0011 says: REDIS0010\xfe", 29, 19},
+        {"REDIS0011", 9, SIZE_MAX},
+        {"REDIS9999\xfe", 10, SIZE_MAX},
+        {"REDIS00a1\xfe", 10, SIZE_MAX},
+        {"", 0, SIZE_MAX},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t at = SIZE_MAX;
+        bool found = rdb_header_find(rd_slice(cases[i].bytes, cases[i].len), &at);
+        cr_expect_eq(at, cases[i].at, "%zu: %zu", i, at);
+        cr_expect_eq(found, at != SIZE_MAX, "%zu", i);
+    }
 }

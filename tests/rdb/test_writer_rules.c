@@ -37,7 +37,8 @@ Test(writer_rules, records_are_written_from_the_version_on_that_has_them)
         {RDB_VALKEY, 80,
          "fa0161c00c"
          "fe03"
-         "fb0101" EXPIRED "f84040"
+         "fb0101"
+         "fa09736c6f742d696e666f05352c312c30" EXPIRED "f84040"
          "f9ff"
          "00c00c00"},
     };
@@ -46,6 +47,45 @@ Test(writer_rules, records_are_written_from_the_version_on_that_has_them)
         open_bench(&b, RDB_WRITER_OPTS(.dialect = cases[i].dialect, .version = cases[i].version));
         records(&b);
         check_hex(&b, cases[i].hex, "records");
+        close_bench(&b);
+    }
+}
+
+#define AUX_SLOT "fa09736c6f742d696e666f"
+
+/* The field of Valkey 9 in every target: `text`, and the record of Redis. */
+Test(writer_rules, sizes_of_slots_are_written_as_the_target_writes_them)
+{
+    const struct {
+        struct rdb_writer_opts opts;
+        const char *text;
+        const char *hex;
+    } cases[] = {
+        {RDB_WRITER_OPTS(.dialect = RDB_VALKEY, .version = 80), "5,1,0,1",
+         AUX_SLOT "07352c312c302c31"},
+        {RDB_WRITER_OPTS(.dialect = RDB_VALKEY, .version = 80), "5,1,0", AUX_SLOT "05352c312c30"},
+        {RDB_WRITER_OPTS(.version = 12), "5,1,0,1", "f4050100"},
+        {RDB_WRITER_OPTS(.version = 12), "5,1,0", "f4050100"},
+        {RDB_WRITER_OPTS(.version = 11, .server = RDB_SERVER_VALKEY), "5,1,0,1",
+         AUX_SLOT "05352c312c30"},
+        {RDB_WRITER_OPTS(.version = 11), "5,1,0,1", AUX_SLOT "05352c312c30"},
+        {RDB_WRITER_OPTS(.version = 11, .server = RDB_SERVER_REDIS), "5,1,0,1", ""},
+        {RDB_WRITER_OPTS(.version = 10), "5,1,0,1", ""},
+        {RDB_WRITER_OPTS(.version = 11, .server = RDB_SERVER_VALKEY), NULL,
+         AUX_SLOT "05352c312c30"},
+        {RDB_WRITER_OPTS(.version = 11), NULL, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bench b;
+        struct rdb_event ev = {.kind = RDB_SLOT, .slot = {.slot = 5, .keys = 1}};
+        if (cases[i].text != NULL) {
+            ev = (struct rdb_event){.kind = RDB_AUX};
+            ev.aux.name = rd_slice_str("slot-info");
+            ev.aux.value = whole(cases[i].text);
+        }
+        open_bench(&b, cases[i].opts);
+        put(&b, &ev);
+        check_hex(&b, cases[i].hex, "slot");
         close_bench(&b);
     }
 }
@@ -132,10 +172,11 @@ Test(writer_rules, versions_that_it_has_no_encodings_for_are_refused_at_once)
         int version;
         bool verbatim;
         bool ok;
-    } cases[] = {{RDB_REDIS, 5, false, false},   {RDB_REDIS, 13, false, false},
-                 {RDB_REDIS, 13, true, true},    {RDB_REDIS, 2, true, true},
-                 {RDB_REDIS, 16, true, false},   {RDB_VALKEY, 11, false, false},
-                 {RDB_VALKEY, 81, false, false}, {RDB_VALKEY, 81, true, true}};
+    } cases[] = {{RDB_REDIS, 5, false, false},   {RDB_REDIS, 16, false, false},
+                 {RDB_REDIS, 15, false, true},   {RDB_REDIS, 13, true, true},
+                 {RDB_REDIS, 2, true, true},     {RDB_REDIS, 17, true, false},
+                 {RDB_VALKEY, 11, false, false}, {RDB_VALKEY, 82, false, false},
+                 {RDB_VALKEY, 81, false, true},  {RDB_VALKEY, 81, true, true}};
     struct rd_sink *sink;
     cr_assert(rd_sink_open_null(&sink, NULL, NULL));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -42,7 +42,7 @@ class Capture:
     def __init__(self, path):
         self.path = path
 
-    def _run(self, ident, offset, snapshot, stream, at, step_us, segment):
+    def _run(self, ident, offset, snapshot, stream, at, step_us, segment, run=()):
         with open(self.path + ".resp", "wb") as out:
             out.write(stream)
         name = "-"
@@ -51,13 +51,15 @@ class Capture:
             with open(name, "wb") as out:
                 out.write(snapshot)
         subprocess.run([os.environ["REDOUBT_MAKE_CAPTURE"], self.path, ident, str(offset), name,
-                        str(int(at * 1000000)), str(step_us), self.path + ".resp", str(segment)],
+                        str(int(at * 1000000)), str(step_us), self.path + ".resp", str(segment),
+                        *run],
                        check=True)
         return self.path
 
-    def begin(self, snapshot, stream, ident="a", offset=1000, at=START, step_us=1000000, segment=0):
-        """A chapter; snapshot None: one without."""
-        return self._run(ident, offset, snapshot, stream, at, step_us, segment)
+    def begin(self, snapshot, stream, ident="a", offset=1000, at=START, step_us=1000000, segment=0,
+              run=()):
+        """A chapter; snapshot None: one without. run: a digit, as in the capture of a server."""
+        return self._run(ident, offset, snapshot, stream, at, step_us, segment, run)
 
     def go_on(self, stream, ident="a", at=START, step_us=1000000, segment=0):
         return self._run(ident, 0, None, stream, at, step_us, segment)

@@ -5,7 +5,8 @@ can be another one.
 
 CONTROL is a JSON file: {"at": 7, "status": 4, "done": false, "cut": false}. The request number `at`
 is answered with this status of SSH_FX_…; done: it is done first; cut: the connection ends instead.
-CONTROL.count has a byte for each request of all connections.
+CONTROL.count has a byte for each request of all connections. {"stale": 12, "nth": 2}: instead of
+"at", the second request 12 (READDIR) on a connection that had an answer "no such file", once.
 """
 
 import json
@@ -62,6 +63,7 @@ def cut():
 class Server:
     def __init__(self, control):
         self.control, self.handles, self.n = control, {}, 0
+        self.had_missing, self.seen = False, 0
 
     def take(self, size):
         data = sys.stdin.buffer.read(size)
@@ -86,13 +88,23 @@ class Server:
         self.at += struct.calcsize(form)
         return value
 
-    def fault(self):
+    def is_stale(self, fault, kind):
+        """Whether it is the request of a fault "stale"."""
+        self.seen += self.had_missing and kind == fault["stale"]
+        if self.seen != fault["nth"] or os.path.exists(self.control + ".done"):
+            return False
+        with open(self.control + ".done", "wb"):
+            return True
+
+    def fault(self, kind):
         """The fault of this request, or None."""
         with open(self.control + ".count", "ab") as out:
             out.write(b".")
         n = os.path.getsize(self.control + ".count")
         with open(self.control, encoding="ascii") as file:
             fault = json.load(file)
+        if fault and "stale" in fault:
+            return fault if self.is_stale(fault, kind) else None
         return fault if fault and fault["at"] == n else None
 
     def run(self):
@@ -103,11 +115,12 @@ class Server:
                 self.send(VERSION, struct.pack(">I", 3))
                 continue
             ident = self.number()
-            fault = self.fault()
+            fault = self.fault(kind)
             if fault and not fault["done"]:
                 answer = None
             else:
                 answer = self.serve(kind, ident)
+            self.had_missing = self.had_missing or answer == NO_SUCH_FILE
             if fault and fault["cut"]:
                 cut()
             if fault:

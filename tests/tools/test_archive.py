@@ -410,11 +410,84 @@ class Going(ArchiveCase):
                 self.write(path, data)
             self.write(second, wrong)
             running = self.start()
-            running.says("trying again")
-            self.assertEqual(running.end(), 8)
+            self.assertEqual(running.wait(), 1)
+            self.assertIn(b"in the place of a segment of the spool", running.said)
+            self.assertIn(b"move it away", running.said)
             self.assertTrue(os.path.exists(spooled[1]))
         self.write(second, sound)
         self.ships_all(moment)
+
+    def forks(self, server):
+        text = server.command("INFO", "stats").decode()
+        return int(text.split("total_forks:")[1].split()[0])
+
+    def bogus(self, after):
+        """Someone puts an old segment under the name of a later one."""
+        last = self.segments()[-1]
+        number, start, end, rest = os.path.basename(last).split("-", 3)
+        name = f"{int(number) + after:08}-{end}-{2 * int(end) - int(start) + 1}-{rest}"
+        path = os.path.join(os.path.dirname(last), name)
+        shutil.copy(last, path)
+        return path
+
+    def test_a_bogus_segment_under_the_next_number_is_a_finding(self):
+        """The service ends: it neither tries for ever nor makes the master fork."""
+        server = self.server()
+        self.archived(server.port)
+        running = self.start()
+        self.moments(server, 1)
+        self.wait_for(server)
+        self.assertEqual(running.end(), 0)
+        bogus, forks = self.bogus(1), self.forks(server)
+        for _ in range(2):
+            running = self.start()
+            server.command("INCR", "n")
+            self.assertEqual(running.wait(), 1, running.said)
+            self.assertIn(b"in the place of a segment of the spool", running.said)
+            self.assertIn(os.path.basename(bogus).encode(), running.said)
+        self.assertEqual(self.forks(server), forks)
+        os.remove(bogus)
+        far = self.bogus(1000)
+        running = self.start()
+        offset, _, digest = self.moments(server, 1)[0]
+        eventually("all is there", lambda: self.shipped(offset))
+        self.assertEqual(running.end(), 0, running.said)
+        self.assertEqual(self.forks(server), forks)
+        self.check(digest, "--target-offset", str(offset))
+        os.remove(far)
+
+    def test_a_repository_with_a_bogus_segment_does_not_keep_the_stream_from_others(self):
+        server = self.server()
+        other = self.path("other")
+        self.archived(server.port, more=f"repository = {other}\n")
+        running = self.start()
+        self.moments(server, 1)
+        self.wait_for(server)
+        self.assertEqual(running.end(), 0)
+        bogus = self.bogus(1)
+        running = self.start()
+        offset, _, digest = self.moments(server, 1)[0]
+        running.says("nothing more is uploaded there")
+        self.assertEqual(running.end(), 8)
+        os.remove(bogus)
+        self.check(digest, "--target-offset", str(offset), "--repository", other)
+        self.ships_all((offset, None, digest))
+
+    def test_a_spool_that_cannot_be_read_is_not_an_empty_one(self):
+        server = self.server()
+        self.archived(server.port)
+        running = self.start("nightly", "--json")
+        running.says("snapshot received")
+        eventually("the base is there", self.sets)
+        blocked = glob.glob(os.path.join(self.spool, "*"))[0] + "/00009999-999999999.seg"
+        os.mkdir(blocked)
+        running.says("the spool cannot be read")
+        running.process.send_signal(15)
+        self.assertIsNone(json.loads(running.process.stdout.read())["waiting"])
+        self.assertEqual(running.wait(), 8)
+        self.assertIn(b"is not known", running.said)
+        os.rmdir(blocked)
+        self.ships_all(self.moments(server, 1)[0])
 
     def test_a_damaged_segment_of_the_spool_is_kept_aside(self):
         """It is in no repository: what is intact in it may be all that there is."""

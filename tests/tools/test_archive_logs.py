@@ -70,6 +70,24 @@ class LogCase(ArchiveCase):
 
 
 class Logs(LogCase):
+    def test_a_command_that_cannot_be_restored_is_named_at_once_and_by_verify(self):
+        self.base(1, ("SET", "old", "1"))
+        data = command("SELECT", 0) + self.at(1) + command("SET", "k", 1) + \
+            self.at(2) + command("JSON.SET", "j", "$", "1") + self.at(3) + command("SET", "k", 2)
+        self.append(1, data)
+        self.manifest(1, 1)
+        self.archived_log()
+        running = self.start()
+        running.says('cannot run "JSON.SET"')
+        self.shipped_bytes(len(data) - len(self.at(1)) * 3)
+        self.assertEqual(running.end(), 0)
+        done = self.tool("verify", "--level", "parse")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b'cannot run "JSON.SET"', done.stderr)
+        done = self.tool("restore", "--to", self.path("out.rdb"), "--target-time", str(START + 2))
+        self.assertEqual(done.returncode, 8, done.stderr)
+        self.assertIn(b'it is left out: "j"', done.stderr)
+
     def test_every_second_of_a_log_has_its_data(self):
         self.base(1, ("SET", "old", "1"))
         self.append(1, command("SELECT", 0) + b"".join(

@@ -134,6 +134,84 @@ class Missing(ArchiveCase):
         done = self.tool("backup")
         self.assertNotIn(b"cannot be restored", done.stderr)
 
+    def test_the_newest_set_has_a_key_that_is_not_given(self):
+        """It is not replaced by an older one without a word, and the way out is named."""
+        self.nightly()
+        self.good("backup")
+        self.good("backup")
+        given = self.read("key")
+        os.remove(self.key)
+        self.make_key()
+        self.good("backup")
+        self.write("key", given)
+        older, newest = (s["id"] for s in self.sets()[-2:])
+        ids = [s["key_id"] for s in self.sets()[-2:]]
+        out = self.path("out.rdb")
+        done = self.fails(2, newest, "restore", "nightly", "--to", out)
+        for text in (f"--set {older}", *ids):
+            self.assertIn(text.encode(), done.stderr)
+        self.assertFalse(os.path.exists(out))
+        self.good("restore", "nightly", "--to", out, "--set", older)
+        for level in ("digest", "parse"):
+            done = self.tool("verify", "--level", level)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(f"{newest}: not verified".encode(), done.stdout)
+            self.assertIn(f"{older}: ok".encode(), done.stdout)
+        self.fails(0, f"the newest one, {newest}, with the key {ids[1]}", "list")
+
+    def test_a_moment_is_restored_from_a_set_whose_key_is_given(self):
+        """What the stream gives does not depend on the set."""
+        server = self.server()
+        self.archived(server.port)
+        running = self.start()
+        running.says("snapshot received")
+        eventually("the base is there", self.sets)
+        given = self.read("key")
+        os.remove(self.key)
+        self.make_key()
+        self.good("backup", "--lock-wait", "10m")
+        self.write("key", given)
+        offset, _, digest = self.moments(server, 1)[0]
+        eventually("all is there", lambda: self.shipped(offset))
+        self.assertEqual(running.end(), 0)
+        self.check(digest, "--target-offset", str(offset))
+        self.assertEqual(len(self.sets()), 2)
+        self.fails(2, self.sets()[-1]["id"], "restore", "nightly", "--to", "-", "--target-offset",
+                   str(offset), "--set", self.sets()[-1]["id"])
+
+    def test_the_newest_segments_are_removed(self):
+        """A stream that ends earlier looks the same, until the next run: it uploads again what its
+        spool has, and the rest is a gap."""
+        server = self.server()
+        self.archived(server.port)
+        running = self.start()
+        moments = []
+        while len(self.segments()) < 4:
+            moments += self.moments(server, 1)
+            offset = moments[-1][0]
+            eventually("it is there", lambda at=offset: self.shipped(at))
+        self.assertEqual(running.end(), 0)
+        removed = self.segments()[-2:]
+        for path in removed:
+            os.remove(path)
+        self.good("verify")
+        end = self.streams()[-1]["end"]
+        self.fails(2, "is not archived", "restore", "nightly", "--to", "-", "--target-offset",
+                   str(moments[-1][0]))
+        kept = [m for m in moments if m[0] <= end][-1]
+        self.check(kept[2], "--target-offset", str(kept[0]))
+        running = self.start()
+        running.says("1 segment before offset")
+        offset, _, digest = self.moments(server, 1)[0]
+        eventually("all is there", lambda: self.shipped(offset))
+        self.assertEqual(running.end(), 0)
+        self.assertIn(removed[1], self.segments())
+        self.fails(1, "1 segment is missing before it", "verify")
+        self.fails(1, "1 segment of the stream is missing", "list")
+        self.check(digest, "--target-offset", str(offset))
+        self.fails(2, "is not archived", "restore", "nightly", "--to", "-", "--target-offset",
+                   str(end + 1))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -124,6 +124,19 @@ class Old(MasterTest):
 
 
 class Asked(MasterTest):
+    def test_every_tool_announces_the_newest_version_that_is_read(self):
+        path = os.path.join(self.folder, "x.rdb")
+        for args in (("capture", "--rdb-only", path), ("check-rdb",), ("stat",)):
+            with FakeServer(Master(FULL + BY_LENGTH)) as server:
+                self.run_tool(args[0], f"redis://127.0.0.1:{server.port}", *args[1:])
+                said = [a[2] for a in server.seen if a[:2] == [b"REPLCONF", b"version"]]
+            self.assertEqual(said, [b"9.2.0"], args)
+
+    def test_a_master_that_closes_instead_of_a_snapshot_has_a_reason_in_its_log(self):
+        with FakeServer(Master([FULL, None])) as server:
+            _, err = self.run_tool("check-rdb", f"redis://127.0.0.1:{server.port}", expect=6)
+        self.assertIn("its log says whether the process that saves it failed", err)
+
     def test_the_version_that_is_reported(self):
         for reply in (b"+OK\r\n", b"-ERR Unrecognized REPLCONF option: version\r\n"):
             master = Master(FULL + BY_LENGTH + SET_A)

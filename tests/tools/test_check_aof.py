@@ -210,6 +210,15 @@ class Verdicts(CheckAofTest):
         self.assertEqual(self.one(EXEC + SET), (1, "damaged", ["exec-without-multi"]))
         self.assertEqual(self.one(command("multi") + command("Discard")), (0, "ok", []))
 
+    def test_a_command_that_a_replay_cannot_run_is_named(self):
+        """The log is sound: a server runs it."""
+        log = self.write("one.aof", SET + 2 * command("JSON.SET", "a", "$", "1"))
+        status, _, err = self.check(log)
+        self.assertEqual(status, 0, err)
+        self.assertIn('cannot run "JSON.SET"', err)
+        self.assertIn("2 commands", err)
+        self.assertEqual(self.check(self.write("two.aof", SET))[2], "")
+
     def test_names_that_are_not_known_are_counted_once(self):
         status, report = self.json(self.write("one.aof", SET + 3 * command("FOO.BAR", "x") + SET))
         self.assertEqual((status, report["verdict"], self.ids(report)),
@@ -276,11 +285,14 @@ class Folders(CheckAofTest):
         self.assertIn("corrupt", ids)
 
     def test_an_unknown_type_after_other_damage_is_a_part_of_it(self):
-        head = b"REDIS0010\xfe\x00"
-        for damage, want in ((b"", (4, "unsupported", ["unsupported"])),
-                             (bytes(63), (1, "damaged", ["zeroed-range", "unsupported"]))):
+        for version, damage, want in (
+                (b"0010", b"", (1, "damaged", ["corrupt"])),
+                (b"0010", bytes(63), (1, "damaged", ["zeroed-range", "corrupt"])),
+                (b"0017", b"", (4, "unsupported", ["unsupported"])),
+                (b"0017", bytes(63), (4, "unsupported", ["zeroed-range", "unsupported"]))):
             with self.subTest(want):
-                self.assertEqual(self.verdict(self.log(SET, base=head + damage + b"rest")), want)
+                base = b"REDIS" + version + b"\xfe\x00" + damage + b"rest"
+                self.assertEqual(self.verdict(self.log(SET, base=base)), want)
 
     def test_the_input_is_opened_for_reading_only(self):
         self.log(SET + b"torn")

@@ -85,5 +85,30 @@ class OtherKinds(CheckRdbTest):
         self.assertFalse(os.path.exists(self.path("out.rdb")))
 
 
+class Cut(CheckRdbTest):
+    """What a file that ends too early held is not known."""
+
+    def saved(self, data, *args):
+        _, out, _ = self.check(*args, self.write("f", data))
+        return next(line[13:] for line in out.splitlines()
+                    if line.startswith(("  can save", "  saved")))
+
+    def test_of_a_file_of_0_bytes_nothing_is_known(self):
+        for data in (b"", gzip.compress(b"")):
+            for args in ((), ("--salvage", "out.rdb")):
+                self.assertEqual(self.saved(data, *args),
+                                 "nothing: the file has 0 bytes, and what it held is not known")
+        self.assertFalse(os.path.exists(self.path("out.rdb")))
+
+    def test_nothing_is_said_to_be_all_that_is_lost(self):
+        data = rdb(b"\xfe\x00", pair(b"key"), pair(b"two"))
+        for end in range(9, len(data) - 9):
+            said = self.saved(data[:end])
+            self.assertIn("; what came after the end of the file is not known", said)
+            self.assertNotIn("lost: 1 range of 0 bytes", said)
+            self.assertNotIn("no record is lost", said)
+        self.assertIn("not known", self.saved(data[:20], "--salvage", "out.rdb"))
+
+
 if __name__ == "__main__":
     unittest.main()

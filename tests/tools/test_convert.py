@@ -383,7 +383,7 @@ class Behaviour(unittest.TestCase):
             run = convert("--to", "rdb", *options, self.path)
             self.assertEqual(run.returncode, 0, run.stderr)
             self.assertEqual(run.stdout[:9], magic)
-        for options in (("--rdb-version", "5"), ("--rdb-version", "13"), ("--rdb-version", "90")):
+        for options in (("--rdb-version", "5"), ("--rdb-version", "16"), ("--rdb-version", "90")):
             run = convert("--to", "rdb", *options, self.path)
             self.assertEqual(run.returncode, 4, (options, run.stderr))
             self.assertEqual(run.stdout, b"")
@@ -397,11 +397,13 @@ class Behaviour(unittest.TestCase):
             ("redis-7.4", b"REDIS0012"), ("redis-8.0", b"REDIS0012"), ("valkey-7.2", b"REDIS0011"),
             ("valkey-8", b"REDIS0011"), ("valkey-9", b"VALKEY080"), ("valkey-8.1", b"REDIS0011"),
             ("Redis-6.2.16", b"REDIS0009"), ("redis-8.4", b"REDIS0012"),
-            ("valkey-9.0.1", b"VALKEY080"),
+            ("valkey-9.0.1", b"VALKEY080"), ("redis-8.6", b"REDIS0013"),
+            ("redis-8.8", b"REDIS0014"), ("redis-8.10.2", b"REDIS0015"),
+            ("valkey-9.2", b"VALKEY081"),
         ):
             run = convert("--to", "rdb", "--for", server, self.path)
             self.assertEqual((run.returncode, run.stdout[:9], run.stderr), (0, magic, b""), server)
-        for server in ("redis-9", "redis-7", "valkey-9.2", "redis-6.2.", "keydb-6.2",
+        for server in ("redis-9", "redis-7", "valkey-9.3", "redis-6.2.", "keydb-6.2",
                        "redis-6.2.1.0"):
             run = convert("--to", "rdb", "--for", server, self.path)
             self.assertEqual((run.returncode, run.stdout), (2, b""), server)
@@ -696,6 +698,19 @@ class ByHand(unittest.TestCase):
         for name in ("redis-244-slot-info", "valkey-aux-slot-info"):
             (line,), _ = self.lines(name)
             self.assertEqual(line["slot"], 12706)
+
+    def test_each_server_gets_the_sizes_of_slots_in_its_own_form(self):
+        path = os.path.join(FIXTURES, "valkey-9.1.2", "cluster.rdb")
+        forms = {"valkey-9": b"\xfa\x09slot-info\x070,1,0,0", "valkey-8": b"\x09slot-info\x050,1,0",
+                 "redis-8.0": b"\xf4\x00\x01\x00", "redis-7.2": b""}
+        for server, form in forms.items():
+            run = convert("--to", "rdb", "--for", server, path)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn(form, run.stdout, server)
+            self.assertEqual(b"slot-info" in run.stdout, b"slot-info" in form, server)
+            again = subprocess.run([REDOUBT, "check-rdb", "--json", "-"], input=run.stdout,
+                                   capture_output=True, check=False)
+            self.assertEqual(again.returncode, 0, again.stdout)
 
     def test_a_slot_in_a_line_makes_no_sizes_of_slots(self):
         # Servers allocate by these sizes, which a line does not know.

@@ -5,6 +5,7 @@ REDOUBT names the program.
 
 import json
 import os
+import shutil
 import sys
 import unittest
 
@@ -59,7 +60,33 @@ class Places(ConvertTest):
         self.assertEqual(self.data("--at-time", str(START)), {(0, "old"): "0"})
         self.assertEqual(self.data("--at-time", str(START + 1)), {(0, "old"): "0", (0, "a"): "1"})
         self.assertEqual(len(self.data("--at-time", str(START + 4))), 3)
-        self.assertEqual(len(self.data("--at-time", str(START + 1000))), 6)
+        self.assertEqual(len(self.data("--at-time", str(START + 10))), 6)
+
+    def test_a_time_that_the_capture_does_not_reach_is_refused(self):
+        """Its last command is 11 s after the first: what came after that is not known."""
+        self.usual()
+        for option in ("--at-time", "--until"):
+            for seconds in (11, 12, 1000):
+                said = self.fails(option, str(START + seconds))
+                self.assertIn("the capture ends before", said)
+                self.assertIn("the last known moment is 2023-11-14T22:13:30.999Z", said)
+        self.assertEqual(len(self.data("--at-time", "2023-11-14T22:13:30.999Z")), 6)
+
+    def test_what_an_older_version_did_not_record_is_not_known(self):
+        """A master sends a PING every ten seconds."""
+        data = snapshot([Key(b"old", STRING, b"0")])
+        stream = b"".join(command("SET", "k", i) for i in range(4))
+        self.capture.begin(data, stream, step_us=10000000, run=("1",))
+        path = os.path.join(self.folder, "out.rdb")
+        _, said = self.run_tool("convert", "--to", "rdb", "-o", path, "--at", str(START + 5),
+                                self.capture.path)
+        self.assertIn("did not record when it was interrupted", said)
+        self.assertNotIn("older version", self.run_tool("convert", "--to", "ndjson",
+                                                        self.capture.path)[1])
+        shutil.rmtree(self.capture.path)
+        self.capture.begin(data, stream, step_us=12000000, run=("1",))
+        self.assertIn("whether there was a connection was not recorded",
+                      self.fails("--at", str(START + 5)))
 
     def test_a_command_can_be_left_out(self):
         at = self.usual()

@@ -484,6 +484,18 @@ class Folders(DoctorCase):
         _, checks = self.examine(self.data)
         self.finds(checks, "log-damaged", "error", "torn: ")
 
+    def test_a_folder_that_is_not_the_folder_of_one_log(self):
+        os.mkdir(os.path.join(self.data, "appendonlydir"))
+        for name in ("a", "b"):
+            self.put(f"appendonlydir/{name}.manifest", b"file a.1.incr.aof seq 1 type i\n")
+        _, checks = self.examine(self.data)
+        self.finds(checks, "log-damaged", "error", "several manifests")
+        for name in ("a", "b"):
+            os.unlink(os.path.join(self.data, "appendonlydir", name + ".manifest"))
+        self.put("appendonlydir/00000001-1.seg", b"x")
+        _, checks = self.examine(self.data)
+        self.finds(checks, "log-damaged", "error", "holds a capture")
+
     def test_leftovers(self):
         self.put_snapshot()
         path = self.put("temp-123.rdb", b"x" * 5000)

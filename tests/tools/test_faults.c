@@ -177,9 +177,8 @@ Test(faults, an_input_that_cannot_be_read_is_reported)
 Test(faults, what_a_module_keeps_beside_a_key_is_not_dropped_in_silence)
 {
     static const char *const lines[] = {
-        "convert --to rdb --prefix k meta.rdb -o out/x",
-        "split --by db meta.rdb -o out/parts",
-        "merge a.rdb meta.rdb -o out/x",
+        "convert --to rdb --prefix k --for redis-8.0 meta.rdb -o out/x",
+        "merge --rdb-version 12 a.rdb meta.rdb -o out/x",
     };
     struct rd_buf bytes = {0};
     char path[512];

@@ -126,6 +126,44 @@ class Forged(BackupCase):
                    "--target-time", "1970-01-01T00:00:01Z")
         self.good("restore", "--force", "--to", self.out, "--set", SET, "--allow-unsealed")
 
+    def mark_damaged(self, name):
+        marks = os.path.join(self.repository, "nightly", "marks")
+        os.makedirs(marks, exist_ok=True)
+        with open(os.path.join(marks, name + ".damaged"), "wb"):
+            pass
+
+    def test_no_forged_mark_makes_prune_remove_a_good_set(self):
+        self.good("backup")
+        self.good("backup")
+        oldest, older, newest = (s["id"] for s in self.sets()[-3:])
+        self.mark_damaged(newest)
+        self.good("prune", "--keep", "count 1", "--confirm")
+        # The older one is the newest that is certainly good.
+        self.assertEqual([s["id"] for s in self.sets()], [older, newest])
+        self.good("restore", "--force", "--to", self.out, "--set", newest)
+        # A set that is old enough goes, marked or not.
+        self.mark_damaged(older)
+        self.good("verify", "--set", newest)
+        self.good("prune", "--keep", "count 1", "--confirm")
+        self.assertEqual([s["id"] for s in self.sets()], [newest])
+        self.assertNotIn(oldest, os.listdir(os.path.join(self.repository, "nightly", "sets")))
+
+    def test_a_mark_of_damage_is_named_and_verify_removes_it(self):
+        """Marks are not signed: everybody who can write to the store can make one."""
+        self.good("backup")
+        older, newest = (s["id"] for s in self.sets()[-2:])
+        self.mark_damaged(newest)
+        done = self.tool("restore", "--force", "--to", self.out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"1 newer set of nightly left out; {newest}: verify found damage".encode(),
+                      done.stderr)
+        self.assertIn(older.encode(), done.stdout + done.stderr)
+        self.assertEqual([s["state"] for s in self.sets()[-2:]], ["ok", "damaged"])
+        self.good("verify")
+        self.assertEqual([s["state"] for s in self.sets()[-2:]], ["ok", "ok"])
+        done = self.tool("restore", "--force", "--to", self.out)
+        self.assertNotIn(b"left out", done.stderr)
+
     def test_no_forged_set_makes_prune_remove_a_good_one(self):
         good = self.sets()[0]["id"]
         self.put_unsealed()

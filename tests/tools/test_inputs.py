@@ -369,7 +369,7 @@ class Terminal(unittest.TestCase):
             self.assertEqual(status, 4)
             self.assertIn("Redis RDB version 99 is newer than this program supports", err)
             self.assertIn("hint: a later version of redoubt may read it: this is 0.", err)
-        self.assertIn("  format     RDB version 99, which is not supported\n", out)
+        self.assertIn("  format     Redis RDB version 99, which is not supported\n", out)
 
     def test_convert_and_merge_tell_what_they_wrote(self):
         a = self.snapshot("a", [("k", "1"), ("l", "2")])

@@ -57,7 +57,7 @@ def run(*command, env=None, cwd=None):
 # What a build without the server finds, by its name in pkg-config and its name in README.
 DEPENDENCIES = {
     "zlib": "zlib", "liblz4": "liblz4", "libzstd": "libzstd", "libcrypto": "libcrypto",
-    "libssl": "libssl", "libcurl": "libcurl", "inih": "inih", "lua5.1": "Lua 5.1",
+    "libssl": "libssl", "libcurl": "libcurl", "lua5.1": "Lua 5.1", "inih": "inih",
 }
 
 
@@ -97,6 +97,32 @@ class WithoutServer(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, "libuv"):
             self.configure("-Dserver=enabled")
 
+    def rename_lua(self, new, change=lambda text: text):
+        """pkg-config knows Lua by this name only."""
+        known = self.env["PKG_CONFIG_LIBDIR"]
+        with open(os.path.join(known, "lua5.1.pc"), encoding="utf-8") as file:
+            text = file.read()
+        for name in os.listdir(known):
+            if name.startswith("lua"):
+                os.unlink(os.path.join(known, name))
+        with open(os.path.join(known, new + ".pc"), "w", encoding="utf-8") as file:
+            file.write(change(text))
+
+    def test_lua_has_other_names_elsewhere(self):
+        for name in "lua-5.1", "lua51", "lua":
+            with self.subTest(name):
+                self.setUp()
+                self.rename_lua(name)
+                self.configure("-Dserver=disabled")
+
+    def test_another_lua_is_refused(self):
+        def newer(text):
+            return re.sub(r"(?m)^Version:.*$", "Version: 5.4.6", text)
+
+        self.rename_lua("lua", newer)
+        with self.assertRaisesRegex(AssertionError, "5.4.6"):
+            self.configure("-Dserver=disabled")
+
     def test_the_readme_names_the_dependencies(self):
         with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as file:
             readme = file.read()
@@ -131,6 +157,22 @@ class Install(unittest.TestCase):
         self.assertRegex(version, r"^redoubt \d")
         for name in ("check-rdb", "check-aof"):
             self.assertEqual(os.readlink(self.path("bin", name)), "redoubt")
+
+    def test_units_name_the_installed_programs(self):
+        units = self.path("lib", "systemd", "system")
+        self.assertEqual(sorted(os.listdir(units)),
+                         ["redoubt-archive@.service", "redoubt-backup@.service",
+                          "redoubt-backup@.timer", "redoubt-server.service"])
+        programs = []
+        for name in os.listdir(units):
+            with open(os.path.join(units, name), encoding="utf-8") as file:
+                programs += re.findall(r"^Exec\w+=(\S+)", file.read(), re.M)
+        self.assertEqual(len(programs), 4)
+        for program in programs:
+            self.assertTrue(program.startswith(self.options["prefix"] + "/"), program)
+            self.assertTrue(os.path.exists(self.folder + program), program)
+        with open(self.path("lib", "sysusers.d", "redoubt.conf"), encoding="utf-8") as file:
+            self.assertRegex(file.read(), r"(?m)^u redoubt ")
 
     def test_headers_keep_their_folders_and_private_ones_stay_away(self):
         include = self.path("include", "redoubt")

@@ -381,8 +381,8 @@ class EveryType(Case):
             self.assertIn(target[0], ("ndjson", "csv"))
             return "reported"
         if target[0] in ("ndjson", "csv"):
-            self.assertLessEqual(beside, {"function", "member-expiry"} if "--meta" in target
-                                 else set())
+            kept = {"function", "member-expiry", "key-metadata"}
+            self.assertLessEqual(beside, kept if "--meta" in target else set())
         elif target[0] == "resp":
             self.assertLessEqual(beside, {"function"})
         back = self.back(target, out)

@@ -403,9 +403,17 @@ class Dry(ReplayTest):
     def test_places_after_the_end_are_mistakes(self):
         self.capture.begin(snapshot([]), command("SET", "a", "1"))
         for args in (("--no-snapshot", "--from", str(START + 99)), ("--from", str(START + 99)),
-                     ("--until-offset", "1:99999999")):
+                     ("--until-offset", "1:99999999"), ("--until", str(START + 99))):
             self.run_replay(None, "--dry-run", *args, status=2)
             self.assertIn("the capture ends", self.err)
+
+    def test_what_an_older_version_did_not_record_is_not_known(self):
+        stream = command("SET", "a", "1") + command("SET", "a", "2")
+        self.capture.begin(snapshot([]), stream, run=("1",))
+        self.run_replay(None, "--dry-run", "--until", str(START), status=0)
+        self.assertIn("did not record when it was interrupted", self.err)
+        self.run_replay(None, "--dry-run", status=0)
+        self.assertNotIn("interrupted", self.err)
 
     def test_what_makes_no_sense(self):
         self.capture.begin(None, command("SET", "a", "1"))
@@ -421,7 +429,9 @@ class Played(ReplayTest):
     """An old server: what it is sent."""
 
     def send(self, version, keys, *args, status=0):
-        self.capture.begin(snapshot(keys, version=12), command("SET", "z", "1"))
+        data = keys if isinstance(keys, bytes) else snapshot(keys, version=12)
+        shutil.rmtree(self.capture.path, ignore_errors=True)
+        self.capture.begin(data, command("SET", "z", "1"))
 
         def answer(words):
             if words[0] == b"INFO":
@@ -431,11 +441,22 @@ class Played(ReplayTest):
             self.reported(server.port, *args, status=status)
             return server.seen
 
+    def test_nothing_is_sent_if_the_server_cannot_hold_a_key(self):
+        with open(os.path.join(FIXTURES, "redis-8.0.6", "vectorset.rdb"), "rb") as f:
+            data = f.read()
+        for version, status in ((b"7.4.1", 4), (b"7.2.4\r\nvalkey_version:9.1.2", 4),
+                                (b"8.0.6", 0), (b"8.6.3", 0)):
+            seen = self.send(version, data, "--flush", status=status)
+            words = [w[0] for w in seen]
+            self.assertEqual(b"RESTORE" in words, status == 0, version)
+            self.assertEqual(b"FLUSHALL" in words, status == 0, version)
+
     def test_payloads_have_the_version_of_the_server(self):
         for version, footer in ((b"5.0.14", 9), (b"6.2.1", 9), (b"7.0.15", 10), (b"7.2.0", 11),
                                 (b"4.0.1", 8), (b"7.2.4\r\nvalkey_version:8.0.1", 11),
                                 (b"7.2.4\r\nvalkey_version:9.0.0", 80),
-                                (b"7.2.4\r\nvalkey_version:10.1.0", 80)):
+                                (b"8.6.3", 13), (b"8.10.0", 15),
+                                (b"7.2.4\r\nvalkey_version:10.1.0", 81)):
             keys = [Key(b"l", LIST, [b"a", b"b"])]
             shutil.rmtree(self.capture.path, ignore_errors=True)
             [restore] = [w for w in self.send(version, keys) if w[0] == b"RESTORE"]

@@ -93,7 +93,7 @@ class Desk(Page):
                               downloadPath=self.folder)
         self.browser.click("#prefixes-csv")
         path = os.path.join(self.folder, "log_b_.aof-prefixes.csv")
-        self.browser.wait(lambda: os.path.exists(path))
+        self.browser.wait(lambda: os.path.exists(path) and os.path.getsize(path) > 0)
         with open(path, encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file))
         self.assertEqual(rows[0], ["prefix", "commands", "keys", "bytes", "share"])

@@ -1,5 +1,5 @@
 """Every status that a store can give, at every request of the tools of backups: nothing that was
-listed is lost, and every run says the truth.
+listed or archived is lost, and every run says the truth.
 
 A part of the table is tried, always the same. With REDOUBT_STORE_SHARE=N it is one of N
 combinations: 1 tries all.
@@ -8,15 +8,20 @@ combinations: 1 tries all.
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import sftp_server  # noqa: E402
 import ssh_server  # noqa: E402
-from backup_case import SNAPSHOT, BackupCase  # noqa: E402
+from backup_case import REDOUBT, SNAPSHOT, BackupCase  # noqa: E402
+from captures import command  # noqa: E402
 from s3_server import Fault, S3Server  # noqa: E402
 
+RUN = "20231114T221320Z-0000002a"
 HTML = b"<html><body>Please log in</body></html>"
 
 
@@ -37,6 +42,45 @@ class Answers:
         self.saved = self.save()
         with open(SNAPSHOT, "rb") as file:
             self.data = file.read()
+        self.make_spool()
+
+    def make_spool(self):
+        """What a run of `archive` could not upload: some segments and the snapshot before them."""
+        stream = b"".join(command("SET", "k", word) for word in range(20))
+        os.mkdir(self.path("spooled"))
+        subprocess.run([os.environ["REDOUBT_MAKE_CAPTURE"], self.path("spooled", RUN), "a", "0",
+                        SNAPSHOT, "1700000000000000", "1000000",
+                        self.write("stream.resp", stream), "600"], check=True)
+        self.end, self.moment = len(stream), None
+
+    def waiting(self):
+        """Whether something in the spool is not in the repository: the last segment stays."""
+        names = os.listdir(self.path("spool", RUN))
+        return any(n.endswith(".rdb") for n in names) or sum(n.endswith(".seg") for n in names) > 1
+
+    def archive(self):
+        """A run that uploads the spool; its master is not there."""
+        shutil.rmtree(self.path("spool"), ignore_errors=True)
+        shutil.copytree(self.path("spooled"), self.path("spool"))
+        return self.archive_on()
+
+    def archive_on(self):
+        running = subprocess.Popen(
+            [REDOUBT, "archive", "nightly", "--config", self.config, "--source",
+             "redis://127.0.0.1:1", "--spool", self.path("spool")], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+            env={**os.environ, "ASAN_OPTIONS": self.options()})
+        said = running.stderr.readline()  # of the master that is not there: it catches signals
+        end = time.monotonic() + 20
+        while running.poll() is None and self.waiting() and time.monotonic() < end:
+            time.sleep(0.05)
+        if running.poll() is None:
+            running.send_signal(signal.SIGTERM)
+        out, err = running.communicate(timeout=600)
+        return subprocess.CompletedProcess(running.args, running.returncode, out, said + err)
+
+    def options(self):
+        return os.environ.get("ASAN_OPTIONS", "")
 
     def sound(self, what, at_least=()):
         """Without faults: these sets are there and good."""
@@ -76,19 +120,38 @@ class Answers:
         if done.returncode == 0:
             self.assertEqual(len(left), 2, what)
 
+    def after_archive(self, done, what):
+        """What the repository does not have is in the spool, and the next run uploads it."""
+        if done.returncode == 0:
+            self.assertFalse(self.waiting(), what)
+        self.set_fault(None, 0)
+        again = self.archive_on()
+        self.assertEqual(again.returncode, 0, (what, again.stderr))
+        self.sound(what, self.known)
+        got = self.tool("restore", "--to", "-", "--target-offset", str(self.end))
+        self.assertEqual(got.returncode, 0, (what, got.stderr))
+        self.moment = self.moment or got.stdout
+        self.assertEqual(got.stdout, self.moment, what)
+
     def tools(self):
         return (("backup", (), self.after_backup), ("list", ("--json",), self.after_list),
                 ("verify", (), self.after_verify),
                 ("restore", ("--to", self.path("out.rdb")), self.after_restore),
-                ("prune", ("--keep", "count 1", "--confirm"), self.after_prune))
+                ("prune", ("--keep", "count 1", "--confirm"), self.after_prune),
+                ("archive", (), self.after_archive))
+
+    def one(self, name, args):
+        return self.archive() if name == "archive" else self.tool(name, *args)
 
     def test_every_run_says_the_truth(self):
         tried, skipped = 0, 0
-        share = int(os.environ.get("REDOUBT_STORE_SHARE", self.share))
         for name, args, after in self.tools():
+            # A run of `archive` takes seconds.
+            usual = 5 * self.share if name == "archive" else self.share
+            share = int(os.environ.get("REDOUBT_STORE_SHARE", usual))
             self.load(self.saved)
             self.set_fault(None, 0)
-            done = self.tool(name, *args)
+            done = self.one(name, args)
             self.assertEqual(done.returncode, 0, done.stderr)
             n = self.count()
             after(done, name)
@@ -100,7 +163,7 @@ class Answers:
                     what = (name, at, fault)
                     self.load(self.saved)
                     self.set_fault(fault, at)
-                    done = self.tool(name, *args)
+                    done = self.one(name, args)
                     self.assertIn(done.returncode, (0, 2, 3, 4, 6, 7, 8), (what, done.stderr))
                     if done.returncode != 0:
                         self.assertTrue(done.stderr.strip(), what)
@@ -161,10 +224,12 @@ class OfSFTP(Answers, BackupCase):
         self.repository = f"sftp://{self.ssh.user}@127.0.0.1:{self.ssh.port}{self.there}"
         return f"ssh-key-file = {self.ssh.key}\nssh-known-hosts = {self.ssh.known_hosts}\n"
 
-    def tool(self, name, *args, **more):
+    def options(self):
         """libssh2 itself leaks what a failed request had."""
-        options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
-        return super().tool(name, *args, **{"env": {"ASAN_OPTIONS": options}, **more})
+        return super().options() + ":detect_leaks=0"
+
+    def tool(self, name, *args, **more):
+        return super().tool(name, *args, **{"env": {"ASAN_OPTIONS": self.options()}, **more})
 
     def set_fault(self, fault, at):
         self.write("control.count", "")
@@ -172,6 +237,17 @@ class OfSFTP(Answers, BackupCase):
 
     def count(self):
         return os.path.getsize(self.path("control.count"))
+
+    def test_a_connection_that_ends_in_a_list_hides_nothing(self):
+        """libssh2 still has the status "no such file" of an earlier answer then."""
+        done = self.path("control.done")
+        for kind, nth in ((sftp_server.OPENDIR, 3), (sftp_server.OPENDIR, 5),
+                          (sftp_server.OPENDIR, 7), (sftp_server.READDIR, 4)):
+            self.load(self.saved)
+            self.set_fault({"status": 0, "done": True, "cut": True, "stale": kind, "nth": nth}, 0)
+            self.after_prune(self.tool("prune", "--keep", "count 1", "--confirm"), (kind, nth))
+            self.assertTrue(os.path.exists(done))
+            os.unlink(done)
 
     def save(self):
         shutil.copytree(self.there, self.path("saved"))

@@ -218,8 +218,12 @@ static bool run_source(struct archiver *a, struct rd_err *err)
 static int conclude(struct archiver *a)
 {
     const struct archive_shipped *s = &a->shipped;
-    bool waiting = s->n_waiting > 0 || s->failing;
-    if (waiting)
+    bool waiting = s->n_waiting > 0 || s->failing || s->spool_failing;
+    if (s->spool_failing)
+        cli_warn(a->cli,
+                 "%s cannot be read: what remains in it is not known, the next run ships it",
+                 a->spool);
+    else if (waiting)
         cli_warn(a->cli, "%" PRIu64 " segment%s in %s: the next run ships them", s->n_waiting,
                  s->n_waiting == 1 ? " remains" : "s remain", a->spool);
     if (!archive_is_covered(a))
@@ -243,6 +247,9 @@ static int run(struct archiver *a)
     capture_close(c, ok ? &err : NULL);
     if (err.code != RD_ERR_OK) {
         capture_hint(c, &err);
+        if (err.reason.id == ARCHIVE_REASON_FOREIGN)
+            cli_hint(a->cli, "nothing was overwritten; find out who wrote the object, and move it "
+                             "away. The segment stays in the spool until then");
         return cli_fail(a->cli, &err);
     }
     return conclude(a);
@@ -317,21 +324,34 @@ static bool get_settings(struct archiver *a, struct rd_err *err)
 
 /* ---- the spool ---- */
 
-/* The newest capture in the spool, or a new id. */
-static bool find_run(struct archiver *a, const char *folder, struct rd_err *err)
+/* The newest capture in the spool; an empty id if there is none. */
+static bool find_old_run(struct archiver *a, const char *folder, struct rd_err *err)
 {
     const struct dirent *entry;
     int64_t time_ms;
-    uint32_t chance;
     DIR *dir = opendir(folder);
-    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+    if (dir == NULL && errno == ENOENT)
+        return true;
+    while (dir != NULL && (errno = 0, entry = readdir(dir)) != NULL) {
         size_t len = strlen(entry->d_name);
         if (len < sizeof a->run && archive_id_time(entry->d_name, &time_ms) &&
             strcmp(entry->d_name, a->run) > 0)
             memcpy(a->run, entry->d_name, len + 1);
     }
+    if (errno != 0) {
+        rd_err_sys(err, errno, "cannot list the spool");
+        rd_err_origin(err, folder);
+    }
     if (dir != NULL)
         closedir(dir);
+    return err->code == RD_ERR_OK;
+}
+
+static bool find_run(struct archiver *a, const char *folder, struct rd_err *err)
+{
+    uint32_t chance;
+    if (!find_old_run(a, folder, err))
+        return false;
     if (a->run[0] != '\0')
         return true;
     if (!vault_random(&chance, sizeof chance, err))

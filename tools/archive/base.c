@@ -9,6 +9,7 @@
 #include "base/num.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -25,8 +26,25 @@ struct base {
 
 /* ---- what there is ---- */
 
-/* The newest set that is a base for the end of the stream of this run. */
-static bool find_base(struct archive_repo *repo, const char *run, int64_t *ret_ms,
+/* The newest number of the spool. What a repository has under later ones is not of this run. */
+static bool newest_number(const struct archiver *a, uint64_t *ret, struct rd_err *err)
+{
+    struct repl_capture_list list;
+    struct rd_fs fs;
+    if (!rd_fs_open_folder(&fs, a->spool, false, err))
+        return false;
+    bool ok = repl_capture_list(&list, &fs, err);
+    if (ok) {
+        *ret = list.n > 0 ? list.segments[list.n - 1].number : 0;
+        repl_capture_list_done(&list);
+    }
+    rd_fs_close_posix(&fs);
+    return ok;
+}
+
+/* The newest set that is a base for the end of the stream of this run, which has no segments after
+ * this number. */
+static bool find_base(struct archive_repo *repo, const char *run, uint64_t newest, int64_t *ret_ms,
                       struct rd_err *err)
 {
     struct archive_stream stream;
@@ -37,7 +55,7 @@ static bool find_base(struct archive_repo *repo, const char *run, int64_t *ret_m
     bool ok = archive_repo_list(repo, &sets, err);
     for (size_t begin = 0, end; ok && begin < stream.n; begin = end) {
         end = archive_stream_chain(&stream, begin);
-        if (strcmp(stream.segments[begin].run, run) != 0)
+        if (strcmp(stream.segments[begin].run, run) != 0 || stream.segments[begin].number > newest)
             continue;
         *ret_ms = 0; /* only the last chain counts */
         for (size_t k = 0; k < sets.n; k++)
@@ -57,12 +75,13 @@ static bool look_up(struct base *base, struct rd_err *err)
     struct archiver *a = base->a;
     struct vault_open open;
     int64_t ms = 0;
-    if (!vault_open(a->target, VAULT_WRITE, &open, err))
+    uint64_t newest = 0;
+    if (!newest_number(a, &newest, err) || !vault_open(a->target, VAULT_WRITE, &open, err))
         return false;
     size_t i = 0;
     while (open.stores[i] == NULL)
         i++;
-    bool ok = find_base(&open.repos[i], a->run, &ms, err);
+    bool ok = find_base(&open.repos[i], a->run, newest, &ms, err);
     vault_close(&open);
     if (!ok)
         return false;
@@ -76,13 +95,14 @@ static bool look_up(struct base *base, struct rd_err *err)
 
 /* ---- the snapshot of the spool ---- */
 
-/* The oldest one: "00000001-1500.rdb". */
-static bool find_snapshot(const struct archiver *a, char ret[REPL_CAPTURE_NAME])
+/* The oldest one: "00000001-1500.rdb". An empty name: there is none. */
+static bool find_snapshot(const struct archiver *a, char ret[REPL_CAPTURE_NAME], struct rd_err *err)
 {
     DIR *dir = opendir(a->spool);
     const struct dirent *entry;
     bool found = false;
-    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+    ret[0] = '\0';
+    while (dir != NULL && (errno = 0, entry = readdir(dir)) != NULL) {
         size_t len = strlen(entry->d_name);
         if (len < 5 || len >= REPL_CAPTURE_NAME || strcmp(entry->d_name + len - 4, ".rdb") != 0 ||
             (found && strcmp(entry->d_name, ret) > 0))
@@ -90,9 +110,14 @@ static bool find_snapshot(const struct archiver *a, char ret[REPL_CAPTURE_NAME])
         memcpy(ret, entry->d_name, len + 1);
         found = true;
     }
+    /* The capture creates its folder later. */
+    if (errno != 0 && (dir != NULL || errno != ENOENT)) {
+        rd_err_sys(err, errno, "cannot list the spool");
+        rd_err_origin(err, a->spool);
+    }
     if (dir != NULL)
         closedir(dir);
-    return found;
+    return err->code == RD_ERR_OK;
 }
 
 /* The segment next to it has the history. If it does not exist, the writer is about to create it.
@@ -269,7 +294,7 @@ static bool is_due(const struct base *base)
     int64_t now_ms = cli_now_ms();
     pthread_mutex_lock(&a->mutex);
     int64_t age_ms = now_ms - a->bases.last_ms;
-    bool due = a->streaming && !a->of_log &&
+    bool due = a->streaming && !a->of_log && a->shipped.looked && a->fatal.code == RD_ERR_OK &&
                (a->want_base || a->bases.last_ms == 0 || age_ms >= (int64_t)a->base_ms ||
                 age_ms < -(int64_t)a->base_ms);
     pthread_mutex_unlock(&a->mutex);
@@ -311,7 +336,9 @@ static void work(struct base *base)
     base->forked = false;
     if (capture_now_ms() < base->next_ms)
         return;
-    if (find_snapshot(base->a, name))
+    if (!find_snapshot(base->a, name, &err))
+        ok = false;
+    else if (name[0] != '\0')
         ok = take_snapshot(base, name, &err);
     else if (!base->known)
         ok = look_up(base, &err);

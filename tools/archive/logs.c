@@ -18,6 +18,7 @@
 #include "aof/manifest.h"
 #include "base/num.h"
 #include "rdb/reader.h"
+#include "rebuild/knows.h"
 #include "tools/input/regular_file.h"
 
 #include <errno.h>
@@ -59,6 +60,7 @@ struct logs {
     uint64_t saved;        /* the offset of the stream in the place file */
     uint64_t synced_ms, retry_ms, wait_ms;
     bool failing;
+    struct rebuild_unsupported unsupported;
 };
 
 static bool join(char ret[VAULT_PATH_MAX], const char *folder, const char *name, struct rd_err *err)
@@ -229,6 +231,8 @@ static bool take_time(struct logs *l, int64_t time_us, struct rd_err *err)
 
 static bool take_command(struct logs *l, const struct aof_log_entry *e, struct rd_err *err)
 {
+    if (rebuild_unsupported_note(&l->unsupported, e->command.argc, e->command.argv))
+        cli_warn(l->a->cli, "%s", l->unsupported.text);
     if (!check_time(l, e, err))
         return false;
     bool begins = !l->in_multi && is_word(&e->command, "multi");
@@ -316,7 +320,7 @@ static bool base_time(const char *path, int64_t *ret_us, struct rd_err *err)
     struct rd_src *src;
     char digits[RD_NUM_I64_MAX];
     int64_t seconds = 0;
-    if (!rd_src_open_file(&src, path, NULL, err))
+    if (!rd_src_open_unwrapped(&src, path, NULL, err))
         return false;
     bool ok = rdb_reader_new(&reader, src, &opts, err);
     while (ok && seconds == 0 && rdb_reader_next(reader, &ev) == RDB_EVENT &&
@@ -347,7 +351,7 @@ static bool copy_base(struct logs *l, const char *path, struct rd_err *err)
     for (size_t i = 0; i < sizeof bytes; i++)
         snprintf(id.hex + 2 * i, 3, "%02x", bytes[i]);
     if (!repl_capture_writer_begin(w, &id, 0, l->time_us, err) ||
-        !rd_src_open_file(&src, path, NULL, err))
+        !rd_src_open_unwrapped(&src, path, NULL, err))
         return false;
     bool ok = true;
     while (ok && (status = rd_src_need(src, 1, &s)) == RD_SRC_OK) {

@@ -44,9 +44,11 @@ struct archive_shipped {
     uint64_t offset;                        /* up to here everything is in all repositories */
     uint64_t gaps;                          /* segments were lost before they were shipped */
     uint64_t n_waiting;
-    int64_t oldest_us; /* the beginning of the unshipped data; INT64_MAX: nothing is waiting */
-    int64_t last_ms;   /* when the last segment was shipped; 0: never */
-    bool failing;      /* a repository currently does not accept segments */
+    int64_t oldest_us;  /* the beginning of the unshipped data; INT64_MAX: nothing is waiting */
+    int64_t last_ms;    /* when the last segment was shipped; 0: never */
+    bool failing;       /* a repository currently does not accept segments */
+    bool spool_failing; /* the spool cannot be read now: n_waiting is not known */
+    bool looked;        /* the spool was looked at, and no repository has foreign segments */
     bool ended;
 };
 

@@ -265,7 +265,10 @@ void archive_report_end(struct archiver *a)
     cli_json_put_uint(json, "segments", f.shipped.segments);
     cli_json_put_uint(json, "stream_bytes", f.shipped.stream_bytes);
     cli_json_put_uint(json, "offset", f.shipped.offset);
-    cli_json_put_uint(json, "waiting", f.shipped.n_waiting);
+    if (f.shipped.spool_failing)
+        cli_json_put_str(json, "waiting", NULL);
+    else
+        cli_json_put_uint(json, "waiting", f.shipped.n_waiting);
     cli_json_put_uint(json, "bases", f.bases.n);
     cli_json_put_bool(json, "restorable", archive_is_covered(a));
     cli_json_put_uint(json, "gaps", a->gaps + f.shipped.gaps);

@@ -27,6 +27,7 @@ struct place {
     uint64_t wait_ms; /* before the next try */
     uint64_t next_ms;
     bool failing;
+    bool refused; /* it has foreign data in the place of a segment: nothing goes there any more */
 };
 
 struct ship {
@@ -39,6 +40,8 @@ struct ship {
     struct repl_capture_segment last; /* the one that was looked at before; number 0: none */
     struct rd_fs fs;
     bool has_fs;
+    bool spool_failing; /* in this turn */
+    bool spool_said;    /* that it fails */
 };
 
 bool archive_spool_path(char ret[ARCHIVE_PATH_MAX], const struct archiver *a, const char *name,
@@ -58,15 +61,12 @@ static void close_place(struct place *place)
     place->store = NULL;
 }
 
-static bool read_listing(struct ship *ship, struct place *place, struct rd_err *err)
+static bool read_listing(struct place *place, struct rd_err *err)
 {
     if (place->known)
         return true;
     if (!archive_stream_list(&place->repo, &place->listed, err))
         return false;
-    for (size_t i = 0; i < place->listed.n; i++)
-        if (strcmp(place->listed.segments[i].run, ship->a->run) == 0)
-            place->seen = place->listed.segments[i].number;
     place->known = true;
     return true;
 }
@@ -83,7 +83,7 @@ static bool open_place(struct ship *ship, struct place *place, struct rd_err *er
                                         .target = ship->a->target->name,
                                         .ring = &ship->keys.ring,
                                         .lock = &place->hold.lock};
-    if (vault_hold_try(&place->hold, place->store, err) && read_listing(ship, place, err)) {
+    if (vault_hold_try(&place->hold, place->store, err) && read_listing(place, err)) {
         archive_stream_clean(&place->repo);
         return true;
     }
@@ -112,6 +112,23 @@ static void place_failed(struct ship *ship, struct place *place, const struct rd
     if (first)
         archive_say(ship->a, "repository-failed", true, "%s; trying again",
                     rd_err_render(err, line, sizeof line));
+}
+
+/* Trying again would not help. The other repositories get the stream; without others, the service
+ * ends. */
+static void place_refused(struct ship *ship, struct place *place, const struct rd_err *err)
+{
+    char line[600];
+    bool any = false;
+    close_place(place);
+    place->failing = place->refused = true;
+    for (size_t i = 0; i < ship->n; i++)
+        any = any || !ship->places[i].refused;
+    if (any)
+        archive_say(ship->a, "repository-refused", true, "%s; nothing more is uploaded there",
+                    rd_err_render(err, line, sizeof line));
+    else
+        archive_give_up(ship->a, err);
 }
 
 static void place_works(struct ship *ship, struct place *place)
@@ -198,6 +215,20 @@ static bool sum_file(const char *path, struct archive_store_sum *ret, struct rd_
     return ok;
 }
 
+static void set_foreign(struct rd_err *err, const struct rd_err *why)
+{
+    static const struct rd_err_reason reason = {.id = ARCHIVE_REASON_FOREIGN};
+    char line[RD_ERR_TEXT_MAX];
+    if (why->code == RD_ERR_OK)
+        rd_err_set_reason(err, RD_ERR_CORRUPT, RD_NO_OFFSET, reason,
+                          "the repository has other data in the place of a segment of the spool");
+    else
+        rd_err_set_reason(err, why->code, RD_NO_OFFSET, reason,
+                          "the repository has an object in the place of a segment of the spool "
+                          "that is not this segment: %s",
+                          rd_err_render(why, line, sizeof line));
+}
+
 /* Whether an object of an earlier run, or of a lost answer, holds the segment. A sealed object has
  * other bytes each time, so what it holds is compared. */
 static enum archive_store_proof compare(struct ship *ship, struct place *place,
@@ -205,30 +236,39 @@ static enum archive_store_proof compare(struct ship *ship, struct place *place,
                                         const struct archive_segment *there, struct rd_err *err)
 {
     struct archive_store_sum plain;
+    struct rd_err why = {0};
     char name[ARCHIVE_NAME_MAX];
     if (!sum_file(item->path, &plain, err))
         return ARCHIVE_STORE_FAILED;
     enum archive_store_proof proof =
-        archive_segment_prove(&place->repo, there, &ship->keys.ring, &plain, err);
+        archive_segment_prove(&place->repo, there, &ship->keys.ring, &plain, &why);
     archive_segment_bound(name, there);
-    if (proof == ARCHIVE_STORE_OTHER)
-        rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
-                   "the repository has other data under the name of a segment of the spool");
+    if (proof == ARCHIVE_STORE_OTHER || proof == ARCHIVE_STORE_OPAQUE)
+        set_foreign(err, &why);
+    else
+        rd_err_adopt(err, &why);
     rd_err_origin(err, name);
     return proof;
 }
 
-/* What the listing has for a segment. Its compression and seal may be those of an earlier
- * configuration. */
-static const struct archive_segment *find_listed(const struct place *place,
-                                                 const struct archive_segment *segment)
+/* Compares everything that the listing has in the place of a segment: the compression and the seal
+ * may be those of an earlier configuration. An object that is not the segment decides, because
+ * nothing can be restored after two segments with one number. */
+static enum archive_store_proof compare_listed(struct ship *ship, struct place *place,
+                                               const struct item *item, struct rd_err *err)
 {
-    for (size_t i = place->listed.n; i-- > 0;) {
+    enum archive_store_proof found = ARCHIVE_STORE_ABSENT;
+    for (size_t i = 0; i < place->listed.n; i++) {
         const struct archive_segment *s = &place->listed.segments[i];
-        if (s->number == segment->number && strcmp(s->run, segment->run) == 0)
-            return s;
+        if (s->number != item->segment.number || strcmp(s->run, item->segment.run) != 0)
+            continue;
+        enum archive_store_proof proof = compare(ship, place, item, s, err);
+        if (proof != ARCHIVE_STORE_ABSENT)
+            found = proof;
+        if (proof != ARCHIVE_STORE_ABSENT && proof != ARCHIVE_STORE_SAME)
+            break;
     }
-    return NULL;
+    return found;
 }
 
 /* After this the segment is proved to be in the repository. */
@@ -236,9 +276,7 @@ static bool put_once(struct ship *ship, struct place *place, const struct item *
                      bool *ret_uploaded, struct rd_err *err)
 {
     struct rd_err why = {0};
-    const struct archive_segment *there = find_listed(place, &item->segment);
-    enum archive_store_proof proof =
-        there != NULL ? compare(ship, place, item, there, &why) : ARCHIVE_STORE_ABSENT;
+    enum archive_store_proof proof = compare_listed(ship, place, item, &why);
     if (proof == ARCHIVE_STORE_ABSENT) {
         *ret_uploaded = upload(ship, place, item, &why);
         if (*ret_uploaded)
@@ -267,11 +305,25 @@ static void count_shipped(struct ship *ship, const struct item *item)
     pthread_mutex_unlock(&a->mutex);
 }
 
+/* The newest segment that the listing has up to this one; 0: none. */
+static uint64_t newest_listed(const struct ship *ship, const struct place *place, uint64_t number)
+{
+    uint64_t newest = 0;
+    for (size_t i = 0; i < place->listed.n; i++) {
+        const struct archive_segment *s = &place->listed.segments[i];
+        if (strcmp(s->run, ship->a->run) == 0 && s->number <= number && s->number > newest)
+            newest = s->number;
+    }
+    return newest;
+}
+
 /* Numbers that are missing were removed because the spool was full, or were damaged. */
 static void look_for_hole(struct ship *ship, struct place *place,
                           const struct repl_capture_segment *header)
 {
     struct archiver *a = ship->a;
+    if (place->seen == 0)
+        place->seen = newest_listed(ship, place, header->number);
     uint64_t n =
         place->seen != 0 && header->number > place->seen + 1 ? header->number - place->seen - 1 : 0;
     place->seen = header->number;
@@ -292,19 +344,29 @@ static bool due(const struct place *place, struct archiver *a)
     return place->next_ms == 0 || atomic_load(&a->draining) || capture_now_ms() >= place->next_ms;
 }
 
+/* Says so once. Until the spool can be read again, it is not known what waits in it. */
+static void spool_failed(struct ship *ship, const struct rd_err *err)
+{
+    char line[600];
+    if (!ship->spool_said)
+        archive_say(ship->a, "spool", true, "the spool cannot be read: %s; trying again",
+                    rd_err_render(err, line, sizeof line));
+    ship->spool_said = ship->spool_failing = true;
+}
+
 /* Not the fault of the repository. A damaged segment makes a gap; it is kept under another name for
- * a salvage. Everything else may pass. */
-static void spool_failed(struct ship *ship, const struct item *item, const struct rd_err *err)
+ * a salvage. Everything else may pass, and a segment that is gone was removed because the spool was
+ * full. */
+static void segment_failed(struct ship *ship, const struct item *item, const struct rd_err *err)
 {
     char line[600], aside[ARCHIVE_PATH_MAX + 16];
     bool damaged = rd_err_exit_status(err->code) == CLI_FINDINGS;
     snprintf(aside, sizeof aside, "%s.damaged", item->path);
-    if (damaged && rename(item->path, aside) != 0)
-        damaged = false;
-    if (damaged || err->sys != ENOENT)
-        archive_say(ship->a, "spool", true, "%s%s",
-                    damaged ? "a segment of the spool is left out: " : "",
+    if (damaged && rename(item->path, aside) == 0)
+        archive_say(ship->a, "spool", true, "a segment of the spool is left out: %s",
                     rd_err_render(err, line, sizeof line));
+    else if (err->sys != ENOENT)
+        spool_failed(ship, err);
 }
 
 /* Bound into the seal, so that segments of two archives that were taken for one are noticed. */
@@ -327,20 +389,23 @@ static bool ship_segment(struct ship *ship, const struct repl_capture_segment *h
         bool is_new = false;
         if (place->upto >= header->number)
             continue;
-        if (place->failing && (tried[i] || !due(place, ship->a))) {
+        if (place->refused || (place->failing && (tried[i] || !due(place, ship->a)))) {
             all = false;
             continue;
         }
         bool ok = open_place(ship, place, &err);
         if (ok && !measured && !measure(ship, header, &item, &err)) {
-            spool_failed(ship, &item, &err);
+            segment_failed(ship, &item, &err);
             return false;
         }
         measured = measured || ok;
         ok = ok && put_once(ship, place, &item, &is_new, &err);
         any_new = any_new || is_new;
         if (!ok) {
-            place_failed(ship, place, &err);
+            if (err.reason.id == ARCHIVE_REASON_FOREIGN)
+                place_refused(ship, place, &err);
+            else
+                place_failed(ship, place, &err);
             all = false;
             continue;
         }
@@ -363,7 +428,20 @@ static bool has_snapshot_file(const struct ship *ship, const struct repl_capture
     if (!header->has_snapshot)
         return false;
     repl_capture_snapshot_name(header, name);
-    return ship->fs.size(ship->fs.ctx, name, &size) == 0;
+    return ship->fs.size(ship->fs.ctx, name, &size) != -ENOENT;
+}
+
+static void publish_spool(struct ship *ship)
+{
+    struct archiver *a = ship->a;
+    if (ship->spool_said && !ship->spool_failing)
+        archive_say(a, "spool-back", false, "the spool can be read again");
+    ship->spool_said = ship->spool_failing;
+    pthread_mutex_lock(&a->mutex);
+    a->shipped.looked = true;
+    a->shipped.spool_failing = ship->spool_failing;
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->mutex);
 }
 
 static void publish(struct ship *ship, const struct repl_capture_list *list, size_t n_shipped)
@@ -391,17 +469,15 @@ static void publish(struct ship *ship, const struct repl_capture_list *list, siz
     pthread_mutex_unlock(&a->mutex);
 }
 
-static void ship_all(struct ship *ship)
+static void ship_spool(struct ship *ship)
 {
     struct repl_capture_list list;
     struct rd_err err = {0};
     bool tried[VAULT_STORES] = {false};
     size_t n_shipped = 0;
-    char line[600];
     if (!repl_capture_list(&list, &ship->fs, &err)) {
-        /* A segment may have vanished between the listing and the reading. */
-        if (err.code != RD_ERR_IO)
-            archive_say(ship->a, "spool", true, "%s", rd_err_render(&err, line, sizeof line));
+        rd_err_origin(&err, ship->a->spool);
+        spool_failed(ship, &err);
         return;
     }
     for (size_t i = 0; i < list.n && list.segments[i].closed; i++) {
@@ -417,6 +493,13 @@ static void ship_all(struct ship *ship)
     }
     publish(ship, &list, n_shipped);
     repl_capture_list_done(&list);
+}
+
+static void ship_all(struct ship *ship)
+{
+    ship->spool_failing = false;
+    ship_spool(ship);
+    publish_spool(ship);
 }
 
 /* ---- the thread ---- */
@@ -462,7 +545,8 @@ static void open_all(struct ship *ship)
 static bool finished(struct archiver *a)
 {
     return a->fatal.code != RD_ERR_OK ||
-           (atomic_load(&a->draining) && (a->shipped.n_waiting == 0 || a->shipped.failing));
+           (atomic_load(&a->draining) &&
+            (a->shipped.n_waiting == 0 || a->shipped.failing || a->shipped.spool_failing));
 }
 
 void *archive_ship(void *archiver)

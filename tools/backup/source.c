@@ -184,7 +184,7 @@ static bool read_server(struct cli *cli, struct set_writer *set, const char *url
 static bool read_file(struct cli *cli, struct set_writer *set, const char *path, struct rd_err *err)
 {
     struct rd_src *src;
-    if (!rd_src_open_file(&src, path, NULL, err))
+    if (!rd_src_open_unwrapped(&src, path, NULL, err))
         return false;
     snprintf(set->m.source, sizeof set->m.source, "%s", path);
     cli_progress_begin(cli, path, rd_src_size(src));

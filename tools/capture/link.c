@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include "base/mem.h"
+#include "rdb/version.h"
 
 /* Bytes read for one link before the others get their turn. */
 enum { READS_A_TURN = 16 };
@@ -78,13 +79,22 @@ static uint64_t backoff_ms(const struct capture_link *link, uint64_t now_ms)
     return ms - ms / 4 + (now_ms * 2654435761u >> 7) % (ms / 2);
 }
 
+static const char *announced(const struct capture_link *link)
+{
+    const char *version = link->capture->replica_version;
+    return version != NULL ? version : RDB_REPLICA_VERSION;
+}
+
 static void say_cut(struct capture_link *link)
 {
+    const char *version = link->capture->replica_version;
     capture_event(link->capture, link, "cut", true,
                   "%u snapshots in a row did not arrive to their end, and each one makes the "
                   "master fork: its log says why. Often its client-output-buffer-limit for "
-                  "replicas or its repl-timeout is too small, or the disk here too slow",
-                  link->n_cut);
+                  "replicas or its repl-timeout is too small, or the disk here too slow%s%s",
+                  link->n_cut,
+                  version == NULL ? "" : ", or it has data that it cannot write for version ",
+                  version == NULL ? "" : version);
 }
 
 static void retry(struct capture_link *link, uint64_t now_ms, const struct rd_err *why)
@@ -165,7 +175,7 @@ static bool begin_to_talk(struct capture_link *link, uint64_t now_ms, struct rd_
 {
     struct repl_psync_opts opts =
         REPL_PSYNC_OPTS(.user = link->target.user, .password = link->target.password,
-                        .version = link->capture->replica_version,
+                        .version = announced(link),
                         .timeout_ms = 2 * link->capture->servers.connect.timeout_ms);
     if (!capture_store_resume(&link->store, &opts.resume, err)) {
         rd_err_origin(err, link->capture->out);
@@ -281,6 +291,16 @@ static bool has_enough(const struct capture_link *link, const struct repl_event 
     return !inside && capture_store_received(&link->store) >= c->until;
 }
 
+/* The stream is stored unchanged, but can this version replay it? */
+static void note_command(struct capture_link *link, const struct repl_event *ev)
+{
+    const struct resp_command *cmd = &ev->command;
+    if (ev->place.kind == REPL_PING || ev->place.kind == REPL_GETACK || cmd->argc == 0)
+        return;
+    if (rebuild_unsupported_note(&link->unsupported, cmd->argc, cmd->argv))
+        capture_event(link->capture, link, "unknown-command", true, "%s", link->unsupported.text);
+}
+
 static bool on_event(struct capture_link *link, const struct repl_event *ev, uint64_t now_ms,
                      struct rd_err *err)
 {
@@ -294,6 +314,8 @@ static bool on_event(struct capture_link *link, const struct repl_event *ev, uin
         rd_err_origin(err, link->capture->out);
         return false;
     }
+    if (ev->kind == REPL_COMMAND)
+        note_command(link, ev);
     if (ev->kind == REPL_COMMAND || (ev->kind == REPL_KEEPALIVE && link->stream_ms != 0))
         link->n_bytes += ev->bytes.len;
     if (ev->kind == REPL_PAYLOAD)

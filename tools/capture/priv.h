@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/crc16.h"
+#include "rebuild/knows.h"
 #include "base/worker.h"
 #include "repl/capture_writer.h"
 #include "repl/psync.h"
@@ -202,6 +203,7 @@ struct capture_link {
     uint64_t n_before;   /* of these, before this connection */
     uint64_t n_snapshot; /* bytes of snapshots, in this run */
     uint64_t n_full, n_partial, n_lost;
+    struct rebuild_unsupported unsupported;
 };
 
 bool capture_link_new(struct capture_link **ret, struct capture *capture,
@@ -285,7 +287,7 @@ struct capture {
     struct client_target target; /* from the command line */
     const char *out;
     const char *rdb_only;
-    const char *replica_version; /* NULL: not reported */
+    const char *replica_version; /* NULL: RDB_REPLICA_VERSION */
     bool functions_only;
     bool force;
     bool wait;

@@ -47,7 +47,10 @@ static void on_finding(void *ctx, const struct aof_finding *f)
 
 static void on_command(void *ctx, struct rd_slice name)
 {
-    aof_job_names_add(((struct check_ctx *)ctx)->found->names, name);
+    struct aof_job_found *found = ((struct check_ctx *)ctx)->found;
+    rebuild_unsupported_note_name(&found->unsupported, name);
+    if (found->names != NULL)
+        aof_job_names_add(found->names, name);
 }
 
 static bool open_file(void *ctx, const struct aof_file *file, struct rd_src **ret,
@@ -132,13 +135,12 @@ bool aof_job_check(struct aof_job *job, struct aof_job_found *ret, struct rd_err
     prefix_of(job, prefix, sizeof prefix);
     struct aof_check_opts opts =
         AOF_CHECK_OPTS(.open = open_file, .finding = on_finding, .written = is_written,
-                       .command = job->cli->verbose > 0 ? on_command : NULL, .tick = on_tick,
-                       .ctx = &ctx, .names = (const char *const *)job->names,
-                       .n_names = job->n_names, .prefix = prefix, .now_ms = cli_now_ms(),
-                       .spool = &for_keys);
+                       .command = on_command, .tick = on_tick, .ctx = &ctx,
+                       .names = (const char *const *)job->names, .n_names = job->n_names,
+                       .prefix = prefix, .now_ms = cli_now_ms(), .spool = &for_keys);
     cli_seed(opts.seed);
     ret->res = AOF_CHECK_RESULT();
-    bool ok = (opts.command == NULL || aof_job_names_new(&ret->names, err)) &&
+    bool ok = (job->cli->verbose == 0 || aof_job_names_new(&ret->names, err)) &&
               (job->has_manifest ? check_folder(job, &opts, &ret->res, err)
                                  : check_one(job, &opts, &ret->res, err));
     spool_done(&keys);
@@ -180,6 +182,9 @@ static int run_check(struct aof_job *job)
     struct rd_err err = {0};
     if (!aof_job_check(job, &job->found, &err))
         return cli_fail(cli, &err);
+    if (job->found.unsupported.n > 0)
+        cli_warn(cli, "%s (%s command%s of this kind)", job->found.unsupported.text,
+                 cli_count(job->found.unsupported.n).s, cli_plural(job->found.unsupported.n));
     if (!cli_report_is_enough(cli, stdout))
         aof_job_report_errors(cli, job, &job->found);
     if (cli->json)

@@ -125,12 +125,14 @@ static bool holds_any(const struct aof_job *job, const char *tail)
 
 static bool no_manifest(struct aof_job *job, struct rd_err *err)
 {
+    const struct rd_err_reason capture = {.id = AOF_JOB_REASON_CAPTURE};
     struct cli_quoted folder = cli_plain(rd_slice_str(job->folder));
     if (job->n_names == 0)
         return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the folder is empty");
     if (rebuild_stream_is(job->folder)) {
         cli_hint(job->cli, "redoubt show, convert and replay read captures");
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the folder holds a capture, not a log");
+        return rd_err_set_reason(err, RD_ERR_USAGE, RD_NO_OFFSET, capture,
+                                 "the folder holds a capture, not a log");
     }
     if (holds_any(job, ".aof")) {
         cli_hint(job->cli, "check-aof --fix-manifest writes one from the existing files");
@@ -147,6 +149,7 @@ static bool no_manifest(struct aof_job *job, struct rd_err *err)
 */
 static bool pick_manifest(struct aof_job *job, struct rd_err *err)
 {
+    const struct rd_err_reason several = {.id = AOF_JOB_REASON_SEVERAL};
     char all[RD_ERR_TEXT_MAX - 60] = "", quoted[64];
     const char *found = NULL;
     size_t n = 0;
@@ -161,8 +164,8 @@ static bool pick_manifest(struct aof_job *job, struct rd_err *err)
         n++;
     }
     if (n > 1)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "several manifests: %s; specify one",
-                          all);
+        return rd_err_set_reason(err, RD_ERR_USAGE, RD_NO_OFFSET, several,
+                                 "several manifests: %s; specify one", all);
     if (n == 0)
         return no_manifest(job, err);
     return set_text(job->name, sizeof job->name, rd_slice_str(found), err);

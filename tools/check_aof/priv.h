@@ -10,6 +10,7 @@
 #include "aof/check.h"
 #include "aof/rebuild.h"
 #include "aof/repair.h"
+#include "rebuild/knows.h"
 #include "tools/cli/findings.h"
 
 #include <limits.h>
@@ -20,6 +21,7 @@ struct aof_job_found {
     struct aof_check_result res;
     struct findings findings;
     struct aof_job_names *names; /* with -v, else NULL */
+    struct rebuild_unsupported unsupported;
 };
 
 enum aof_job_change {
@@ -77,6 +79,12 @@ bool aof_job_out_move(struct aof_job_out *out, const char *name, struct rd_err *
 void aof_job_out_end(struct aof_job_out *out);
 
 /* ---- tools/check_aof/files.c: finding the log ---- */
+
+/* Why no log was found, although the folder can be read (rd_err_reason.id). */
+enum {
+    AOF_JOB_REASON_SEVERAL = 501, /* it has several manifests */
+    AOF_JOB_REASON_CAPTURE        /* it holds a capture */
+};
 
 /* Fills in folder, name, has_manifest and names from the path. */
 bool aof_job_find(struct aof_job *job, struct rd_err *err);

@@ -248,7 +248,8 @@ static bool only_end_lost(const struct check_file *file)
 static enum check_verdict verdict_of_damage(const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
-    if (file->searched && (file->salvage.first_loss < res->record || file->salvage.corrected))
+    bool before = file->searched && file->salvage.first_loss < res->record && !res->newer;
+    if (before || (file->searched && file->salvage.corrected))
         return CHECK_DAMAGED; /* the damage begins before the break, or its place is proved */
     if (res->err.code == RD_ERR_UNSUPPORTED)
         return CHECK_UNSUPPORTED;
@@ -312,7 +313,7 @@ static int status_of_salvage(const struct check_file *file)
 
 static int status_of(const struct check_file *file)
 {
-    if (file->salvaged)
+    if (file->salvaged && (file->kind == NULL || file->out != NULL))
         return status_of_salvage(file);
     switch (file->verdict) {
     case CHECK_OK:
@@ -522,12 +523,17 @@ static bool salvage(struct work *work, const struct view *view, struct rd_err *e
     return end_output(work, out, err) && ok;
 }
 
-/* What the first bytes look like. */
-static void look_at_head(struct check_file *file, struct rd_src *src)
+/* What kind of file the bytes are. The source is at its beginning, before and after. */
+static bool look_at_kind(struct check_file *file, struct rd_src *src, struct rd_err *err)
 {
     struct rd_slice head = {0};
-    if (rd_src_need(src, FILE_KIND_HEAD, &head) != RD_SRC_FAIL)
+    enum rdb_foreign foreign;
+    if (!rdb_foreign_find(src, &foreign, err))
+        return false;
+    file->kind = file_kind_of_foreign(foreign);
+    if (file->kind == NULL && rd_src_need(src, FILE_KIND_LOOK, &head) != RD_SRC_FAIL)
         file->kind = file_kind_of(head);
+    return true;
 }
 
 /* The first pass. The caller has filled `view` if the input can be read only once. */
@@ -544,9 +550,9 @@ static bool check(struct work *work, struct view *view, struct rd_err *err)
         return false;
     if (rd_src_can_seek(src) && file->torn == RD_NO_OFFSET)
         file->size = rd_src_size(src);
-    look_at_head(file, src);
+    bool ok = look_at_kind(file, src, err);
     bool other = file->kind != NULL && work->run->out == NULL; /* with OUT it is searched */
-    bool ok = other || check_source(work, src, err);
+    ok = ok && (other || check_source(work, src, err));
     if (ok && !other && !file->res.damaged)
         file->size = file->res.end + file->res.trailing;
     cli_close_in(cli, src);

@@ -57,6 +57,8 @@ static void put_content(struct cli_json *json, const struct check_file *file)
     cli_json_put_uint(json, "expired", res->expired);
     cli_json_put_uint(json, "databases", res->dbs);
     cli_json_put_uint(json, "slots", file->slots);
+    cli_json_put_uint(json, "slot_imports", res->slot_imports);
+    cli_json_put_uint(json, "imported_keys", res->imported_keys);
     cli_json_put_uint(json, "functions", res->functions);
     cli_json_put_uint(json, "module_aux", res->module_aux);
 }
@@ -175,10 +177,10 @@ static void put_out(struct cli_json *json, const struct check_file *file)
 static void put_corrected(struct cli_json *json, const struct rdb_salvage_result *sv)
 {
     static const char *const kinds[] = {
-        [RDB_CORRECTION_NONE] = "none",
-        [RDB_CORRECTION_BYTE] = "byte",
-        [RDB_CORRECTION_INSERTED] = "inserted",
-        [RDB_CORRECTION_EXCHANGED] = "exchanged",
+        [RDB_CORRECTION_NONE] = "none",         [RDB_CORRECTION_BYTE] = "byte",
+        [RDB_CORRECTION_INSERTED] = "inserted", [RDB_CORRECTION_EXCHANGED] = "exchanged",
+        [RDB_CORRECTION_MISSING] = "missing",   [RDB_CORRECTION_HEADER] = "header",
+        [RDB_CORRECTION_TRANSFER] = "transfer",
     };
     cli_json_key(json, "corrected");
     if (!sv->corrected) {
@@ -191,11 +193,35 @@ static void put_corrected(struct cli_json *json, const struct rdb_salvage_result
     if (sv->correction == RDB_CORRECTION_BYTE) {
         cli_json_put_uint(json, "from", sv->corrected_from);
         cli_json_put_uint(json, "to", sv->corrected_to);
-    } else {
+    } else if (sv->correction != RDB_CORRECTION_TRANSFER) {
         cli_json_put_uint(json, "length", sv->corrected_len);
+    }
+    if (sv->correction == RDB_CORRECTION_MISSING || sv->correction == RDB_CORRECTION_HEADER) {
+        cli_json_key(json, "bytes");
+        cli_json_bytes(json, rd_slice(sv->restored, (size_t)sv->corrected_len));
     }
     if (sv->correction == RDB_CORRECTION_EXCHANGED)
         cli_json_put_uint(json, "other", sv->corrected_other);
+    cli_json_end(json);
+}
+
+static void put_transfer(struct cli_json *json, const struct rdb_salvage_result *sv)
+{
+    static const char *const before[] = {[RDB_BEFORE_NONE] = "none",
+                                         [RDB_BEFORE_REPLICATION] = "replication",
+                                         [RDB_BEFORE_TEXT] = "text",
+                                         [RDB_BEFORE_BYTES] = "bytes"};
+    cli_json_key(json, "transfer");
+    if (sv->before == RDB_BEFORE_NONE && sv->after_len == 0 && sv->text == 0) {
+        cli_json_null(json);
+        return;
+    }
+    cli_json_obj(json);
+    cli_json_put_str(json, "before", before[sv->before]);
+    cli_json_put_uint(json, "before_length", sv->before_len);
+    cli_json_put_uint(json, "after_length", sv->after_len);
+    cli_json_put_bool(json, "crlf", (sv->text & RDB_TEXT_CRLF) != 0);
+    cli_json_put_bool(json, "utf8", (sv->text & RDB_TEXT_UTF8) != 0);
     cli_json_end(json);
 }
 
@@ -218,6 +244,7 @@ static void put_salvage(struct cli_json *json, const struct check_file *file)
     cli_json_put_uint(json, "modules_left_out", sv->modules_left_out);
     cli_json_put_bool(json, "proved", sv->proved);
     put_corrected(json, sv);
+    put_transfer(json, sv);
     cli_json_put_uint(json, "keys_doubtful", sv->keys_doubted);
     cli_json_put_uint(json, "keys_left_out", sv->keys_left_out);
     cli_json_put_uint(json, "n_ranges", sv->ranges);

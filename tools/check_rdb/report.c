@@ -102,7 +102,10 @@ static void print_format(FILE *out, const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
     label(out, "format");
-    if (res->has_header) {
+    if (res->has_header && res->newer) {
+        fprintf(out, "%s, which is not supported", rdb_version_text(res->dialect, res->version).s);
+        print_writer(out, file);
+    } else if (res->has_header) {
         fputs(rdb_version_text(res->dialect, res->version).s, out);
         print_writer(out, file);
     } else if (res->err.code == RD_ERR_UNSUPPORTED && res->err.reason.id == RDB_REASON_VERSION) {
@@ -271,6 +274,13 @@ static bool is_unproved(const struct check_file *file)
            (file->res.damaged || file->res.sum == RDB_SUM_BAD);
 }
 
+/* The file ends before the record that ends a snapshot. */
+static bool is_cut(const struct check_file *file)
+{
+    return file->res.damaged && file->res.err.code == RD_ERR_TRUNCATED &&
+           file->torn == RD_NO_OFFSET && !file->salvage.found_end && !file->salvage.corrected;
+}
+
 static void print_losses(FILE *out, const struct check_file *file)
 {
     uint64_t n = 0;
@@ -290,11 +300,13 @@ static void print_saved(FILE *out, const struct check_file *file)
         fprintf(out, ", %s of them after the damage", cli_count(sv->keys - file->whole).s);
     if (sv->keys_doubted > 0)
         fprintf(out, ", %s of them doubtful", cli_count(sv->keys_doubted).s);
-    if (sv->ranges > 0)
+    if (sv->ranges > 0 && (sv->bytes_lost > 0 || !is_cut(file)))
         fprintf(out, "; lost: %s range%s of %s", cli_count(sv->ranges).s, cli_plural(sv->ranges),
                 cli_bytes(sv->bytes_lost).s);
-    else if (file->torn == RD_NO_OFFSET)
+    else if (file->torn == RD_NO_OFFSET && !is_cut(file))
         fputs(is_unproved(file) ? "; no record is lost" : "; no bytes are lost", out);
+    if (is_cut(file))
+        fputs("; what came after the end of the file is not known", out);
     if (file->torn != RD_NO_OFFSET)
         fprintf(out, "; the bytes after byte %s cannot be decompressed", cli_place(file->torn).s);
     if (sv->keys_dropped > 0)
@@ -316,6 +328,7 @@ static void print_correction(FILE *out, const struct check_file *file)
     const struct rdb_salvage_result *sv = &file->salvage;
     switch (sv->correction) {
     case RDB_CORRECTION_NONE:
+    case RDB_CORRECTION_TRANSFER:
         return;
     case RDB_CORRECTION_BYTE:
         label(out, file->salvaged ? "corrected" : "wrong byte");
@@ -334,15 +347,78 @@ static void print_correction(FILE *out, const struct check_file *file)
                 cli_count(sv->corrected_len).s, cli_place(sv->corrected_at).s,
                 cli_place(sv->corrected_other).s);
         break;
+    case RDB_CORRECTION_MISSING:
+        label(out, file->salvaged ? "corrected" : "missing");
+        fprintf(out, "the %s byte%s", cli_count(sv->corrected_len).s,
+                cli_plural(sv->corrected_len));
+        for (uint64_t i = 0; i < sv->corrected_len; i++)
+            fprintf(out, " 0x%02x", sv->restored[i]);
+        fprintf(out, " belong%s before byte %s%s", sv->corrected_len == 1 ? "s" : "",
+                cli_place(sv->corrected_at).s,
+                sv->restored[0] == '\r' ? ", as if a program had removed a carriage return" : "");
+        break;
+    case RDB_CORRECTION_HEADER:
+        label(out, file->salvaged ? "corrected" : "header");
+        fprintf(out, "the header must be %.9s", (const char *)sv->restored);
+        break;
     }
     fputs(", as the checksum proves\n", out);
+}
+
+/* What a transfer did to the file. */
+static void print_transfer(FILE *out, const struct check_file *file)
+{
+    static const char *const before[] = {[RDB_BEFORE_NONE] = "",
+                                         [RDB_BEFORE_REPLICATION] = ", the replies of a master,",
+                                         [RDB_BEFORE_TEXT] = ", text,",
+                                         [RDB_BEFORE_BYTES] = ""};
+    const struct rdb_salvage_result *sv = &file->salvage;
+    const char *proof = sv->proved ? ", as the checksum proves" : "";
+    if (sv->before_len > 0) {
+        label(out, file->salvaged ? "corrected" : "before");
+        fprintf(out, "%s byte%s%s precede%s the snapshot%s\n", cli_count(sv->before_len).s,
+                cli_plural(sv->before_len), before[sv->before], sv->before_len == 1 ? "s" : "",
+                proof);
+    }
+    if (sv->after_len > 0) {
+        label(out, file->salvaged ? "corrected" : "after");
+        fprintf(out, "%s byte%s follow%s the snapshot%s\n", cli_count(sv->after_len).s,
+                cli_plural(sv->after_len), sv->after_len == 1 ? "s" : "", proof);
+    }
+    if ((sv->text & RDB_TEXT_CRLF) != 0) {
+        label(out, file->salvaged ? "corrected" : "text mode");
+        fprintf(out, "each line feed became a carriage return and a line feed%s\n", proof);
+    }
+    if ((sv->text & RDB_TEXT_UTF8) != 0) {
+        label(out, file->salvaged ? "corrected" : "text mode");
+        fprintf(out, "the bytes were converted from Latin-1 or Windows-1252 to UTF-8%s\n", proof);
+    }
+}
+
+/* The version that is read, if it is not that of the header. */
+static void print_version(FILE *out, const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    struct rdb_version_text records = rdb_version_text(sv->dialect, sv->version);
+    if (!sv->guessed_version || sv->keys == 0)
+        return;
+    label(out, "version");
+    if (file->res.newer)
+        fprintf(out, "the saved records are those of %s\n", records.s);
+    else if (sv->header_version != 0)
+        fprintf(out, "the header says RDB version %d; the records look like %s\n",
+                sv->header_version, records.s);
+    else
+        fprintf(out, "the header is damaged; the records look like %s\n", records.s);
 }
 
 static void print_salvage(FILE *out, const struct check_file *file)
 {
     const struct rdb_salvage_result *sv = &file->salvage;
     label(out, file->out != NULL ? "saved" : "can save");
-    if (sv->guessed_version && sv->keys == 0) {
+    if (is_cut(file) && file->res.err.offset == 0) {
+        fputs("nothing: the file has 0 bytes, and what it held is not known\n", out);
+    } else if (sv->guessed_version && sv->header_version == 0 && sv->keys == 0) {
         fputs("nothing: no intact header or record found\n", out);
     } else {
         print_saved(out, file);
@@ -351,12 +427,9 @@ static void print_salvage(FILE *out, const struct check_file *file)
             fputs("no checksum covers the saved names, values, expiries and databases\n", out);
         }
     }
+    print_transfer(out, file);
     print_correction(out, file);
-    if (sv->guessed_version && sv->keys > 0) {
-        label(out, "version");
-        fprintf(out, "the header is damaged; the records look like %s\n",
-                rdb_version_text(sv->dialect, sv->version).s);
-    }
+    print_version(out, file);
     print_losses(out, file);
     print_runs(out, file);
 }
@@ -444,6 +517,12 @@ static const char *with_correction(const struct rdb_salvage_result *sv)
         return "without the inserted bytes";
     case RDB_CORRECTION_EXCHANGED:
         return "with both blocks in their places";
+    case RDB_CORRECTION_MISSING:
+        return "with the missing bytes";
+    case RDB_CORRECTION_HEADER:
+        return "with the right header";
+    case RDB_CORRECTION_TRANSFER:
+        return "as it was before the transfer";
     default:
         return "with the wrong byte corrected";
     }

@@ -1,6 +1,6 @@
 #include "tools/cli/file_kind.h"
 
-#include "rdb/foreign.h"
+#include "rdb/version.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -160,9 +160,9 @@ static bool is_log(struct rd_slice s)
     return s.len >= 2 && s.ptr[0] == '*' && s.ptr[1] >= '1' && s.ptr[1] <= '9';
 }
 
-const struct file_kind *file_kind_of(struct rd_slice head)
+const struct file_kind *file_kind_of_foreign(enum rdb_foreign foreign)
 {
-    switch (rdb_foreign_of(head)) {
+    switch (foreign) {
     case RDB_FOREIGN_DRAGONFLY:
         return &dragonfly_kind;
     case RDB_FOREIGN_DUMP:
@@ -170,6 +170,16 @@ const struct file_kind *file_kind_of(struct rd_slice head)
     case RDB_FOREIGN_NONE:
         break;
     }
+    return NULL;
+}
+
+const struct file_kind *file_kind_of(struct rd_slice head)
+{
+    const struct rd_slice all = head;
+    size_t at;
+    const struct file_kind *foreign = file_kind_of_foreign(rdb_foreign_of(head));
+    if (foreign != NULL)
+        return foreign;
     if (head.len > FILE_KIND_HEAD)
         head.len = FILE_KIND_HEAD;
     if (begins(head, "REDIS") || begins(head, "VALKEY"))
@@ -187,5 +197,5 @@ const struct file_kind *file_kind_of(struct rd_slice head)
         return &html_kind;
     if (is_base64(head))
         return &base64_kind;
-    return is_text(head) ? &text_kind : NULL;
+    return is_text(head) && !rdb_header_find(all, &at) ? &text_kind : NULL;
 }

@@ -8,9 +8,11 @@
 #define TOOLS_CLI_FILE_KIND_H
 
 #include "base/buf.h"
+#include "rdb/foreign.h"
 
-/* The number of bytes that file_kind_of() reads. With fewer it recognises fewer kinds. */
-enum { FILE_KIND_HEAD = 512 };
+/* The number of bytes that file_kind_of() reads. With fewer it recognises fewer kinds. With more it
+ * also recognises a snapshot after text. */
+enum { FILE_KIND_HEAD = 512, FILE_KIND_LOOK = 64 << 10 };
 
 struct file_kind {
     const char *word;    /* a stable word, for JSON */
@@ -23,5 +25,8 @@ struct file_kind {
  * snapshot, damaged or not, and for unrecognised files. A reply to DUMP is recognised only if the
  * bytes are the whole file. */
 const struct file_kind *file_kind_of(struct rd_slice head);
+
+/* NULL: none. */
+const struct file_kind *file_kind_of_foreign(enum rdb_foreign foreign);
 
 #endif

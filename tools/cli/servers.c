@@ -12,15 +12,17 @@ struct version {
 
 /* Servers that read and write the same are one server here. */
 static const struct version versions[] = {
-    {"redis-", 2, 8, CLI_REDIS_2_8},  {"redis-", 3, 0, CLI_REDIS_3_0},
-    {"redis-", 3, 2, CLI_REDIS_3_2},  {"redis-", 4, 0, CLI_REDIS_4_0},
-    {"redis-", 5, 0, CLI_REDIS_5_0},  {"redis-", 6, 0, CLI_REDIS_6_0},
-    {"redis-", 6, 2, CLI_REDIS_6_2},  {"redis-", 7, 0, CLI_REDIS_7_0},
-    {"redis-", 7, 2, CLI_REDIS_7_2},  {"redis-", 7, 4, CLI_REDIS_7_4},
-    {"redis-", 8, 0, CLI_REDIS_8_0},  {"redis-", 8, 2, CLI_REDIS_8_0},
-    {"redis-", 8, 4, CLI_REDIS_8_0},  {"valkey-", 7, 2, CLI_VALKEY_7_2},
-    {"valkey-", 8, -1, CLI_VALKEY_8}, {"valkey-", 9, 0, CLI_VALKEY_9},
-    {"valkey-", 9, 1, CLI_VALKEY_9},
+    {"redis-", 2, 8, CLI_REDIS_2_8},   {"redis-", 3, 0, CLI_REDIS_3_0},
+    {"redis-", 3, 2, CLI_REDIS_3_2},   {"redis-", 4, 0, CLI_REDIS_4_0},
+    {"redis-", 5, 0, CLI_REDIS_5_0},   {"redis-", 6, 0, CLI_REDIS_6_0},
+    {"redis-", 6, 2, CLI_REDIS_6_2},   {"redis-", 7, 0, CLI_REDIS_7_0},
+    {"redis-", 7, 2, CLI_REDIS_7_2},   {"redis-", 7, 4, CLI_REDIS_7_4},
+    {"redis-", 8, 0, CLI_REDIS_8_0},   {"redis-", 8, 2, CLI_REDIS_8_0},
+    {"redis-", 8, 4, CLI_REDIS_8_0},   {"redis-", 8, 6, CLI_REDIS_8_6},
+    {"redis-", 8, 8, CLI_REDIS_8_8},   {"redis-", 8, 10, CLI_REDIS_8_10},
+    {"valkey-", 7, 2, CLI_VALKEY_7_2}, {"valkey-", 8, -1, CLI_VALKEY_8},
+    {"valkey-", 9, 0, CLI_VALKEY_9},   {"valkey-", 9, 1, CLI_VALKEY_9},
+    {"valkey-", 9, 2, CLI_VALKEY_9_2},
 };
 
 /* A number and the point before it, if there is one. */
@@ -68,6 +70,6 @@ bool cli_server_add(void *ctx, const char *value, struct rd_err *err)
     rd_err_quote(quoted, sizeof quoted, rd_slice_str(value));
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                       "%s is not a known server: redis-2.8, 3.0, 3.2, 4.0, 5.0, 6.0, 6.2, 7.0, "
-                      "7.2, 7.4 or 8.0 to 8.4; valkey-7.2, 8 or 9",
+                      "7.2, 7.4 or 8.0 to 8.10; valkey-7.2, 8, 9 or 9.2",
                       quoted);
 }

@@ -7,7 +7,7 @@
 
 #define CLI_SERVERS                                                                                \
     "redis-2.8|redis-3.0|redis-3.2|redis-4.0|redis-5.0|redis-6.0|redis-6.2|redis-7.0|redis-7.2|"   \
-    "redis-7.4|redis-8.0|valkey-7.2|valkey-8|valkey-9"
+    "redis-7.4|redis-8.0|redis-8.6|redis-8.8|redis-8.10|valkey-7.2|valkey-8|valkey-9|valkey-9.2"
 
 /* In the order of the words. */
 enum cli_server {
@@ -22,9 +22,13 @@ enum cli_server {
     CLI_REDIS_7_2,
     CLI_REDIS_7_4,
     CLI_REDIS_8_0,
+    CLI_REDIS_8_6,
+    CLI_REDIS_8_8,
+    CLI_REDIS_8_10,
     CLI_VALKEY_7_2,
     CLI_VALKEY_8,
     CLI_VALKEY_9,
+    CLI_VALKEY_9_2,
     CLI_SERVER_COUNT
 };
 

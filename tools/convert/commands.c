@@ -10,7 +10,8 @@
 enum {
     PAYLOAD_VERSION_MIN = 6,
     PAYLOAD_FRAME = 1 + 2 + 8, /* type, version, checksum */
-    EMPTY_MAX = 32             /* bytes of a collection without elements */
+    SINCE_KEY_META = 13,
+    EMPTY_MAX = 32 /* bytes of a collection without elements */
 };
 
 static bool has_target(const struct job *job)
@@ -43,10 +44,11 @@ static bool put_payload(struct job *job, const struct rdb_type *type, int versio
     struct rd_sink *to;
     uint8_t foot[2];
     rd_put_le16(foot, (uint16_t)version);
-    if (!rdb_commands_restore_begin(job->commands, stage_size(&job->payload) + PAYLOAD_FRAME, &to,
-                                    err))
+    if (!rdb_commands_restore_begin(
+            job->commands, job->key_meta.len + stage_size(&job->payload) + PAYLOAD_FRAME, &to, err))
         return false;
     rd_sink_sum_begin(to, 0);
+    rd_sink_write(to, job->key_meta.ptr, job->key_meta.len);
     rd_sink_byte(to, type->number);
     if (!stage_move(&job->payload, to, err))
         return false;
@@ -62,9 +64,26 @@ static enum rdb_dialect payload_dialect(int version)
     return version >= RDB_VERSION_VALKEY_MIN ? RDB_VALKEY : RDB_REDIS;
 }
 
-static int lowest_version(const struct rdb_type *type)
+static int lowest_version(const struct job *job, const struct rdb_type *type)
 {
-    return type->since > PAYLOAD_VERSION_MIN ? type->since : PAYLOAD_VERSION_MIN;
+    int least = job->key_meta.len > 0 ? SINCE_KEY_META : PAYLOAD_VERSION_MIN;
+    return type->since > least ? type->since : least;
+}
+
+/* A payload of Redis 8.6 and later begins with the metadata of its key. */
+static bool take_metadata(struct job *job, struct rdb_event *key, struct rd_err *err)
+{
+    enum rdb_dialect dialect = RDB_REDIS;
+    int version = SINCE_KEY_META;
+    rd_buf_reset(&job->key_meta);
+    if (has_target(job))
+        job_choose_target(job, &dialect, &version);
+    if (!job->restore || dialect != RDB_REDIS || (version != 0 && version < SINCE_KEY_META))
+        return true;
+    if (!rd_buf_add(&job->key_meta, key->key.meta.ptr, key->key.meta.len))
+        return rd_err_nomem(err, key->key.meta.len);
+    key->key.meta = rd_slice(NULL, 0);
+    return true;
 }
 
 /* Servers skip an empty collection in a snapshot, but reject it in a payload. */
@@ -156,9 +175,10 @@ static bool begin_recoded(struct job *job, const struct rdb_event *key, enum rdb
         RDB_WRITER_OPTS(.dialect = dialect, .version = version, .compress = true,
                         .lossy = job->lossy, OMITTED_CALLBACK(job->omitted),
                         .server = convert_server(job));
-    struct rdb_event db = {.kind = RDB_DB, .db = key->key.db};
+    struct rdb_event db = {.kind = RDB_DB, .db = key->key.db}, plain = *key;
+    plain.key.meta = rd_slice(NULL, 0);
     return stage_begin(&job->payload, &to, err) && rdb_writer_new(&job->recoder, to, &opts, err) &&
-           rdb_writer_put(job->recoder, &db, err) && rdb_writer_put(job->recoder, key, err);
+           rdb_writer_put(job->recoder, &db, err) && rdb_writer_put(job->recoder, &plain, err);
 }
 
 static bool restore_key(struct job *job, const struct rdb_event *ev, struct rd_err *err)
@@ -167,15 +187,21 @@ static bool restore_key(struct job *job, const struct rdb_event *ev, struct rd_e
     enum rdb_dialect dialect;
     int version;
     if (!has_target(job))
-        return copy_payload(job, type, lowest_version(type), err);
+        return copy_payload(job, type, lowest_version(job, type), err);
     job_choose_target(job, &dialect, &version);
     if (version == 0)
         version = dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MIN : 12;
     /* The type of a module is known with the value only. */
-    bool judged = type->kind == RDB_KIND_MODULE && job->server >= 0;
+    bool judged = type->kind == RDB_KIND_MODULE && (job->server >= 0 || dialect == RDB_VALKEY);
     if (rdb_type_find(dialect, version, type->number) == type && !judged)
         return copy_payload(job, type, version, err);
     return begin_recoded(job, ev, dialect, version, err);
+}
+
+static bool put_key_with_metadata(struct job *job, const struct rdb_event *ev, struct rd_err *err)
+{
+    struct rdb_event key = *ev;
+    return take_metadata(job, &key, err) && rdb_commands_put(job->commands, &key, err);
 }
 
 bool convert_put_commands(struct job *job, const struct rdb_event *ev, struct rd_err *err)
@@ -183,7 +209,10 @@ bool convert_put_commands(struct job *job, const struct rdb_event *ev, struct rd
     if (RD_UNLIKELY(job->recoder != NULL))
         return rdb_writer_put(job->recoder, ev, err) &&
                (ev->kind != RDB_VALUE_END || end_recoded(job, err));
-    if (!rdb_commands_put(job->commands, ev, err))
+    rd_buf_reset(&job->key_meta);
+    bool with_meta = ev->kind == RDB_KEY && ev->key.meta.len > 0;
+    if (!(with_meta ? put_key_with_metadata(job, ev, err)
+                    : rdb_commands_put(job->commands, ev, err)))
         return false;
     if (ev->kind != RDB_KEY)
         return true;

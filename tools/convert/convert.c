@@ -62,9 +62,6 @@ bool job_put(struct job *job, const struct rdb_event *ev, struct rd_err *err)
             rdb_beside_drop(&job->beside);
             return skip_value(job, err);
         }
-        if (ev->kind == RDB_KEY_META_BEGIN)
-            return rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
-                              "keys with module metadata cannot be filtered");
         if (is_about_all_keys(job, ev))
             return true;
     }
@@ -143,7 +140,8 @@ static bool check_end(struct job *job, const struct rdb_event *trailer, struct r
 static bool from_snapshot(struct job *job, struct rd_err *err)
 {
     const struct rdb_reader_opts opts =
-        RDB_READER_OPTS(.detail = job->target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS);
+        RDB_READER_OPTS(.detail = job->target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS,
+                        .attach_meta = true);
     const char *path = job->cli->args[0];
     if ((seals(job) && !proof_keep(job->cli, path, &job->spool, &job->src, err)) ||
         !sized_begin(&job->sized, &job->filter, job->cli, path, &job->spool, &job->src, err) ||
@@ -261,6 +259,7 @@ void job_free_target(struct job *job)
     rdb_writer_free(job->writer);
     rdb_writer_free(job->recoder);
     stage_done(&job->payload);
+    rd_buf_done(&job->key_meta);
     rd_buf_done(&job->view.name);
 }
 
@@ -495,7 +494,7 @@ int tool_convert(struct cli *cli, int argc, char **argv)
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &job.version,
-         .help = "rdb, resp: 6 to 12 (redis), 80 (valkey)"},
+         .help = "rdb, resp: 6 to 15 (redis), 80, 81 (valkey)"},
         {.name = "dialect",
          .kind = CLI_ENUM,
          .arg = "NAME",

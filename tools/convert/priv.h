@@ -97,6 +97,7 @@ struct job {
     struct rdb_commands *commands;
     struct csv *csv;
     struct stage payload;       /* of RESTORE, or a stream */
+    struct rd_buf key_meta;     /* metadata of the key, for its payload */
     struct rdb_writer *recoder; /* rewrites a value for the target's version */
     struct omitted *omitted;
     struct view_key view; /* of the lines or the table */
@@ -144,6 +145,9 @@ bool convert_view_note(struct job *job, const struct rdb_event *ev, struct rd_er
     }
 
 /* Sets dialect and version as --for says, and refuses options that contradict. */
+/* The server of a reply to INFO, an enum cli_server, or -1; and what --for does with one. */
+int convert_server_by_info(struct rd_slice info);
+void convert_set_server(struct job *job, int server);
 int convert_choose_server(struct job *job);
 /* The server that --for names, for the library. */
 enum rdb_server convert_server(const struct job *job);

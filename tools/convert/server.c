@@ -1,4 +1,5 @@
 /* The servers that --for names: for each the dialect and the RDB version that it reads. */
+#include "client/info.h"
 #include "tools/convert/priv.h"
 
 struct server {
@@ -19,9 +20,13 @@ static const struct server servers[CLI_SERVER_COUNT] = {
     [CLI_REDIS_7_2] = {"redis-7.2", RDB_REDIS, 11},
     [CLI_REDIS_7_4] = {"redis-7.4", RDB_REDIS, 12},
     [CLI_REDIS_8_0] = {"redis-8.0", RDB_REDIS, 12},
+    [CLI_REDIS_8_6] = {"redis-8.6", RDB_REDIS, 13},
+    [CLI_REDIS_8_8] = {"redis-8.8", RDB_REDIS, 14},
+    [CLI_REDIS_8_10] = {"redis-8.10", RDB_REDIS, 15},
     [CLI_VALKEY_7_2] = {"valkey-7.2", RDB_REDIS, 11},
     [CLI_VALKEY_8] = {"valkey-8", RDB_REDIS, 11},
     [CLI_VALKEY_9] = {"valkey-9", RDB_VALKEY, 80},
+    [CLI_VALKEY_9_2] = {"valkey-9.2", RDB_VALKEY, 81},
 };
 
 /* Only 8 has the types that were modules before. */
@@ -29,14 +34,58 @@ enum rdb_server convert_server(const struct job *job)
 {
     switch (job->server) {
     case CLI_REDIS_8_0:
+    case CLI_REDIS_8_6:
+    case CLI_REDIS_8_8:
+    case CLI_REDIS_8_10:
         return RDB_SERVER_REDIS_8;
     case CLI_VALKEY_7_2:
     case CLI_VALKEY_8:
     case CLI_VALKEY_9:
+    case CLI_VALKEY_9_2:
         return RDB_SERVER_VALKEY;
     default:
         return job->server < 0 ? RDB_SERVER_ANY : RDB_SERVER_REDIS;
     }
+}
+
+void convert_set_server(struct job *job, int server)
+{
+    job->server = server;
+    if (server < 0)
+        return;
+    job->dialect = servers[server].dialect;
+    job->version = servers[server].version;
+}
+
+/* The newest of these that is not newer than the server. A version is major * 100 + minor. */
+struct reported {
+    unsigned since;
+    enum cli_server server;
+};
+
+static int newest_of(const struct reported *known, size_t n, unsigned version)
+{
+    for (size_t i = 0; i < n; i++)
+        if (version >= known[i].since)
+            return (int)known[i].server;
+    return -1;
+}
+
+int convert_server_by_info(struct rd_slice info)
+{
+    static const struct reported valkey[] = {
+        {902, CLI_VALKEY_9_2}, {900, CLI_VALKEY_9}, {800, CLI_VALKEY_8}, {1, CLI_VALKEY_7_2}};
+    static const struct reported redis[] = {
+        {810, CLI_REDIS_8_10}, {808, CLI_REDIS_8_8}, {806, CLI_REDIS_8_6}, {800, CLI_REDIS_8_0},
+        {704, CLI_REDIS_7_4},  {702, CLI_REDIS_7_2}, {700, CLI_REDIS_7_0}, {602, CLI_REDIS_6_2},
+        {600, CLI_REDIS_6_0},  {500, CLI_REDIS_5_0}, {400, CLI_REDIS_4_0}, {302, CLI_REDIS_3_2},
+        {300, CLI_REDIS_3_0},  {206, CLI_REDIS_2_8}};
+    /* Valkey reports a compatible version of Redis, too. */
+    int found = newest_of(valkey, sizeof valkey / sizeof *valkey,
+                          client_info_version(info, "valkey_version"));
+    return found >= 0 ? found
+                      : newest_of(redis, sizeof redis / sizeof *redis,
+                                  client_info_version(info, "redis_version"));
 }
 
 const char *convert_server_name(const struct job *job)
@@ -56,8 +105,7 @@ int convert_choose_server(struct job *job)
         return wrong(job, "--for names the RDB version and the dialect: leave out --rdb-version "
                           "and --dialect");
     if (job->server >= 0) {
-        job->dialect = servers[job->server].dialect;
-        job->version = servers[job->server].version;
+        convert_set_server(job, job->server);
         return CLI_OK;
     }
     if (job->dialect != RDB_VALKEY || job->version >= RDB_VERSION_VALKEY_MIN)

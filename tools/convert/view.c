@@ -31,6 +31,8 @@ static bool note_key(struct job *job, const struct rdb_event *ev, struct rd_err 
         return rd_err_nomem(err, ev->key.name.len);
     view->type = ev->key.type;
     view->db = ev->key.db;
+    if (job->target != TO_NDJSON && ev->key.meta.len > 0)
+        view->n_metadata = ev->key.meta.ptr[1]; /* the number of classes */
     for (; view->n_metadata > 0; view->n_metadata--)
         report(job,
                (struct rdb_omission){.what = RDB_OMITTED_KEY_METADATA,
@@ -85,9 +87,6 @@ bool convert_view_note(struct job *job, const struct rdb_event *ev, struct rd_er
     switch (ev->kind) {
     case RDB_KEY:
         return note_key(job, ev, err);
-    case RDB_KEY_META:
-        job->view.n_metadata++;
-        return true;
     case RDB_FUNCTION:
         note_function(job, ev);
         return true;

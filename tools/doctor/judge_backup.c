@@ -71,7 +71,7 @@ void doctor_judge_backup_age(const struct doctor *d, struct doctor_verdict *v)
 
 static bool judge_stream(struct archive_repo *repo, struct doctor_verdict *v, struct rd_err *err)
 {
-    const char *origin = cli_plain(rd_slice_str(repo->store->origin)).s;
+    const struct cli_quoted origin = cli_plain(rd_slice_str(repo->store->origin));
     struct archive_stream stream;
     uint64_t lost = 0;
     if (!archive_stream_list(repo, &stream, err))
@@ -82,9 +82,9 @@ static bool judge_stream(struct archive_repo *repo, struct doctor_verdict *v, st
     archive_stream_done(&stream);
     if (lost > 0)
         doctor_found(v, "%llu segment%s of the stream of %s missing in %s",
-                     (unsigned long long)lost, lost == 1 ? "" : "s", repo->target, origin);
+                     (unsigned long long)lost, lost == 1 ? "" : "s", repo->target, origin.s);
     else if (n > 0 && v->state != DOCTOR_FOUND)
-        doctor_passed(v, "no segment of the stream of %s is missing in %s", repo->target, origin);
+        doctor_passed(v, "no segment of the stream of %s is missing in %s", repo->target, origin.s);
     return true;
 }
 

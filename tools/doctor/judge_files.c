@@ -71,7 +71,7 @@ static bool check_snapshot(void *ctx, const char *name, const char *path, const 
     if (!is_snapshot(name))
         return true;
     s->n++;
-    bool ok = rd_src_open_file(&src, path, &opts, &err);
+    bool ok = rd_src_open_unwrapped(&src, path, &opts, &err);
     if (ok) {
         ok = sound_check(&sound, src, &err);
         rd_src_close(src);
@@ -152,6 +152,13 @@ static void judge_found(const struct aof_job_found *found, struct doctor_verdict
     }
 }
 
+/* Whether something is wrong with the files, which were read. */
+static bool is_finding(const struct rd_err *err)
+{
+    return rd_err_exit_status(err->code) == CLI_FINDINGS ||
+           err->reason.id == AOF_JOB_REASON_SEVERAL || err->reason.id == AOF_JOB_REASON_CAPTURE;
+}
+
 void doctor_judge_log(const struct doctor *d, struct doctor_verdict *v)
 {
     char path[PATH_MAX], line[DOCTOR_TEXT_MAX];
@@ -165,7 +172,7 @@ void doctor_judge_log(const struct doctor *d, struct doctor_verdict *v)
         judge_found(&job.found, v);
     } else {
         rd_err_render(&err, line, sizeof line);
-        if (rd_err_exit_status(err.code) == CLI_FINDINGS || err.code == RD_ERR_USAGE)
+        if (is_finding(&err))
             doctor_found(v, "%s", line);
         else
             doctor_unknown(v, "%s", line);

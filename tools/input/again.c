@@ -39,7 +39,8 @@ static bool keep_input(struct again *in, const char *path, const struct filter *
 bool again_open(struct again *in, struct cli *cli, const char *path,
                 const struct snapshot_in_opts *log, const struct filter *filter, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS);
+    const struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS, .attach_meta = true);
     *in = (struct again){.cli = cli, .log = log};
     bool ok = snapshot_in_open(cli, path, log, &in->spool, &in->src, err) && look(in, err) &&
               keep_input(in, path, filter, err) && rdb_reader_new(&in->reader, in->src, &opts, err);
@@ -52,7 +53,8 @@ bool again_open(struct again *in, struct cli *cli, const char *path,
 bool again_open_server(struct again *in, struct cli *cli, const struct live_in_opts *opts,
                        struct client_live_result *result, struct rd_err *err)
 {
-    const struct rdb_reader_opts reader = RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS);
+    const struct rdb_reader_opts reader =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS, .attach_meta = true);
     const char *name = opts->target->name;
     *in = (struct again){.cli = cli};
     return live_in_read(cli, opts, &in->spool, result, err) &&
@@ -63,7 +65,8 @@ bool again_open_server(struct again *in, struct cli *cli, const struct live_in_o
 
 bool again_rewind(struct again *in, const char *what, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS);
+    const struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS, .attach_meta = true);
     sized_end(&in->sized);
     rdb_reader_free(in->reader);
     in->reader = NULL;

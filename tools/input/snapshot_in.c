@@ -160,13 +160,18 @@ void snapshot_in_warn_unknown(struct cli *cli, const struct rebuild_counts *coun
                  counts->unknown_names);
 }
 
-static void print_result(struct cli *cli, const struct rebuild_result *done, bool is_capture,
-                         bool kept)
+void snapshot_in_warn_unrecorded(struct cli *cli)
+{
+    cli_warn(cli, "the capture was made by an older version, which did not record when it was "
+                  "interrupted: the data may be older than the time that was asked for");
+}
+
+static void print_result(struct cli *cli, const struct rebuild_result *done, bool kept)
 {
     const struct rebuild_counts *counts = &done->counts;
-    if (done->ended_early && is_capture)
-        cli_warn(cli, "the capture ends before that time: its last state is used");
-    else if (done->ended_early)
+    if (done->unrecorded)
+        snapshot_in_warn_unrecorded(cli);
+    if (done->ended_early)
         cli_warn(cli, "the log ends before that time: its last time annotation is %s",
                  aof_job_time(done->last_s).s);
     cli_debug(cli, "%s command%s, %s key%s", cli_count(counts->commands).s,
@@ -199,7 +204,7 @@ static bool replay(struct cli *cli, const char *path, const struct rebuild_opts 
         print_advice(cli, done.advice);
         return false;
     }
-    print_result(cli, &done, is_capture, opts.keep_unknown);
+    print_result(cli, &done, opts.keep_unknown);
     *ret_keys = done.counts.keys;
     return true;
 }

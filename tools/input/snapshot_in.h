@@ -66,6 +66,9 @@ bool snapshot_in_check_end(struct cli *cli, struct rd_src *src, const struct sna
  * are known: the tool ends with a partial result then. kept: rebuild_opts.keep_unknown was set. */
 void snapshot_in_warn_unknown(struct cli *cli, const struct rebuild_counts *counts, bool kept);
 
+/* Warns that a time was asked for of a capture that does not record when it was interrupted. */
+void snapshot_in_warn_unrecorded(struct cli *cli);
+
 /* Closes the source, also after a failure: src may be NULL, and the spool empty. */
 void snapshot_in_close(struct cli *cli, struct rd_src *src, struct spool *spool);
 
@@ -79,7 +82,7 @@ bool snapshot_in_add_skip(void *ctx, const char *value, struct rd_err *err);
 /* clang-format off */
 #define SNAPSHOT_IN_OPTIONS(o)                                                                     \
     {.name = "until-offset", .kind = CLI_STRING, .arg = "N", .string = &(o)->rebuild.until_offset, \
-     .help = "log: end before byte N, or FILE:N"},                                                 \
+     .help = "log: end before byte N, or FILE:N", .brief = true},                                  \
     {.name = "until", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->rebuild.until_ms,          \
      .help = "log: end after this second"},                                                        \
     {.name = "until-time", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->rebuild.until_ms},    \

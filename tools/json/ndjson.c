@@ -139,6 +139,18 @@ static void note_slot_info(struct ndjson *lines, const struct rdb_event *ev)
         lines->slot = slot;
 }
 
+/* Only modules know what is in it. */
+static void put_key_meta(struct ndjson *lines, struct rd_slice meta)
+{
+    static const char digits[] = "0123456789abcdef";
+    NDJSON_LIT(lines, ",\"key_meta\":\"");
+    for (size_t i = 0; i < meta.len; i++) {
+        const char pair[] = {digits[meta.ptr[i] >> 4], digits[meta.ptr[i] & 15]};
+        rd_sink_write(lines->sink, pair, sizeof pair);
+    }
+    NDJSON_LIT(lines, "\"");
+}
+
 static void put_key(struct ndjson *lines, const struct rdb_event *ev)
 {
     ndjson_put_u64(lines, "{\"db\":", ev->key.db);
@@ -157,6 +169,8 @@ static void put_key(struct ndjson *lines, const struct rdb_event *ev)
         ndjson_put_u64(lines, ",\"freq\":", ev->key.freq);
     if (lines->slot != RDB_UNKNOWN)
         ndjson_put_u64(lines, ",\"slot\":", lines->slot);
+    if (ev->key.meta.len > 0)
+        put_key_meta(lines, ev->key.meta);
     NDJSON_LIT(lines, ",\"value\":");
 }
 
@@ -603,13 +617,6 @@ static void put_module_aux(struct ndjson *lines, const struct rdb_event *ev)
     NDJSON_LIT(lines, "}}\n");
 }
 
-/* The class is written as its number: name, version and flags were not verified with a server. */
-static void put_key_meta(struct ndjson *lines, const struct rdb_event *ev)
-{
-    ndjson_put_u64(lines, "{\"key_meta\":{\"class\":", ev->module.id);
-    NDJSON_LIT(lines, "}}\n");
-}
-
 static void put_meta(struct ndjson *lines, const struct rdb_event *ev)
 {
     if (ev->kind == RDB_HEADER)
@@ -620,8 +627,6 @@ static void put_meta(struct ndjson *lines, const struct rdb_event *ev)
         put_function(lines, ev);
     else if (ev->kind == RDB_MODULE_AUX)
         put_module_aux(lines, ev);
-    else if (ev->kind == RDB_KEY_META)
-        put_key_meta(lines, ev);
 }
 
 /* ---- events ---- */
@@ -722,7 +727,6 @@ bool ndjson_put(struct ndjson *lines, const struct rdb_event *ev, struct rd_err 
     case RDB_SLOT:
     case RDB_FUNCTION:
     case RDB_MODULE_AUX:
-    case RDB_KEY_META:
         put_frame(lines, ev);
         break;
     case RDB_MODULE_ITEM:
@@ -731,6 +735,7 @@ bool ndjson_put(struct ndjson *lines, const struct rdb_event *ev, struct rd_err 
         break;
     case RDB_DB_SIZE:
     case RDB_KEY_META_BEGIN:
+    case RDB_KEY_META:
     case RDB_SLOT_IMPORT:
     case RDB_SLOT_RANGE:
     case RDB_PACKED:

@@ -1,6 +1,7 @@
 #include "tools/json/ndjson_read.h"
 
 #include "base/mem.h"
+#include "rdb/reader.h"
 #include "tools/json/ndjson_read_priv.h"
 
 enum { SINCE_BINARY_SCORE = 8, DEFAULT_VERSION = 12, SLOT_INFO_MAX = 64 };
@@ -30,7 +31,8 @@ void ndjson_reader_free(struct ndjson_reader *r)
 {
     if (r == NULL)
         return;
-    struct rd_buf *bufs[] = {&r->key, &r->name, &r->slot_info, &r->text, &r->ttl_names, &r->ttls};
+    struct rd_buf *bufs[] = {&r->key,  &r->meta,      &r->name, &r->slot_info,
+                             &r->text, &r->ttl_names, &r->ttls};
     for (size_t i = 0; i < sizeof bufs / sizeof bufs[0]; i++)
         rd_buf_done(bufs[i]);
     stage_done(&r->value);
@@ -189,7 +191,8 @@ static bool can_read(const struct ndjson_reader *r)
     if (r->kind == RDB_KIND_STREAM)
         return r->encoding == NULL || r->encoding->id == RDB_TYPE_STREAM_LISTPACKS ||
                r->encoding->id == RDB_TYPE_STREAM_LISTPACKS_2 ||
-               r->encoding->id == RDB_TYPE_STREAM_LISTPACKS_3;
+               r->encoding->id == RDB_TYPE_STREAM_LISTPACKS_3 ||
+               r->encoding->id == RDB_TYPE_STREAM_LISTPACKS_4;
     if (r->kind == RDB_KIND_MODULE || r->kind == RDB_KIND_ARRAY)
         return false;
     return r->encoding == NULL || rdb_encoder_can(r->encoding);
@@ -208,6 +211,41 @@ static bool read_key_value(struct ndjson_reader *r, const char *encoding)
         return refuse_key(r, "this encoding");
     r->has_value = true;
     return ndjson_read_value(r);
+}
+
+/* Whether the bytes are a record of metadata, which goes into the output as it is. */
+static bool is_key_meta(struct rd_slice meta, struct rd_err *err)
+{
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.no_sum = true);
+    struct rdb_reader *reader;
+    struct rdb_event ev;
+    struct rd_src *src;
+    uint64_t left = 0;
+    if (meta.len < 2 || meta.ptr[0] != RDB_OP_KEY_META ||
+        !rd_src_open_memory(&src, meta, NULL, err))
+        return false;
+    bool ok = rdb_reader_new_records(&reader, src, RDB_REDIS, RDB_VERSION_REDIS_MAX, &opts, err);
+    if (ok) {
+        ok = rdb_reader_next(reader, &ev) == RDB_EVENT && ev.kind == RDB_KEY_META_BEGIN;
+        for (left = ok ? ev.key_meta.n_classes : 0; ok && left > 0;) {
+            ok = rdb_reader_next(reader, &ev) == RDB_EVENT;
+            left -= ok && ev.kind == RDB_VALUE_END;
+        }
+        ok = ok && rd_src_offset(src) == meta.len;
+        rdb_reader_free(reader);
+    }
+    rd_src_close(src);
+    return ok;
+}
+
+static bool read_key_meta(struct ndjson_reader *r)
+{
+    rd_buf_reset(&r->meta);
+    if (!ndjson_read_name(r, JSON_HEX, &r->meta))
+        return false;
+    return is_key_meta(rd_buf_slice(&r->meta), &r->err) ||
+           (r->err.code == RD_ERR_OK &&
+            json_fail(&r->in, "key_meta does not hold metadata of a key"));
 }
 
 static bool read_member(struct ndjson_reader *r, const char *name, char encoding[NDJSON_WORD])
@@ -233,6 +271,8 @@ static bool read_member(struct ndjson_reader *r, const char *name, char encoding
         return read_u64(r, &r->freq);
     if (strcmp(name, "slot") == 0)
         return read_u64(r, &r->key_slot);
+    if (strcmp(name, "key_meta") == 0)
+        return read_key_meta(r);
     if (strcmp(name, "field_expire_ms") == 0)
         return ndjson_read_ttls(r);
     if (strcmp(name, "value") == 0)
@@ -253,8 +293,6 @@ static bool read_file_member(struct ndjson_reader *r, const char *name, bool *re
         return read_function(r, true);
     if (strcmp(name, "module_aux") == 0)
         return refuse(r, "a record of a module");
-    if (strcmp(name, "key_meta") == 0)
-        return refuse(r, "metadata of a key");
     *ret_known = false;
     return true;
 }
@@ -262,6 +300,7 @@ static bool read_file_member(struct ndjson_reader *r, const char *name, bool *re
 static void begin_line(struct ndjson_reader *r)
 {
     rd_buf_reset(&r->key);
+    rd_buf_reset(&r->meta);
     rd_buf_reset(&r->ttl_names);
     rd_buf_reset(&r->ttls);
     r->has_name = r->has_db = r->has_value = r->has_kind = false;
@@ -366,6 +405,7 @@ static bool give_key(struct ndjson_reader *r, struct rdb_event *ret)
     ret->key.expire_ms = r->expire_ms;
     ret->key.idle_s = r->idle_s;
     ret->key.freq = r->freq;
+    ret->key.meta = rd_buf_slice(&r->meta);
     return true;
 }
 

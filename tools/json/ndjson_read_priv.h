@@ -52,6 +52,7 @@ struct ndjson_reader {
     int64_t expire_ms;
     uint64_t idle_s, freq, key_slot;
     struct rd_buf name;      /* of an aux field */
+    struct rd_buf meta;      /* of the key, as stored */
     struct rd_buf slot_info; /* an aux field that waits for its key */
     uint64_t offset;         /* of the line */
     uint64_t line;

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { VERSION_1 = 9, VERSION_2 = 10, VERSION_3 = 11, ID_TEXT = 44 };
+enum { VERSION_1 = 9, VERSION_2 = 10, VERSION_3 = 11, VERSION_4 = 13, ID_TEXT = 44 };
 
 /* A part of ndjson_groups.names. */
 struct span {
@@ -41,10 +41,23 @@ struct group {
     size_t consumers, n_consumers; /* … */
 };
 
+/* A producer of idempotent entries, and one of its ids. */
+struct producer {
+    struct span name;
+    size_t ids, n_ids; /* index of the first in ndjson_groups.produced */
+};
+
+struct produced {
+    struct span name;
+    struct rdb_stream_id id;
+};
+
 /* What a line says about a stream. Missing parts are derived from the entries. */
 struct stream_fields {
     struct rdb_event ev;
     bool length, last_id, first_id, entries_added;
+    bool idmp; /* it has settings of idempotent entries */
+    uint64_t duration, max_size, ids_added, duplicates;
     uint64_t n_entries;
     struct rdb_stream_id first, last;
 };
@@ -55,6 +68,8 @@ struct ndjson_groups {
     struct rd_buf groups;    /* struct group */
     struct rd_buf pending;   /* struct pending */
     struct rd_buf consumers; /* struct consumer */
+    struct rd_buf producers; /* struct producer */
+    struct rd_buf produced;  /* struct produced */
     struct rd_buf order;     /* size_t: consumers by name */
     struct rd_buf texts;     /* of one entry */
     struct rd_buf lens;      /* size_t, of them */
@@ -65,8 +80,8 @@ void ndjson_read_stream_done(struct ndjson_reader *r)
     struct ndjson_groups *g = r->groups;
     if (g == NULL)
         return;
-    struct rd_buf *bufs[] = {&g->names, &g->groups, &g->pending, &g->consumers,
-                             &g->order, &g->texts,  &g->lens};
+    struct rd_buf *bufs[] = {&g->names,    &g->groups, &g->pending, &g->consumers, &g->producers,
+                             &g->produced, &g->order,  &g->texts,   &g->lens};
     for (size_t i = 0; i < sizeof bufs / sizeof bufs[0]; i++)
         rd_buf_done(bufs[i]);
     rdb_writer_free(g->writer);
@@ -415,6 +430,90 @@ static bool put_group(struct ndjson_reader *r, const struct group *group)
     return true;
 }
 
+/* ---- idempotent entries ---- */
+
+/* [name, id] */
+static bool read_produced(struct ndjson_reader *r, void *ctx)
+{
+    struct producer *producer = ctx;
+    struct produced id;
+    producer->n_ids++;
+    return json_expect(&r->in, '[') && read_span(r, &id.name) && json_expect(&r->in, ',') &&
+           read_id(r, &id.id) && json_expect(&r->in, ']') &&
+           add(r, &r->groups->produced, &id, sizeof id);
+}
+
+static bool read_producer_member(struct ndjson_reader *r, const char *name, void *ctx)
+{
+    struct producer *producer = ctx;
+    if (strcmp(name, "name") == 0)
+        return read_span(r, &producer->name);
+    return strcmp(name, "ids") == 0 ? read_items(r, read_produced, producer) : unknown(r);
+}
+
+static bool read_producer(struct ndjson_reader *r, void *ctx)
+{
+    struct ndjson_groups *g = r->groups;
+    struct producer producer = {.ids = g->produced.len / sizeof(struct produced)};
+    (void)ctx;
+    return read_members(r, read_producer_member, &producer) &&
+           add(r, &g->producers, &producer, sizeof producer);
+}
+
+static bool read_idmp_member(struct ndjson_reader *r, const char *name, void *ctx)
+{
+    struct stream_fields *fields = ctx;
+    if (strcmp(name, "duration") == 0)
+        return json_u64(&r->in, &fields->duration);
+    if (strcmp(name, "max_size") == 0)
+        return json_u64(&r->in, &fields->max_size);
+    if (strcmp(name, "iids_added") == 0)
+        return json_u64(&r->in, &fields->ids_added);
+    if (strcmp(name, "iids_duplicates") == 0)
+        return json_u64(&r->in, &fields->duplicates);
+    return strcmp(name, "producers") == 0 ? read_items(r, read_producer, NULL) : unknown(r);
+}
+
+static bool put_producer(struct ndjson_reader *r, const struct producer *producer)
+{
+    const struct ndjson_groups *g = r->groups;
+    const struct produced *ids = (const struct produced *)(const void *)g->produced.ptr;
+    struct rdb_event ev = {.kind = RDB_PRODUCER};
+    ev.producer.name = text_of(g, producer->name);
+    ev.producer.n_ids = producer->n_ids;
+    if (!put(r, &ev))
+        return false;
+    for (size_t i = 0; i < producer->n_ids; i++) {
+        struct rdb_event id = {.kind = RDB_PRODUCED};
+        id.produced.name = text_of(g, ids[producer->ids + i].name);
+        id.produced.id = ids[producer->ids + i].id;
+        if (!put(r, &id))
+            return false;
+    }
+    return true;
+}
+
+static bool put_idmp(struct ndjson_reader *r, const struct stream_fields *fields)
+{
+    const struct ndjson_groups *g = r->groups;
+    const struct producer *producers = (const struct producer *)(const void *)g->producers.ptr;
+    struct rdb_event ev = {.kind = RDB_IDMP};
+    if (r->type->id != RDB_TYPE_STREAM_LISTPACKS_4)
+        return !fields->idmp || json_fail(&r->in, "idmp in a stream of another encoding");
+    ev.idmp.duration = fields->duration;
+    ev.idmp.max_size = fields->max_size;
+    ev.idmp.n_producers = g->producers.len / sizeof *producers;
+    if (!put(r, &ev))
+        return false;
+    for (size_t i = 0; i < g->producers.len / sizeof *producers; i++)
+        if (!put_producer(r, &producers[i]))
+            return false;
+    ev = (struct rdb_event){.kind = RDB_IDMP_END};
+    ev.idmp_end.added = fields->ids_added;
+    ev.idmp_end.duplicates = fields->duplicates;
+    return put(r, &ev);
+}
+
 /* ---- the stream ---- */
 
 static bool read_stream_member(struct ndjson_reader *r, const char *name, void *ctx)
@@ -435,6 +534,8 @@ static bool read_stream_member(struct ndjson_reader *r, const char *name, void *
         return fields->entries_added = json_u64(&r->in, &ev->stream.entries_added);
     if (strcmp(name, "first_id") == 0)
         return fields->first_id = read_id(r, &ev->stream.first_id);
+    if (strcmp(name, "idmp") == 0)
+        return fields->idmp = read_members(r, read_idmp_member, fields);
     return unknown(r);
 }
 
@@ -459,7 +560,8 @@ static bool begin(struct ndjson_reader *r, int version)
     struct ndjson_groups *g = r->groups;
     struct rd_sink *to;
     struct rdb_event key = {.kind = RDB_KEY}, value = {.kind = RDB_VALUE};
-    struct rd_buf *bufs[] = {&g->names, &g->groups, &g->pending, &g->consumers};
+    struct rd_buf *bufs[] = {&g->names,     &g->groups,    &g->pending,
+                             &g->consumers, &g->producers, &g->produced};
     for (size_t i = 0; i < sizeof bufs / sizeof bufs[0]; i++)
         rd_buf_reset(bufs[i]);
     rdb_writer_free(g->writer);
@@ -503,7 +605,8 @@ static int version_of(const struct rdb_type *type)
 {
     return type->id == RDB_TYPE_STREAM_LISTPACKS     ? VERSION_1
            : type->id == RDB_TYPE_STREAM_LISTPACKS_2 ? VERSION_2
-                                                     : VERSION_3;
+           : type->id == RDB_TYPE_STREAM_LISTPACKS_3 ? VERSION_3
+                                                     : VERSION_4;
 }
 
 bool ndjson_read_stream(struct ndjson_reader *r)
@@ -525,6 +628,6 @@ bool ndjson_read_stream(struct ndjson_reader *r)
     for (size_t i = 0; i < fields.ev.stream.n_groups; i++)
         if (!put_group(r, &groups[i]))
             return false;
-    return put(r, &end) && rdb_writer_end(g->writer, &r->err) && stage_end(&r->plain, &r->err) &&
-           take_value(r);
+    return put_idmp(r, &fields) && put(r, &end) && rdb_writer_end(g->writer, &r->err) &&
+           stage_end(&r->plain, &r->err) && take_value(r);
 }

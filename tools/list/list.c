@@ -43,8 +43,10 @@ static bool list_chain(struct run *run, struct list_chain *c, const struct archi
     const struct archive_segment *first = &c->stream->segments[c->begin];
     c->lost = c->begin > 0 ? archive_segment_lost(first - 1, first) : 0;
     if (c->lost > 0) {
-        cli_warn(run->cli, "%s: %" PRIu64 " segment%s of the stream missing before offset %" PRIu64,
-                 c->repo->target, c->lost, c->lost == 1 ? " is" : "s are", first->start);
+        cli_warn(run->cli,
+                 "%s: %" PRIu64 " segment%s of the stream %s missing before offset %" PRIu64,
+                 c->repo->target, c->lost, cli_plural(c->lost), c->lost == 1 ? "is" : "are",
+                 first->start);
         run->status = CLI_FINDINGS;
     }
     archive_stream_range(c->stream, c->begin, c->end, sets, &c->range);
@@ -78,6 +80,30 @@ static void check_sets(struct run *run, const struct archive_repo *repo,
             continue;
         run->status = CLI_FINDINGS;
     }
+}
+
+/* No finding: keys that were replaced need not be where sets are listed. Which key a passphrase
+ * makes is not known here. */
+static void warn_of_keys(struct run *run, const struct archive_repo *repo,
+                         const struct archive_sets *sets)
+{
+    const struct archive_set *newest = NULL;
+    size_t n = 0;
+    if (repo->ring == NULL || repo->ring->n_keys == 0 || repo->ring->passphrase.len > 0)
+        return;
+    for (size_t i = 0; i < sets->n; i++) {
+        const struct archive_set *set = &sets->sets[i];
+        if (!archive_set_good(set) || set->m.key_id[0] == '\0' ||
+            set->m.signature != ARCHIVE_SIGNATURE_UNKNOWN)
+            continue;
+        newest = set;
+        n++;
+    }
+    if (n > 0)
+        cli_warn(run->cli,
+                 "%s: %zu set%s sealed with keys that are not given; the newest one, %s, with the "
+                 "key %s",
+                 repo->target, n, n == 1 ? " is" : "s are", newest->id, newest->m.key_id);
 }
 
 static void check_stream(struct run *run, const struct archive_repo *repo,
@@ -160,6 +186,7 @@ static bool list_repo(void *ctx, struct vault_open *open, size_t at, struct rd_e
         return false;
     list_sets(run, repo, &sets);
     check_sets(run, repo, &sets);
+    warn_of_keys(run, repo, &sets);
     check_age(run, repo, &sets);
     bool ok = list_stream(run, repo, &sets, err);
     archive_sets_done(&sets);

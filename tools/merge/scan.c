@@ -137,9 +137,6 @@ static bool scan_event(struct merge *merge, size_t input, const struct rdb_event
         return scan_key(merge, input, ev, err);
     case RDB_FUNCTION:
         return scan_function(merge, input, ev, lib, err);
-    case RDB_KEY_META_BEGIN:
-        return rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
-                          "keys with module metadata cannot be merged");
     case RDB_TRAILER:
         merge->inputs[input].sum = ev->trailer.stored;
         return again_check_end(&merge->inputs[input].in, ev, err) &&

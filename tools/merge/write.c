@@ -91,8 +91,8 @@ static bool copy_value(struct merge *merge, struct merge_input *in, struct rd_er
 /* Whether values can be rewritten for the target's version. */
 static bool is_written(const struct merge *merge)
 {
-    return merge->dialect == RDB_VALKEY ? merge->target == RDB_VERSION_VALKEY_MIN
-                                        : merge->target >= 6 && merge->target <= 12;
+    enum { OLDEST = 6 };
+    return rdb_version_known(merge->dialect, merge->target) && merge->target >= OLDEST;
 }
 
 static bool put_key(struct merge *merge, struct merge_input *in, struct rdb_event *key,

@@ -39,38 +39,73 @@ static void find_unproved(struct archive_repo *repo, struct archive_sets *sets)
             sets->sets[i].refused = is_unproved(repo, &sets->sets[i]);
 }
 
-/* The remains of an interrupted backup are removed. */
-static bool judge(struct prune_plan *plan, const struct archive_retention *rules, int64_t now_ms,
-                  struct rd_err *err)
+/* Nothing but a mark says that the set is damaged. */
+static bool is_only_marked(const struct archive_set *set)
 {
-    size_t n = 0, size = (plan->sets.n + 1) * sizeof(struct archive_retained);
+    return set->marked[ARCHIVE_MARK_DAMAGED] && set->err.code == RD_ERR_OK && set->missing == 0 &&
+           !set->refused;
+}
+
+static size_t put_sets(const struct prune_plan *plan, bool believe_marks,
+                       struct archive_retained *sets)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < plan->sets.n; i++) {
+        const struct archive_set *set = &plan->sets.sets[i];
+        bool damaged = !archive_set_good(set) && (believe_marks || !is_only_marked(set));
+        if (!set->incomplete)
+            sets[n++] = (struct archive_retained){.time_ms = set->time_ms,
+                                                  .pinned = set->marked[ARCHIVE_MARK_PINNED],
+                                                  .unproved = set->refused,
+                                                  .damaged = damaged};
+    }
+    return n;
+}
+
+/* Marks are not signed. Where only sealed sets are trusted, a set with a mark of damage does not
+ * count for others, but it is not removed because of the mark either. */
+static void keep_marked(struct prune_plan *plan, const struct archive_retention *rules,
+                        int64_t now_ms, struct archive_retained *sets)
+{
+    archive_retain(rules, sets, put_sets(plan, false, sets), now_ms);
+    for (size_t i = 0, n = 0; i < plan->sets.n; i++) {
+        const struct archive_set *set = &plan->sets.sets[i];
+        if (!set->incomplete && is_only_marked(set))
+            plan->why[i] |= sets[n].why;
+        n += !set->incomplete;
+    }
+}
+
+static void count(struct prune_plan *plan)
+{
+    for (size_t i = 0; i < plan->sets.n; i++) {
+        const struct archive_set *set = &plan->sets.sets[i];
+        plan->n_leftovers += set->incomplete;
+        plan->n_kept += plan->why[i] != 0;
+        plan->n_gone += plan->why[i] == 0 && !set->incomplete;
+        plan->bytes_gone += plan->why[i] == 0 ? set->bytes : 0;
+    }
+}
+
+/* The remains of an interrupted backup are removed. */
+static bool judge(struct prune_plan *plan, const struct archive_repo *repo,
+                  const struct archive_retention *rules, int64_t now_ms, struct rd_err *err)
+{
+    size_t size = (plan->sets.n + 1) * sizeof(struct archive_retained);
     struct archive_retained *sets = rd_calloc(1, size);
     plan->why = rd_calloc(plan->sets.n + 1, sizeof *plan->why);
     if (sets == NULL || plan->why == NULL) {
         rd_free(sets);
         return rd_err_nomem(err, size);
     }
-    for (size_t i = 0; i < plan->sets.n; i++) {
-        const struct archive_set *set = &plan->sets.sets[i];
-        if (set->incomplete)
-            continue;
-        sets[n++] = (struct archive_retained){.time_ms = set->time_ms,
-                                              .pinned = set->marked[ARCHIVE_MARK_PINNED],
-                                              .unproved = set->refused,
-                                              .damaged = !archive_set_good(set)};
-    }
-    archive_retain(rules, sets, n, now_ms);
-    n = 0;
-    for (size_t i = 0; i < plan->sets.n; i++) {
-        const struct archive_set *set = &plan->sets.sets[i];
-        plan->n_leftovers += set->incomplete;
-        if (!set->incomplete)
+    archive_retain(rules, sets, put_sets(plan, true, sets), now_ms);
+    for (size_t i = 0, n = 0; i < plan->sets.n; i++)
+        if (!plan->sets.sets[i].incomplete)
             plan->why[i] = sets[n++].why;
-        plan->n_kept += plan->why[i] != 0;
-        plan->n_gone += plan->why[i] == 0 && !set->incomplete;
-        plan->bytes_gone += plan->why[i] == 0 ? set->bytes : 0;
-    }
+    if (rd_seal_required(repo->ring))
+        keep_marked(plan, rules, now_ms, sets);
     rd_free(sets);
+    count(plan);
     return true;
 }
 
@@ -97,7 +132,7 @@ bool prune_plan(struct archive_repo *repo, const struct archive_retention *rules
         archive_stream_list(repo, &ret->stream, err) && archive_repo_list(repo, &ret->sets, err);
     if (ok)
         find_unproved(repo, &ret->sets);
-    if (ok && judge(ret, rules, now_ms, err) && judge_stream(ret, err))
+    if (ok && judge(ret, repo, rules, now_ms, err) && judge_stream(ret, err))
         return true;
     prune_done(ret);
     return false;

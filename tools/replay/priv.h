@@ -107,6 +107,7 @@ struct replay {
     const char *from_text, *until_text;
     bool no_snapshot, flush, replace, commands, dry_run, verify, no_expired;
     bool no_functions; /* of the snapshot */
+    bool rehearses;    /* replay_fits() is under way */
     int expiry;        /* enum replay_expiry */
     uint64_t window;
     struct peer_opts servers;
@@ -141,6 +142,12 @@ bool replay_snapshot(struct replay *replay, const struct repl_capture_segment *s
  */
 bool replay_source(struct replay *replay, struct rd_src *src, const struct filter *filter,
                    int64_t shift_ms, struct rd_err *err);
+/* Whether the server of replay->peer can hold all keys that match the filter: an error names the
+ * first one that it cannot. Nothing is sent. */
+bool replay_fits(struct replay *replay, struct rd_src *src, const struct filter *filter,
+                 struct rd_err *err);
+bool replay_snapshot_fits(struct replay *replay, const struct repl_capture_segment *segment,
+                          struct rd_err *err);
 /* Empties the server, or checks that it is empty. */
 bool replay_make_room(struct replay *replay, struct rd_err *err);
 

@@ -24,7 +24,10 @@ static bool begin(struct replay *replay, struct rd_err *err)
         !check_target(replay, err) || !client_peer_open(&replay->peer, &replay->target, err) ||
         !replay_sender_init(&replay->sender, replay->peer, (size_t)replay->window, err))
         return false;
-    bool ok = replay_make_room(replay, err);
+    /* A server that is emptied first must be able to hold what takes the place of its data. */
+    bool ok = (replay->no_snapshot ||
+               replay_snapshot_fits(replay, &replay->in.list.segments[replay->base], err)) &&
+              replay_make_room(replay, err);
     if (!ok)
         rd_err_origin(err, replay->target.name);
     return ok;

@@ -1,47 +1,25 @@
 /* snapshot.c - sends the snapshot that the stream is based on.
  *
  * Each key is sent with RESTORE, in the form that convert --to resp --restore writes: the payload
- * has the RDB version of the server, and is rewritten if the server does not know its type. */
+ * has the RDB version of the server, and is rewritten if the server does not know its type. Before
+ * the first key is sent, all keys are converted for the server, so that nothing is sent if it
+ * cannot hold one of them. */
 #include "base/num.h"
-#include "client/info.h"
 #include "tools/convert/priv.h"
 #include "tools/replay/priv.h"
 
-/* The RDB version of each server version, as major * 100 + minor. Newer servers read older
- * versions. */
-static int version_of(unsigned server)
-{
-    static const struct {
-        unsigned since;
-        int version;
-    } known[] = {{704, 12}, {702, 11}, {700, 10}, {500, 9}, {400, 8}, {302, 7}, {206, 6}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (server >= known[i].since)
-            return known[i].version;
-    return 0;
-}
-
-/* Valkey reports a compatible version of Redis; since version 9 it has types of its own. */
-static int parse_version(struct rd_slice info)
-{
-    enum { VALKEY_OWN = 900 };
-    if (client_info_version(info, "valkey_version") >= VALKEY_OWN)
-        return RDB_VERSION_VALKEY_MIN;
-    return version_of(client_info_version(info, "redis_version"));
-}
-
-/* 0: unknown. */
-static bool ask_version(struct replay *replay, int *ret, struct rd_err *err)
+/* *ret: an enum cli_server; -1: unknown. */
+static bool ask_server(struct replay *replay, int *ret, struct rd_err *err)
 {
     struct resp_node node;
-    *ret = 0;
+    *ret = -1;
     if (!client_peer_send_line(replay->peer, "INFO server", err))
         return false;
     do {
         if (!client_peer_next(replay->peer, &node, err))
             return false;
         if (node.type == RESP_BULK || node.type == RESP_VERBATIM)
-            *ret = parse_version(node.text);
+            *ret = convert_server_by_info(node.text);
     } while (!node.last);
     return true;
 }
@@ -105,6 +83,17 @@ static void prepare(const struct replay *replay, struct job *job, struct rdb_eve
     }
 }
 
+/* Whether the server reads everything that a snapshot of this version can hold. Up to version 11
+ * Redis and Valkey agree; newer ones can hold vector sets, which only Redis 8 has. */
+static bool reads_all(const struct replay *replay, const struct job *job)
+{
+    enum { COMMON = 11 };
+    bool newer = job->server < 0 || replay->commands || job->in_version > (int)job->version;
+    if (newer || job->in_version <= COMMON)
+        return !newer;
+    return job->in_dialect == RDB_REDIS && convert_server(job) == RDB_SERVER_REDIS_8;
+}
+
 static bool send_events(struct replay *replay, struct job *job, int64_t shift_ms,
                         struct rd_err *err)
 {
@@ -114,6 +103,8 @@ static bool send_events(struct replay *replay, struct job *job, int64_t shift_ms
         if (ev.kind == RDB_HEADER) {
             job->in_dialect = ev.header.dialect;
             job->in_version = ev.header.version;
+            if (replay->rehearses && reads_all(replay, job))
+                return true;
         }
         if (ev.kind == RDB_FUNCTION && replay->no_functions)
             continue;
@@ -126,20 +117,32 @@ static bool send_events(struct replay *replay, struct job *job, int64_t shift_ms
     return status == RDB_END && convert_end_commands(job, err);
 }
 
-static bool send_all(struct replay *replay, struct job *job, int64_t shift_ms, struct rd_err *err)
+static void end_job(struct job *job)
 {
-    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS);
-    int version;
-    if (!ask_version(replay, &version, err) || !replay_sink(&replay->sender, &job->out, err))
-        return false;
-    job->version = (uint64_t)version;
-    bool ok = rdb_reader_new(&job->reader, job->src, &opts, err) &&
-              convert_begin_commands(job, err) && send_events(replay, job, shift_ms, err);
-    replay->result.keys += job->keys;
     rdb_commands_free(job->commands);
     rdb_writer_free(job->recoder);
     stage_done(&job->payload);
+    rd_buf_done(&job->key_meta);
     rdb_reader_free(job->reader);
+}
+
+static bool run_job(struct replay *replay, struct job *job, int64_t shift_ms, struct rd_err *err)
+{
+    const struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS, .attach_meta = true);
+    return rdb_reader_new(&job->reader, job->src, &opts, err) && convert_begin_commands(job, err) &&
+           send_events(replay, job, shift_ms, err);
+}
+
+static bool send_all(struct replay *replay, struct job *job, int64_t shift_ms, struct rd_err *err)
+{
+    int server;
+    if (!ask_server(replay, &server, err) || !replay_sink(&replay->sender, &job->out, err))
+        return false;
+    convert_set_server(job, server);
+    bool ok = run_job(replay, job, shift_ms, err);
+    replay->result.keys += job->keys;
+    end_job(job);
     if (!ok)
         rd_sink_abort(job->out);
     else
@@ -168,17 +171,24 @@ static bool count_keys(struct replay *replay, const struct filter *filter, struc
     return status == RDB_END;
 }
 
+static struct job new_job(const struct replay *replay, struct rd_src *src,
+                          const struct filter *filter)
+{
+    return (struct job){.cli = replay->cli,
+                        .target = TO_RESP,
+                        .input = FROM_RDB,
+                        .dialect = -1,
+                        .server = -1,
+                        .replace = replay->replace,
+                        .put = convert_put_commands,
+                        .filter = *filter,
+                        .src = src};
+}
+
 bool replay_source(struct replay *replay, struct rd_src *src, const struct filter *filter,
                    int64_t shift_ms, struct rd_err *err)
 {
-    struct job job = {.cli = replay->cli,
-                      .target = TO_RESP,
-                      .input = FROM_RDB,
-                      .dialect = -1,
-                      .replace = replay->replace,
-                      .put = convert_put_commands,
-                      .filter = *filter,
-                      .src = src};
+    struct job job = new_job(replay, src, filter);
     job.sized.filter = &job.filter;
     cli_progress_begin(replay->cli, rd_src_origin(src), rd_src_size(src));
     replay->cli->progress.src = src;
@@ -188,6 +198,58 @@ bool replay_source(struct replay *replay, struct rd_src *src, const struct filte
         rd_err_origin(err, rd_src_origin(src));
     cli_progress_end(replay->cli);
     replay->db = UINT64_MAX;
+    return ok;
+}
+
+static bool drop_bytes(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
+{
+    (void)impl;
+    (void)ptr;
+    (void)len;
+    (void)err;
+    return true;
+}
+
+static bool close_nowhere(void *impl, bool commit, struct rd_err *err)
+{
+    (void)impl;
+    (void)commit;
+    (void)err;
+    return true;
+}
+
+bool replay_fits(struct replay *replay, struct rd_src *src, const struct filter *filter,
+                 struct rd_err *err)
+{
+    static const struct rd_sink_ops nowhere = {.write = drop_bytes, .close = close_nowhere};
+    struct job job = new_job(replay, src, filter);
+    int server;
+    job.sized.filter = &job.filter;
+    if (!ask_server(replay, &server, err) || !rd_sink_new(&job.out, &nowhere, NULL, NULL, err))
+        return false;
+    convert_set_server(&job, server);
+    replay->rehearses = true;
+    bool ok = run_job(replay, &job, 0, err);
+    replay->rehearses = false;
+    end_job(&job);
+    rd_sink_abort(job.out);
+    if (!ok)
+        rd_err_origin(err, rd_src_origin(src));
+    return ok;
+}
+
+bool replay_snapshot_fits(struct replay *replay, const struct repl_capture_segment *segment,
+                          struct rd_err *err)
+{
+    struct filter filter;
+    struct rd_src *src;
+    if (!rebuild_stream_open_snapshot(&replay->in, segment, &src, err))
+        return false;
+    filter_init(&filter, replay->cli, cli_now_ms());
+    bool ok = (!replay->no_expired || filter_add_no_expired(&filter, NULL, err)) &&
+              replay_fits(replay, src, &filter, err);
+    rd_src_close(src);
+    filter_done(&filter);
     return ok;
 }
 

@@ -1,5 +1,6 @@
 /* stream.c - sends the commands of the stream, each at its time. */
 #include "base/num.h"
+#include "tools/input/snapshot_in.h"
 #include "tools/replay/priv.h"
 
 #include <inttypes.h>
@@ -87,6 +88,9 @@ static bool find_base(struct replay *replay, struct rd_err *err)
 bool replay_find(struct replay *replay, struct rd_err *err)
 {
     struct rebuild_stream *in = &replay->in;
+    if ((replay->from_ms != INT64_MIN || replay->until_ms != INT64_MIN) &&
+        !rebuild_stream_recorded(in))
+        snapshot_in_warn_unrecorded(replay->cli);
     if ((replay->from_text != NULL &&
          !rebuild_stream_place(in, replay->from_text, &replay->from, err)) ||
         (replay->until_text != NULL &&
@@ -267,7 +271,8 @@ static bool begin_anew(struct replay *replay, const struct repl_capture_segment 
         rd_err_origin(err, replay->path);
         return false;
     }
-    return (replay->dry_run || replay_make_room(replay, err)) &&
+    return (replay->dry_run ||
+            (replay_snapshot_fits(replay, segment, err) && replay_make_room(replay, err))) &&
            replay_snapshot(replay, segment, err);
 }
 
@@ -306,6 +311,10 @@ static bool check_reached(const struct replay *replay, struct rd_err *err)
     else if (replay->from_ms != INT64_MIN && r->commands == r->caught_up)
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                    "the capture ends before the start time of the replay");
+    else if (replay->until_ms != INT64_MIN)
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                   "the capture ends before the end time of the replay, so what came until then is "
+                   "not known; all of it was replayed");
     else
         return true;
     rd_err_origin(err, replay->path);

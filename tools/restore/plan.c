@@ -1,4 +1,5 @@
 #include "archive/moments.h"
+#include "rebuild/stream.h"
 #include "tools/restore/priv.h"
 
 #include <inttypes.h>
@@ -132,13 +133,11 @@ static bool is_too_early(const struct restore *run, const struct segment_in *in,
            run->target_ms < in->header.start_us / 1000;
 }
 
-/* Older versions did not record interruptions. A master sends a PING every ten seconds unless it
- * is configured otherwise, so a longer silence is a sign of one; a shorter one bounds how old the
- * data is. */
+/* Older versions did not record interruptions. A long silence is a sign of one; a shorter one
+ * bounds how old the data is. */
 static bool check_silence(struct restore *run, const struct segment_in *in, const struct cut *cut,
                           struct rd_err *err)
 {
-    enum { PING_MS = 10000, TOLERANCE_MS = 1000 };
     const struct restore_plan *plan = &run->plan;
     if (run->goal != RESTORE_TIME || in->header.recorded || !repl_replid_is_set(&in->header.run))
         return true;
@@ -148,7 +147,7 @@ static bool check_silence(struct restore *run, const struct segment_in *in, cons
                                        : in->header.start_us / 1000;
     int64_t to_ms = cut->next_us / 1000;
     run->plan.silence_ms = to_ms - from_ms;
-    if (run->plan.silence_ms <= PING_MS + TOLERANCE_MS)
+    if (run->plan.silence_ms <= REBUILD_SILENCE_MS)
         return true;
     cli_hint(run->cli, "--target-offset %" PRIu64 " restores the data before that time",
              cut->offset);

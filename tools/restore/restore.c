@@ -2,6 +2,7 @@
  * it. */
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/seal.h"
 #include "tools/cli/peer_options.h"
 #include "tools/restore/priv.h"
 #include "tools/tools.h"
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { CLOCK_TOLERANCE_MS = 300000, REMOVED_MAX = 3 };
+enum { CLOCK_TOLERANCE_MS = 300000, REMOVED_MAX = 3, PROVE_MAX = 100 };
 
 bool restore_of_snapshot(const struct archive_set *set)
 {
@@ -100,6 +101,36 @@ static bool choose_set(struct restore *run, struct archive_sets *sets, struct rd
     return run->set->err.code == RD_ERR_OK;
 }
 
+/* Names the newest set that can be restored with the given keys. */
+static void hint_older(struct restore *run, struct archive_sets *sets)
+{
+    unsigned n = 0;
+    for (size_t i = sets->n; i-- > 0 && n < PROVE_MAX;) {
+        struct archive_set *set = &sets->sets[i];
+        if (!archive_set_good(set))
+            continue;
+        if (archive_set_prove(run->repo, set, NULL)) {
+            cli_hint(run->cli,
+                     "give the key of this set as well, or restore the newest one that the given "
+                     "keys open: --set %s",
+                     set->id);
+            return;
+        }
+        n++;
+    }
+    cli_hint(run->cli, "give the key of this set as well; `redoubt list` shows others for --set");
+}
+
+/* Without the key of a set, a moment can still be restored from another one. */
+static bool may_choose_another(const struct restore *run, const struct archive_set *set,
+                               const struct rd_err *why)
+{
+    if (run->id != NULL)
+        return false;
+    return !archive_set_good(set) ||
+           (run->goal != RESTORE_SET && why->reason.id == RD_SEAL_REASON_KEY);
+}
+
 /* A set whose signature turns out to be wrong is not good any more, and another one is chosen. */
 static bool find_set(struct restore *run, struct archive_sets *sets, struct rd_err *err)
 {
@@ -111,10 +142,13 @@ static bool find_set(struct restore *run, struct archive_sets *sets, struct rd_e
         if (archive_set_prove(run->repo, set, &why))
             return true;
         rd_err_doing(&why, "the set %s of %s", set->id, run->repo->target);
-        if (run->id != NULL || !was_good || archive_set_good(set)) {
+        if (!was_good || !may_choose_another(run, set, &why)) {
+            if (why.reason.id == RD_SEAL_REASON_KEY)
+                hint_older(run, sets);
             rd_err_adopt(err, &why);
             return false;
         }
+        rd_err_adopt(&set->err, &why); /* not good any more */
         cli_warn(run->cli, "left out: %s", rd_err_render(&why, line, sizeof line));
     }
     return false;
@@ -408,7 +442,7 @@ int tool_restore(struct cli *cli, int argc, char **argv)
          .arg = "N",
          .number = &run.version,
          .brief = true,
-         .help = "6 to 12 (redis), 80 (valkey)"},
+         .help = "6 to 15 (redis), 80, 81 (valkey)"},
         {.name = "dialect",
          .kind = CLI_ENUM,
          .arg = "NAME",

@@ -18,6 +18,7 @@ struct send {
     struct rd_siphash library;   /* the one that is being read */
     struct rd_hash128 libraries; /* of the first snapshot */
     bool differ;                 /* another snapshot has others */
+    uint64_t highest_db;         /* that the cluster is known to have */
 };
 
 /* ---- the masters ---- */
@@ -134,6 +135,17 @@ static bool send_keys(struct send *s, const char *name, const struct spool *spoo
                       sender->errors[0].text);
 }
 
+/* Whether the master can hold its keys of the snapshot. */
+static bool fits(struct send *s, const char *name, const struct spool *spool, struct rd_err *err)
+{
+    struct rd_src *src;
+    if (!spool_source(spool, name, &src, err))
+        return false;
+    bool ok = replay_fits(&s->replay, src, &s->filter, err);
+    rd_src_close(src);
+    return ok;
+}
+
 /* Adds a function library to a sum that does not depend on their order. */
 static void add_library(struct send *s, const struct rdb_string *code, struct rd_hash128 *sum)
 {
@@ -148,14 +160,36 @@ static void add_library(struct send *s, const struct rdb_string *code, struct rd
     *sum = rd_hash128_add(*sum, rd_siphash_end(&s->library));
 }
 
-/* A cluster has only database 0. */
+/* A cluster of Valkey 9 can have several databases, others have only database 0. */
+static bool has_db(struct send *s, uint64_t db, bool *ret, struct rd_err *err)
+{
+    struct client_peer *peer;
+    struct resp_node node;
+    char line[sizeof "SELECT " + RD_NUM_I64_MAX];
+    if (!client_peer_open(&peer, &s->run->server, err))
+        return false;
+    snprintf(line, sizeof line, "SELECT %llu", (unsigned long long)db);
+    bool ok = client_peer_send_line(peer, line, err) && client_peer_next(peer, &node, err);
+    *ret = ok && node.type == RESP_SIMPLE;
+    client_peer_close(peer);
+    return ok;
+}
+
 static bool fits_cluster(struct send *s, const struct rdb_event *key, struct rd_err *err)
 {
-    if (s->cluster.n == 0 || key->key.db == 0 || !filter_wants(&s->run->filter, key))
+    bool has = key->key.db <= s->highest_db;
+    if (s->cluster.n == 0 || has || !filter_wants(&s->run->filter, key))
         return true;
-    cli_hint(s->run->cli, "--db 0 restores only its keys");
+    if (!has_db(s, key->key.db, &has, err))
+        return false;
+    if (has) {
+        s->highest_db = key->key.db;
+        return true;
+    }
+    cli_hint(s->run->cli, "--db 0 restores only its keys; a cluster of Valkey 9 can have more "
+                          "databases (cluster-databases)");
     return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                      "database %llu has keys, and a cluster has only database 0",
+                      "database %llu has keys, and the cluster does not have it",
                       (unsigned long long)key->key.db);
 }
 
@@ -191,31 +225,49 @@ static bool examine(struct send *s, const struct spool *spool, bool first, struc
 }
 
 /* The masters of a cluster should have the same libraries: those of the first snapshot are sent. */
-static bool send_file(struct send *s, const struct archive_file *file, bool first,
+static bool send_file(struct send *s, const struct archive_file *file, bool first, bool examined,
                       struct rd_err *err)
 {
     struct spool spool = {0};
     s->replay.no_functions = !first;
-    bool ok = restore_spool(s->run, file, &spool, err) && examine(s, &spool, first, err) &&
+    bool ok = restore_spool(s->run, file, &spool, err) &&
+              (examined || (examine(s, &spool, first, err) && each_master(s, fits, &spool, err))) &&
               each_master(s, send_keys, &spool, err);
     spool_done(&spool);
     return ok;
 }
 
+static bool examine_file(struct send *s, const struct archive_file *file, bool first,
+                         struct rd_err *err)
+{
+    struct spool spool = {0};
+    bool ok = restore_spool(s->run, file, &spool, err) && examine(s, &spool, first, err) &&
+              each_master(s, fits, &spool, err);
+    spool_done(&spool);
+    return ok;
+}
+
+/* The snapshots of a cluster are examined before the first key of the first one is sent. */
 static bool send_files(struct send *s, struct rd_err *err)
 {
     const struct archive_manifest *m = &s->run->set->m;
-    bool first = true;
     if (!restore_of_cluster(s->run->set))
-        return send_file(s, &m->files[0], true, err);
-    for (size_t i = 0; i < m->n_files; i++) {
+        return send_file(s, &m->files[0], true, false, err);
+    bool ok = true, first = true;
+    for (size_t i = 0; ok && i < m->n_files; i++) {
         if (m->files[i].role != ARCHIVE_ROLE_RDB)
             continue;
-        if (!send_file(s, &m->files[i], first, err))
-            return false;
+        ok = examine_file(s, &m->files[i], first, err);
         first = false;
     }
-    return true;
+    first = true;
+    for (size_t i = 0; ok && i < m->n_files; i++) {
+        if (m->files[i].role != ARCHIVE_ROLE_RDB)
+            continue;
+        ok = send_file(s, &m->files[i], first, true, err);
+        first = false;
+    }
+    return ok;
 }
 
 bool restore_send(struct restore *run, struct rd_err *err)

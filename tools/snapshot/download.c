@@ -1,6 +1,7 @@
 #include "tools/snapshot/download.h"
 
 #include "base/mem.h"
+#include "rdb/version.h"
 
 #include <poll.h>
 #include <time.h>
@@ -31,10 +32,11 @@ static bool connect_to_master(struct download *d, struct rd_err *err)
     }
     if (status != CLIENT_OK)
         return false;
+    const char *version = d->replica_version != NULL ? d->replica_version : RDB_REPLICA_VERSION;
     const struct repl_psync_opts opts =
         REPL_PSYNC_OPTS(.user = d->target->user, .password = d->target->password,
-                        .version = d->replica_version, .rdb_only = true,
-                        .rdb_filter = d->rdb_filter, .timeout_ms = 2 * d->target->opts->timeout_ms);
+                        .version = version, .rdb_only = true, .rdb_filter = d->rdb_filter,
+                        .timeout_ms = 2 * d->target->opts->timeout_ms);
     return repl_psync_new(&d->psync, &opts, err);
 }
 

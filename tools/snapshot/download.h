@@ -25,7 +25,7 @@ enum { DOWNLOAD_READ = 256 * 1024 };
 struct download {
     struct cli *cli;
     const struct client_target *target;
-    const char *replica_version; /* or NULL: nothing is said */
+    const char *replica_version; /* or NULL: RDB_REPLICA_VERSION */
     const char *rdb_filter;      /* see repl/psync.h */
     struct rd_sink *copy;        /* the bytes go here too; may be NULL */
     struct rd_digest *digest;    /* and here; may be NULL */

@@ -110,9 +110,6 @@ static bool take_event(struct split *split, const struct rdb_event *ev, struct r
     case RDB_SLOT:
     case RDB_NOTE:
         return true;
-    case RDB_KEY_META_BEGIN:
-        return rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
-                          "keys with module metadata cannot be split");
     case RDB_AUX:
         return take_aux(split, ev, err);
     default:
@@ -229,7 +226,8 @@ static bool refuse_other_input(struct split *split, struct rd_err *err)
 
 static bool make_parts(struct split *split, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS);
+    const struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS, .attach_meta = true);
     split->wb = rd_write_behind_new();
     return refuse_other_input(split, err) &&
            proof_keep(split->cli, split->cli->args[0], &split->spool, &split->src, err) &&

@@ -198,7 +198,7 @@ static struct cli_text setting(const struct list *list, enum rdb_kind kind, cons
 {
     struct cli_text text;
     snprintf(text.s, sizeof text.s, "%s-max-%s-%s", rdb_kind_name(kind),
-             list->read->layout->exact ? "ziplist" : "listpack", end);
+             list->read->layout->ziplists ? "ziplist" : "listpack", end);
     return text;
 }
 

@@ -50,14 +50,17 @@ static void put_meta(struct cli_json *json, const struct stat_read *read)
     put_time(json, "now", read->opts.now_ms);
 }
 
-/* The hash tables of the databases, which are not part of any key's memory. */
+/* The hash tables of a database, which are not part of any key's memory. */
+static uint64_t tables_of(const struct stat_read *read, const struct stat_db *db)
+{
+    return stat_memory_tables(read->layout, db->count.keys, db->count.expires);
+}
+
 static uint64_t tables(const struct stat_read *read)
 {
     uint64_t all = 0;
-    for (size_t i = 0; i < read->sum.n_dbs; i++) {
-        const struct stat_count *count = &read->sum.dbs[i].count;
-        all += stat_memory_tables(read->layout, count->keys, count->expires);
-    }
+    for (size_t i = 0; i < read->sum.n_dbs; i++)
+        all += tables_of(read, &read->sum.dbs[i]);
     return all;
 }
 
@@ -118,14 +121,16 @@ static void put_modules(struct cli_json *json, const struct stat_sum *sum)
     cli_json_end(json);
 }
 
-static void put_databases(struct cli_json *json, const struct stat_sum *sum)
+static void put_databases(struct cli_json *json, const struct stat_read *read)
 {
+    const struct stat_sum *sum = &read->sum;
     cli_json_key(json, "databases");
     cli_json_array(json);
     for (size_t i = 0; i < sum->n_dbs; i++) {
         cli_json_obj(json);
         cli_json_put_uint(json, "db", sum->dbs[i].db);
         put_count(json, &sum->dbs[i].count);
+        cli_json_put_uint(json, "tables", tables_of(read, &sum->dbs[i]));
         cli_json_end(json);
     }
     cli_json_end(json);
@@ -275,7 +280,7 @@ void stat_json_sums(struct cli_json *json, const struct stat_read *read)
     put_types(json, sum);
     put_encodings(json, sum);
     put_modules(json, sum);
-    put_databases(json, sum);
+    put_databases(json, read);
     put_expiry(json, sum);
     put_findings(json, read);
 }

@@ -20,67 +20,26 @@ enum {
     SET_PACKED_MAX = 128,
     INTSET_MAX = 512,
     ELEM_PACKED_MAX = STAT_PACKED_ELEMENT,
-    FIELD_TTL = 32,    /* of a field that expires */
-    LISTPACK_EX = 32,  /* a packed hash whose fields expire */
-    EMBEDDED_HEAD = 17 /* of an entry that holds its key */
+    LISTPACK_EX = 32, /* a packed hash whose fields expire */
+    DICT_ENTRY = 24,
+    BARE_ENTRY = 16,    /* of a table in which most elements need none */
+    EMBEDDED_HEAD = 17, /* of an entry that holds its key */
+    BUCKET = 64,
+    BUCKET_PLACES = 7,
+    FIELD_MAX = 128, /* a field and its value share an allocation up to here */
+    LEVEL = 16,      /* of a node of a skip list */
+    RAX_HEAD = 8     /* an empty radix tree */
 };
 
-/* A skip list node takes 24 bytes and 16 for each of its levels; three of four nodes have one
- * level, and so on. The mean of the allocations 48, 64, 80, 96 … (40, 56, 80, 96 … with a quantum
- * of 8) with the weights 3/4, 3/16, 3/64 … is 53.3 (45.8). */
-enum { SKIPLIST_NODE_X3 = 160, SKIPLIST_NODE_FINE_X3 = 137 };
-
-enum layout_id { REDIS_OLD, REDIS_3, REDIS_70, REDIS_72, REDIS_74, VALKEY_8, VALKEY_9 };
-
-static const struct stat_layout layouts[] = {
-    [REDIS_OLD] = {"Redis 3.0 and before", 24, 96, 24, 24, 32, 32, 24, .quantum = 8, .exact = true},
-    [REDIS_3] = {"Redis 3.2 to 6.2", 24, 96, 24, 24, 32, 32, 24, .quantum = 8, .exact = true},
-    [REDIS_70] = {"Redis 7.0", 24, 56, 24, 24, 40, 80, 24, .quantum = 16},
-    [REDIS_72] = {"Redis 7.2", 24, 56, 24, 24, 32, 80, 32, .set_listpack = true, .quantum = 8,
-                  .list_packed = true},
-    [REDIS_74] = {"Redis 7.4 and later", 24, 56, 24, 24, 32, 80, 32, .set_listpack = true,
-                  .quantum = 8, .list_packed = true},
-    [VALKEY_8] = {"Valkey 8", 24, 56, 24, 16, 32, 80, 32, .set_listpack = true, .quantum = 8,
-                  .list_packed = true, .embedded_key = true, .bare_keys = true},
-    [VALKEY_9] = {"Valkey 9", 0, 64, 16, 0, 32, 80, 32, .set_listpack = true, .buckets = true,
-                  .quantum = 8, .list_packed = true},
-};
-
-const struct stat_layout *stat_layout_of(enum rdb_dialect dialect, int version)
+static uint64_t object(const struct stat_layout *layout)
 {
-    if (dialect == RDB_VALKEY)
-        return &layouts[VALKEY_9];
-    if (version >= 12)
-        return &layouts[REDIS_74];
-    if (version == 11)
-        return &layouts[REDIS_72];
-    if (version == 10)
-        return &layouts[REDIS_70];
-    return &layouts[version >= 7 ? REDIS_3 : REDIS_OLD];
+    return layout->place == STAT_NAME_IN_OBJECT ? 0 : OBJECT; /* that of the key */
 }
 
-const struct stat_layout *stat_layout_of_valkey(const struct stat_layout *layout,
-                                                struct rd_slice text)
+static uint64_t sds_size(uint64_t len)
 {
-    bool eight = text.len > 1 && text.ptr[0] == '8' && text.ptr[1] == '.';
-    return layout == &layouts[REDIS_72] && eight ? &layouts[VALKEY_8] : layout;
-}
-
-const struct stat_layout *stat_layout_for(enum cli_server server)
-{
-    static const enum layout_id of[CLI_SERVER_COUNT] = {
-        [CLI_REDIS_2_8] = REDIS_OLD, [CLI_REDIS_3_0] = REDIS_OLD, [CLI_REDIS_3_2] = REDIS_3,
-        [CLI_REDIS_4_0] = REDIS_3,   [CLI_REDIS_5_0] = REDIS_3,   [CLI_REDIS_6_0] = REDIS_3,
-        [CLI_REDIS_6_2] = REDIS_3,   [CLI_REDIS_7_0] = REDIS_70,  [CLI_REDIS_7_2] = REDIS_72,
-        [CLI_REDIS_7_4] = REDIS_74,  [CLI_REDIS_8_0] = REDIS_74,  [CLI_VALKEY_7_2] = REDIS_72,
-        [CLI_VALKEY_8] = VALKEY_8,   [CLI_VALKEY_9] = VALKEY_9};
-    return &layouts[of[server]];
-}
-
-/* A packed string, as MEMORY USAGE counts it. */
-static uint64_t packed_size(const struct stat_layout *layout, uint64_t len)
-{
-    return layout->exact ? len : stat_memory_alloc(layout, len);
+    uint64_t head = len < 32 ? 1 : len < 256 ? 3 : len < 65536 ? 5 : len < UINT32_MAX ? 9 : 17;
+    return head + len + 1;
 }
 
 static bool has_ttls(enum rdb_type_id id)
@@ -88,52 +47,136 @@ static bool has_ttls(enum rdb_type_id id)
     return id == RDB_TYPE_HASH_LISTPACK_EX || id == RDB_TYPE_HASH_LISTPACK_EX_PRE_GA;
 }
 
-uint64_t stat_memory_string(const struct stat_layout *layout, uint64_t len, bool number)
+/* An object that holds the name, and `more` bytes. */
+static uint64_t object_size(uint64_t name_len, bool expires, uint64_t more)
 {
-    if (number)
-        return OBJECT;
-    if (len > EMBEDDED_MAX)
-        return OBJECT + stat_memory_sds(layout, len);
-    /* Up to 6.2 the server counts two bytes for the head and the NUL. */
-    return layout->exact ? OBJECT + len + 2 : stat_memory_alloc(layout, OBJECT + 3 + len + 1);
+    return OBJECT + 1 + sds_size(name_len) + more + (expires ? UINT64_C(8) : 0);
+}
+
+/* A string that is short enough is in the object, where it takes the form with three bytes. */
+static uint64_t string_in_object(const struct stat_layout *l, const struct stat_string *string)
+{
+    uint64_t value = 3 + string->len + 1;
+    uint64_t alone = object_size(string->name_len, string->expires, 0);
+    uint64_t both = alone + value - (l->no_pointer ? sizeof(uint64_t) : 0);
+    if (string->number)
+        return stat_layout_alloc(l, alone);
+    if (both <= l->embedded)
+        return stat_layout_alloc(l, both);
+    return stat_layout_alloc(l, alone) + stat_memory_sds(l, string->len);
+}
+
+uint64_t stat_memory_string(const struct stat_layout *layout, const struct stat_string *string)
+{
+    if (layout->place == STAT_NAME_IN_OBJECT)
+        return string_in_object(layout, string);
+    uint64_t key = stat_memory_key(layout, string->name_len, string->expires);
+    if (string->number)
+        return key + OBJECT;
+    if (string->len > EMBEDDED_MAX)
+        return key + OBJECT + stat_memory_sds(layout, string->len);
+    return key + stat_layout_alloc(layout, OBJECT + 3 + string->len + 1);
 }
 
 uint64_t stat_memory_blob(const struct stat_layout *layout, enum rdb_type_id id, uint64_t len)
 {
-    return OBJECT + packed_size(layout, len) + (has_ttls(id) ? LISTPACK_EX : 0);
+    return object(layout) + stat_layout_alloc(layout, len) + (has_ttls(id) ? LISTPACK_EX : 0);
 }
 
 uint64_t stat_memory_list(const struct stat_layout *layout, enum rdb_type_id id, uint64_t len)
 {
     if (id == RDB_TYPE_LIST_ZIPLIST || (layout->list_packed && len <= LIST_NODE))
         return stat_memory_blob(layout, id, len);
-    return OBJECT + QUICKLIST + layout->node + packed_size(layout, len);
+    return object(layout) + stat_layout_alloc(layout, QUICKLIST) +
+           stat_layout_alloc(layout, layout->node) + stat_layout_alloc(layout, len);
 }
 
-uint64_t stat_memory_key(const struct stat_layout *layout, uint64_t name_len)
+uint64_t stat_memory_key(const struct stat_layout *layout, uint64_t name_len, bool expires)
 {
-    uint64_t head = name_len < 32 ? 1 : name_len < 256 ? 3 : name_len < 65536 ? 5 : 9;
-    if (layout->embedded_key)
-        return stat_memory_alloc(layout, EMBEDDED_HEAD + head + name_len + 1);
-    return layout->key_entry + stat_memory_sds(layout, name_len);
+    switch (layout->place) {
+    case STAT_NAME_IN_OBJECT:
+        return stat_layout_alloc(layout, object_size(name_len, expires, 0));
+    case STAT_NAME_IN_ENTRY:
+        return stat_layout_alloc(layout, EMBEDDED_HEAD + sds_size(name_len));
+    case STAT_NAME_APART:
+        break;
+    }
+    return stat_layout_alloc(layout, DICT_ENTRY) + stat_memory_sds(layout, name_len);
 }
 
-/* The number of slots of a table for n entries. */
-static uint64_t table(const struct stat_layout *layout, uint64_t n)
+/* ---- tables ---- */
+
+static uint64_t power_of_two(uint64_t least, uint64_t n)
 {
-    uint64_t slots = 4;
-    if (layout->buckets)
-        n = n / 6 + 1;
-    while (slots < n && slots < UINT64_C(1) << 62)
-        slots *= 2;
-    return layout->buckets ? slots * 64 : slots * 8;
+    while (least < n && least < UINT64_C(1) << 62)
+        least *= 2;
+    return least;
+}
+
+/* The entries of a table whose elements need one only where they meet: of n elements in m places,
+ * m (1 - e^(-n/m)) are the first in theirs. */
+static uint64_t met(uint64_t n, uint64_t places)
+{
+    double first = (double)places * -expm1(-(double)n / (double)places);
+    return first < (double)n ? (uint64_t)((double)n - first) : 0;
+}
+
+/* The further buckets that k elements of one bucket need. */
+static unsigned chain(unsigned k)
+{
+    return k <= BUCKET_PLACES ? 0 : (k - 2) / (BUCKET_PLACES - 1);
+}
+
+/* The further buckets of a table of n elements in m buckets. A full one gives its last place for
+ * the address of the next. The number of elements of a bucket has Poisson's distribution. */
+static uint64_t further_buckets(uint64_t n, uint64_t buckets)
+{
+    enum { MOST = 64 };
+    double mean = (double)n / (double)buckets, chance = exp(-mean), sum = 0;
+    for (unsigned k = 1; k < MOST; k++) {
+        chance *= mean / k;
+        sum += chance * chain(k);
+    }
+    return (uint64_t)(sum * (double)buckets + 0.5);
+}
+
+/* A table of n elements in this many buckets at least. */
+static uint64_t bucket_table(uint64_t n, uint64_t least)
+{
+    uint64_t buckets = power_of_two(1, least);
+    return n == 0 ? 0 : (buckets + further_buckets(n, buckets)) * BUCKET;
+}
+
+/* A table of elements that are allocations of their own, as it is after loading. One of buckets
+ * is made for 32 elements for each five. */
+static uint64_t table(const struct stat_layout *layout, enum stat_table_kind kind, uint64_t n)
+{
+    if (kind == STAT_TABLE_BUCKETS)
+        return bucket_table(n, n == 0 ? 0 : (n - 1) * 5 / 32 + 1);
+    uint64_t places = power_of_two(4, n);
+    uint64_t entries = kind == STAT_TABLE_BARE ? met(n, places) * BARE_ENTRY
+                                               : n * stat_layout_alloc(layout, DICT_ENTRY);
+    return places * 8 + entries;
+}
+
+/* A table of a database, which grows with its keys: where it has buckets, when all are full on
+ * average. */
+static uint64_t keys_table(const struct stat_layout *layout, uint64_t n)
+{
+    if (layout->keys == STAT_TABLE_BUCKETS)
+        return bucket_table(n, (n + BUCKET_PLACES - 1) / BUCKET_PLACES);
+    return n > 0 ? table(layout, layout->keys, n) : 0;
 }
 
 uint64_t stat_memory_tables(const struct stat_layout *layout, uint64_t keys, uint64_t expires)
 {
-    uint64_t all = keys > 0 ? table(layout, keys) : 0;
+    uint64_t all = 0;
+    if (layout->place == STAT_NAME_IN_OBJECT)
+        return keys_table(layout, keys) + keys_table(layout, expires);
+    if (keys > 0)
+        all += power_of_two(4, keys) * 8; /* the entries belong to the keys */
     if (expires > 0)
-        all += table(layout, expires) + expires * layout->key_entry;
+        all += table(layout, STAT_TABLE_ENTRIES, expires);
     return all;
 }
 
@@ -172,7 +215,9 @@ void stat_value_begin(struct stat_value *value, const struct stat_layout *layout
                                  .type = type,
                                  .low = INT64_MAX,
                                  .high = INT64_MIN,
-                                 .inside = RD_NO_OFFSET};
+                                 .inside = RD_NO_OFFSET,
+                                 .rax = {.layout = layout},
+                                 .pending = {.layout = layout}};
 }
 
 /* Counts the bytes of an element in a packed collection, as long as the collection may be packed.
@@ -195,10 +240,48 @@ static void note_packed(struct stat_value *value, const struct rdb_string *str, 
 
 static void add_node(struct stat_value *value, uint64_t len)
 {
-    value->blobs += value->type->kind == RDB_KIND_STREAM ? stat_memory_alloc(value->layout, len)
-                                                         : packed_size(value->layout, len);
+    value->blobs += stat_layout_alloc(value->layout, len);
     value->nodes++;
     value->largest_blob = len > value->largest_blob ? len : value->largest_blob;
+}
+
+/* The allocation of a field with its value: one if both are short, else two. The field then has
+ * an address and the longer head that can note it. */
+static uint64_t pair(const struct stat_layout *l, uint64_t field, uint64_t len, bool expires)
+{
+    bool long_head = expires && l->ttl_heads;
+    uint64_t more = long_head ? UINT64_C(8) : 0; /* the expiry */
+    uint64_t name = long_head ? 3 + field + 1 : sds_size(field);
+    if (more + name + 3 + len + 1 <= FIELD_MAX)
+        return stat_layout_alloc(l, more + name + 3 + len + 1);
+    return stat_layout_alloc(l, more + 8 + 3 + field + 1) + stat_memory_sds(l, len);
+}
+
+/* The mean of a node of a skip list: of four nodes three have one level, of the other one in four
+ * more than two, and so on. */
+static uint64_t scored(const struct stat_layout *l, uint64_t len)
+{
+    enum { LEVELS = 6, ALL = 4096 };
+    uint64_t fixed = l->members_embedded ? 16 + 1 + sds_size(len) : 24, sum = 0, weight = ALL;
+    for (unsigned level = 1; level <= LEVELS; level++) {
+        uint64_t of = level < LEVELS ? weight / 4 * 3 : weight;
+        sum += of * stat_layout_alloc(l, fixed + level * LEVEL);
+        weight -= of;
+    }
+    return sum / ALL + (l->members_embedded ? 0 : stat_memory_sds(l, len));
+}
+
+static uint64_t allocated(struct stat_value *value, const struct rdb_event *ev, uint64_t len)
+{
+    const struct stat_layout *l = value->layout;
+    bool field = ev->elem.role == RDB_ROLE_FIELD;
+    if (value->type->kind == RDB_KIND_ZSET)
+        return scored(l, len);
+    if (value->type->kind != RDB_KIND_HASH || !l->fields_embedded)
+        return stat_memory_sds(l, len);
+    if (field)
+        value->field = len;
+    return field ? 0 : pair(l, value->field, len, ev->elem.expire_ms != RDB_NO_EXPIRE);
 }
 
 void stat_value_elem(struct stat_value *value, const struct rdb_event *ev)
@@ -219,7 +302,7 @@ void stat_value_elem(struct stat_value *value, const struct rdb_event *ev)
         return;
     }
     value->elems++;
-    value->strings += stat_memory_sds(value->layout, len);
+    value->strings += allocated(value, ev, len);
     if (value->elems <= 2 * HASH_PACKED_MAX || value->type->kind == RDB_KIND_LIST)
         note_packed(value, str, len);
     if (value->type->kind == RDB_KIND_ZSET && value->elems <= ZSET_PACKED_MAX) {
@@ -243,36 +326,70 @@ void stat_value_blob(struct stat_value *value, const struct rdb_event *ev)
 
 /* ---- streams ---- */
 
+/* A name in a radix tree: a run of bytes and an end. */
+static uint64_t named(const struct stat_layout *l, uint64_t len)
+{
+    return stat_layout_alloc(l, ((len + 11) & ~UINT64_C(7)) + 8) + 16;
+}
+
+static uint64_t rax_head(const struct stat_layout *l)
+{
+    return stat_layout_alloc(l, l->rax);
+}
+
+/* The tree of the pending entries of a group or of a consumer. */
 static void end_pending(struct stat_value *value)
 {
-    if (value->pending.n > 0 || value->other > 0)
-        value->other += stat_rax_memory(&value->pending);
-    value->pending = (struct stat_rax){0};
+    if (value->pending.open)
+        value->other += rax_head(value->layout) + stat_rax_memory(&value->pending);
+    value->pending = (struct stat_rax){.layout = value->layout};
+}
+
+static void begin_group(struct stat_value *value, uint64_t name_len)
+{
+    const struct stat_layout *l = value->layout;
+    end_pending(value);
+    value->pending.open = true;
+    value->group_ids = 0;
+    if (value->groups++ == 0)
+        value->other += rax_head(l);
+    value->other +=
+        named(l, name_len) + stat_layout_alloc(l, GROUP) + rax_head(l) + RAX_HEAD + l->group;
+}
+
+static void begin_consumer(struct stat_value *value, uint64_t name_len)
+{
+    const struct stat_layout *l = value->layout;
+    end_pending(value);
+    value->pending.open = true;
+    value->other +=
+        named(l, name_len) + stat_layout_alloc(l, l->consumer) + stat_memory_sds(l, name_len);
 }
 
 void stat_value_group(struct stat_value *value, const struct rdb_event *ev)
 {
+    const struct stat_layout *l = value->layout;
     switch (ev->kind) {
     case RDB_GROUP:
-        end_pending(value);
-        value->other += GROUP;
+        begin_group(value, ev->group.name.len);
         break;
     case RDB_PENDING:
-        value->other += PENDING_ENTRY;
+        value->other += l->pending;
+        value->group_ids++;
+        value->most_ids = value->group_ids > value->most_ids ? value->group_ids : value->most_ids;
         stat_rax_add(&value->pending, ev->pending.id);
         break;
     case RDB_CONSUMER:
-        end_pending(value);
-        value->other += value->layout->consumer + ev->consumer.name.len;
+        begin_consumer(value, ev->consumer.name.len);
         break;
     case RDB_OWNED:
         stat_rax_add(&value->pending, ev->id);
         break;
     case RDB_PRODUCER:
-        value->other += OBJECT + stat_memory_sds(value->layout, ev->producer.name.len);
+        value->other += OBJECT + stat_memory_sds(l, ev->producer.name.len);
         break;
     case RDB_PRODUCED:
-        value->other += OBJECT + stat_memory_sds(value->layout, ev->produced.name.len);
+        value->other += OBJECT + stat_memory_sds(l, ev->produced.name.len);
         break;
     default:
         break;
@@ -281,16 +398,18 @@ void stat_value_group(struct stat_value *value, const struct rdb_event *ev)
 
 static uint64_t stream_memory(struct stat_value *value)
 {
+    const struct stat_layout *l = value->layout;
     end_pending(value);
-    return OBJECT + value->layout->stream + stat_rax_memory(&value->rax) + value->blobs +
-           value->other;
+    return object(l) + stat_layout_alloc(l, l->stream) + rax_head(l) +
+           stat_rax_memory(&value->rax) + value->blobs + value->other +
+           value->most_ids * l->pending_id;
 }
 
 /* ---- collections ---- */
 
 static uint64_t listpack(const struct stat_value *value)
 {
-    return OBJECT + packed_size(value->layout, LISTPACK_HEAD + value->packed);
+    return object(value->layout) + stat_layout_alloc(value->layout, LISTPACK_HEAD + value->packed);
 }
 
 static uint64_t list_memory(const struct stat_value *value)
@@ -299,7 +418,7 @@ static uint64_t list_memory(const struct stat_value *value)
     bool small = value->layout->list_packed && nodes == 1 && !value->plain &&
                  value->largest_blob <= LIST_NODE && value->elems == 0;
     if (value->type->id == RDB_TYPE_LIST_ZIPLIST || small)
-        return OBJECT + bytes;
+        return object(value->layout) + bytes;
     if (value->elems > 0) { /* that came one by one: linked lists and plain nodes */
         if (nodes == 0 && value->layout->list_packed && value->packed <= LIST_NODE)
             return listpack(value);
@@ -307,7 +426,8 @@ static uint64_t list_memory(const struct stat_value *value)
         nodes += more;
         bytes += value->packed + more * LISTPACK_HEAD;
     }
-    return OBJECT + QUICKLIST + nodes * value->layout->node + bytes;
+    return object(value->layout) + stat_layout_alloc(value->layout, QUICKLIST) +
+           nodes * stat_layout_alloc(value->layout, value->layout->node) + bytes;
 }
 
 static uint64_t intset(const struct stat_value *value)
@@ -315,18 +435,14 @@ static uint64_t intset(const struct stat_value *value)
     uint64_t width = value->low >= INT16_MIN && value->high <= INT16_MAX   ? 2
                      : value->low >= INT32_MIN && value->high <= INT32_MAX ? 4
                                                                            : 8;
-    return OBJECT + packed_size(value->layout, INTSET_HEAD + value->elems * width);
+    return object(value->layout) +
+           stat_layout_alloc(value->layout, INTSET_HEAD + value->elems * width);
 }
 
-/* The entries of a set's table of pointers. Where a member needs none as long as it is alone in its
- * place: of n members in m places, m (1 - e^(-n/m)) are the first in theirs. */
-static uint64_t set_entries(const struct stat_layout *l, uint64_t n)
+/* A collection that is a table of n elements, without their strings. */
+static uint64_t table_memory(const struct stat_layout *l, uint64_t n)
 {
-    if (!l->bare_keys || n == 0)
-        return n * l->set_entry;
-    double places = (double)(table(l, n) / 8);
-    double alone = places * -expm1(-(double)n / places);
-    return (uint64_t)(((double)n - alone) * l->set_entry);
+    return object(l) + stat_layout_alloc(l, l->dict) + table(l, l->sets, n);
 }
 
 static uint64_t set_memory(const struct stat_value *value)
@@ -336,8 +452,7 @@ static uint64_t set_memory(const struct stat_value *value)
         return intset(value);
     if (l->set_listpack && value->elems <= SET_PACKED_MAX && value->largest <= ELEM_PACKED_MAX)
         return listpack(value);
-    return OBJECT + l->dict + table(l, value->elems) + set_entries(l, value->elems) +
-           value->strings;
+    return table_memory(l, value->elems) + value->strings;
 }
 
 static uint64_t zset_memory(const struct stat_value *value)
@@ -345,45 +460,49 @@ static uint64_t zset_memory(const struct stat_value *value)
     const struct stat_layout *l = value->layout;
     if (value->elems <= ZSET_PACKED_MAX && value->largest <= ELEM_PACKED_MAX)
         return listpack(value);
-    return OBJECT + ZSET + SKIPLIST + SKIPLIST_HEAD + l->dict + table(l, value->elems) +
-           value->elems * l->entry +
-           value->elems * (l->quantum == 8 ? SKIPLIST_NODE_FINE_X3 : SKIPLIST_NODE_X3) / 3 +
-           value->strings;
+    enum stat_table_kind kind =
+        l->members_embedded || l->sets == STAT_TABLE_BUCKETS ? l->sets : STAT_TABLE_ENTRIES;
+    return object(l) + ZSET + SKIPLIST + SKIPLIST_HEAD + stat_layout_alloc(l, l->dict) +
+           table(l, kind, value->elems) + value->strings;
 }
 
 static uint64_t hash_memory(const struct stat_value *value)
 {
     const struct stat_layout *l = value->layout;
     uint64_t pairs = value->elems / 2;
-    if (pairs <= HASH_PACKED_MAX && value->largest <= ELEM_PACKED_MAX && value->ttls == 0)
+    bool few = pairs <= HASH_PACKED_MAX && value->largest <= ELEM_PACKED_MAX;
+    if (few && value->ttls == 0)
         return listpack(value);
-    return OBJECT + l->dict + table(l, pairs) + pairs * l->entry + value->strings +
-           value->ttls * FIELD_TTL;
+    enum stat_table_kind kind = l->fields_embedded ? l->sets : STAT_TABLE_ENTRIES;
+    uint64_t ttls =
+        l->ttl_hash + value->ttls * l->field_ttl + (pairs - value->ttls) * l->field_no_ttl;
+    return object(l) + stat_layout_alloc(l, l->dict) + table(l, kind, pairs) + value->strings +
+           (value->ttls > 0 ? ttls : 0);
 }
 
 uint64_t stat_value_end(struct stat_value *value, uint64_t bytes)
 {
     bool packed = value->nodes > 0 && value->elems == 0;
-    uint64_t around = OBJECT + (has_ttls(value->type->id) ? LISTPACK_EX : 0);
+    uint64_t around = object(value->layout) + (has_ttls(value->type->id) ? LISTPACK_EX : 0);
     switch (value->type->kind) {
     case RDB_KIND_STRING:
-        return stat_memory_string(value->layout, value->largest, value->number);
+        return 0; /* stat_memory_string() knows all of it */
     case RDB_KIND_LIST:
         return list_memory(value);
     case RDB_KIND_STREAM:
         return stream_memory(value);
     case RDB_KIND_SET:
-        return packed ? OBJECT + value->blobs : set_memory(value);
+        return packed ? object(value->layout) + value->blobs : set_memory(value);
     case RDB_KIND_ZSET:
-        return packed ? OBJECT + value->blobs : zset_memory(value);
+        return packed ? object(value->layout) + value->blobs : zset_memory(value);
     case RDB_KIND_HASH:
         return packed ? around + value->blobs : hash_memory(value);
     case RDB_KIND_ARRAY:
-        return OBJECT + value->elems * 8 + value->strings;
+        return object(value->layout) + value->elems * 8 + value->strings;
     case RDB_KIND_MODULE:
         break;
     }
-    return OBJECT + stat_memory_alloc(value->layout, bytes);
+    return object(value->layout) + stat_layout_alloc(value->layout, bytes);
 }
 
 uint64_t stat_value_packed(const struct stat_value *value)

@@ -1,6 +1,6 @@
 #include "tools/stat/rax.h"
 
-enum { ID_BYTES = 16, NODE_BYTES = 4 + 30 * 8 };
+enum { ID_BYTES = 16, POINTER = 8, LEAF = 16, EMPTY = 8 };
 
 /* Returns the number of leading bytes that two ids share. */
 static int common(struct rdb_stream_id a, struct rdb_stream_id b)
@@ -12,10 +12,16 @@ static int common(struct rdb_stream_id a, struct rdb_stream_id b)
     return ID_BYTES - 1;
 }
 
-/* Returns the nodes of a run of bytes after a fork at `from` (-1: from the root), up to `to`. */
-static uint64_t run(int from, int to)
+/* A node: four bytes, `len` bytes of keys, padded, and the addresses of its children. */
+static uint64_t node(const struct stat_rax *rax, uint64_t len, uint64_t children)
 {
-    return to - from > 1 ? 1 : 0;
+    return stat_layout_alloc(rax->layout, ((4 + len + 7) & ~UINT64_C(7)) + children * POINTER);
+}
+
+/* Returns the node of a run of bytes after a fork at `from` (-1: from the root), up to `to`. */
+static uint64_t run(const struct stat_rax *rax, int from, int to)
+{
+    return to - from > 1 ? node(rax, (uint64_t)(to - from - 1), 1) : 0;
 }
 
 static int top(const struct stat_rax *rax)
@@ -28,42 +34,47 @@ static void close_forks(struct stat_rax *rax, int at)
 {
     while (rax->depth > 0 && top(rax) > at) {
         int fork = rax->forks[--rax->depth];
+        uint64_t branches = rax->branches[rax->depth];
         int parent = top(rax) > at ? top(rax) : at;
-        rax->nodes += 1 + run(parent, fork);
+        rax->bytes += node(rax, branches, branches) + run(rax, parent, fork);
     }
 }
 
-/* Adds the end of an id below the deeper of the two neighbouring forks. */
-static uint64_t leaf(int before, int after)
+static void branch(struct stat_rax *rax, int at)
 {
-    return 1 + run(before > after ? before : after, ID_BYTES);
+    if (top(rax) == at) {
+        rax->branches[rax->depth - 1]++;
+        return;
+    }
+    rax->forks[rax->depth] = (int8_t)at;
+    rax->branches[rax->depth++] = 2;
+}
+
+/* Adds the end of an id below the deeper of the two neighbouring forks. */
+static uint64_t leaf(const struct stat_rax *rax, int before, int after)
+{
+    return LEAF + run(rax, before > after ? before : after, ID_BYTES);
 }
 
 void stat_rax_add(struct stat_rax *rax, struct rdb_stream_id id)
 {
     int at = rax->n == 0 ? -1 : common(rax->last, id);
     if (rax->n > 0) {
-        rax->nodes += leaf(rax->n == 1 ? -1 : rax->parted, at);
+        rax->bytes += leaf(rax, rax->n == 1 ? -1 : rax->parted, at);
         close_forks(rax, at);
-        if (top(rax) != at)
-            rax->forks[rax->depth++] = (int8_t)at;
+        branch(rax, at);
     }
     rax->n++;
     rax->parted = at;
     rax->last = id;
 }
 
-uint64_t stat_rax_nodes(const struct stat_rax *rax)
+uint64_t stat_rax_memory(const struct stat_rax *rax)
 {
     struct stat_rax end = *rax;
     if (rax->n == 0)
-        return 1;
-    end.nodes += leaf(rax->parted, -1);
+        return EMPTY;
+    end.bytes += leaf(rax, rax->parted, -1);
     close_forks(&end, -1);
-    return end.nodes;
-}
-
-uint64_t stat_rax_memory(const struct stat_rax *rax)
-{
-    return rax->n * ID_BYTES + stat_rax_nodes(rax) * NODE_BYTES;
+    return end.bytes;
 }

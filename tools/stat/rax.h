@@ -1,9 +1,9 @@
-/* rax.h - counts the nodes of a server's radix tree of stream ids.
+/* rax.h - the memory of a server's radix tree of stream ids.
  *
- *     struct stat_rax rax = {0};
+ *     struct stat_rax rax = {.layout = layout};
  *     for (each id, in ascending order)
  *         stat_rax_add(&rax, id);
- *     nodes = stat_rax_nodes(&rax);
+ *     bytes = stat_rax_memory(&rax);
  *
  * The keys are 16 bytes long, big-endian. The tree has a node for each position where keys diverge,
  * for each run of bytes between two such positions, and for the end of each key. If ids are not in
@@ -13,20 +13,23 @@
 #define TOOLS_STAT_RAX_H
 
 #include "rdb/event.h"
+#include "tools/stat/layout.h"
 
 struct stat_rax {
+    const struct stat_layout *layout;
+    bool open;  /* for the caller: the tree exists, even without ids */
     uint64_t n; /* ids */
-    uint64_t nodes;
+    uint64_t bytes;
     struct rdb_stream_id last;
     int parted; /* where the last id diverges from the one before, or -1 */
     int depth;  /* of the stack */
     int8_t forks[16];
+    uint16_t branches[16]; /* of each fork */
 };
 
 void stat_rax_add(struct stat_rax *rax, struct rdb_stream_id id);
-uint64_t stat_rax_nodes(const struct stat_rax *rax);
 
-/* The size of such a tree according to MEMORY USAGE. */
+/* The nodes of the tree, without its header. */
 uint64_t stat_rax_memory(const struct stat_rax *rax);
 
 #endif

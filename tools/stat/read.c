@@ -40,6 +40,25 @@ static bool end_key(struct stat_pass *pass, struct rd_err *err)
     return pass->row == NULL || pass->row(pass->row_ctx, key, err);
 }
 
+static uint64_t string_memory(const struct stat_layout *layout, const struct stat_key *key,
+                              uint64_t len, bool number)
+{
+    const struct stat_string string = {.name_len = key->name.len,
+                                       .len = len,
+                                       .number = number,
+                                       .expires = key->expire_ms != RDB_NO_EXPIRE};
+    return stat_memory_string(layout, &string);
+}
+
+/* The key, with its value if it is a string. */
+static uint64_t key_memory(const struct stat_pass *pass)
+{
+    const struct stat_key *key = &pass->key;
+    if (key->type->kind == RDB_KIND_STRING)
+        return string_memory(pass->layout, key, pass->value.largest, pass->value.number);
+    return stat_memory_key(pass->layout, key->name.len, key->expire_ms != RDB_NO_EXPIRE);
+}
+
 static bool end_value(struct stat_pass *pass, const struct rdb_event *ev, struct rd_err *err)
 {
     struct stat_key *key = &pass->key;
@@ -52,8 +71,7 @@ static bool end_value(struct stat_pass *pass, const struct rdb_event *ev, struct
         key->elements = 1;
     key->largest = pass->value.largest;
     key->packed = stat_value_packed(&pass->value);
-    key->memory =
-        stat_value_end(&pass->value, key->stored) + stat_memory_key(pass->layout, key->name.len);
+    key->memory = stat_value_end(&pass->value, key->stored) + key_memory(pass);
     return end_key(pass, err);
 }
 
@@ -203,8 +221,7 @@ static void quick_begin(struct stat_read *read, const struct rdb_event *ev, cons
                                   .db = ev->key.db,
                                   .expire_ms = ev->key.expire_ms,
                                   .stored = head->before + head->size + head->stored,
-                                  .elements = 1,
-                                  .memory = stat_memory_key(read->layout, ev->key.name.len)};
+                                  .elements = 1};
     pass->lengths = pass->aside != NULL ? pass->aside : &pass->sum->lengths[ev->key.type->kind];
 }
 
@@ -215,7 +232,7 @@ static void quick_string(struct stat_read *read, const struct head *head, struct
     char digits[RD_NUM_I64_MAX];
     uint64_t len = head->is_int ? rd_num_put_i64(digits, head->num) : head->len;
     key->largest = len;
-    key->memory += stat_memory_string(read->layout, len, is_number(head, seen));
+    key->memory = string_memory(read->layout, key, len, is_number(head, seen));
     stat_hist_add(read->pass.lengths, len, 1);
 }
 
@@ -254,9 +271,10 @@ static void quick_packed(struct stat_read *read, const struct head *head, struct
     struct rd_slice first = head->lzf ? literals(stored, bytes) : stored;
     if (!stat_pack_count(first, codec, key->type, &key->elements) || key->elements == 0)
         return;
-    key->memory += key->type->kind == RDB_KIND_LIST
-                       ? stat_memory_list(read->layout, key->type->id, head->len)
-                       : stat_memory_blob(read->layout, key->type->id, head->len);
+    key->memory =
+        key_memory(pass) + (key->type->kind == RDB_KIND_LIST
+                                ? stat_memory_list(read->layout, key->type->id, head->len)
+                                : stat_memory_blob(read->layout, key->type->id, head->len));
     key->largest = RDB_UNKNOWN;
     *ret_done = true;
     if (may_pass(read, key)) {
@@ -334,9 +352,8 @@ static bool plain_key(struct stat_read *read, uint64_t db, const struct rdb_plai
                                   .expire_ms = plain->expire_ms,
                                   .stored = (uint64_t)(end - value),
                                   .elements = 1,
-                                  .largest = len,
-                                  .memory = stat_memory_key(read->layout, plain->name.len) +
-                                            stat_memory_string(read->layout, len, is_number)};
+                                  .largest = len};
+    pass->key.memory = string_memory(read->layout, &pass->key, len, is_number);
     pass->lengths = pass->aside != NULL ? pass->aside : &pass->sum->lengths[RDB_KIND_STRING];
     stat_hist_add(pass->lengths, len, 1);
     return end_key(pass, err);
@@ -382,12 +399,11 @@ static void begin_file(struct stat_read *read, const struct rdb_event *ev)
     read->pass.layout = read->layout;
 }
 
-/* Valkey 8 writes the RDB version of Redis 7.2. */
+/* Valkey 8 writes the RDB version of Redis 7.2, Redis 8.0 that of 7.4. */
 static void note_layout(struct stat_read *read)
 {
-    const struct rdb_release *writer = &read->meta.writer;
-    if (writer->valkey && read->wanted == NULL)
-        read->layout = stat_layout_of_valkey(read->layout, rd_slice_str(writer->version));
+    if (read->wanted == NULL)
+        read->layout = stat_layout_of_release(read->layout, &read->meta.writer);
     read->pass.layout = read->layout;
 }
 

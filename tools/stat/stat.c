@@ -23,8 +23,8 @@ struct job {
     uint64_t depth;
     const char *separator;
     const char *html_path;
-    const char *out_path; /* -o; of --csv, or as html_path */
-    int server;           /* enum cli_server; -1: the one that wrote the file */
+    const char *out_path;             /* -o; of --csv, or as html_path */
+    const struct stat_layout *wanted; /* NULL: of the server that wrote the file */
     bool csv;
     bool exact;
     bool force;
@@ -40,6 +40,17 @@ struct job {
     struct rd_sink *out; /* of --csv or --html */
 };
 
+/* For CLI_EACH: the layout of a server. */
+static bool choose_layout(void *ctx, const char *value, struct rd_err *err)
+{
+    const struct stat_layout **wanted = ctx;
+    int server;
+    if (!cli_server_add(&server, value, err))
+        return false;
+    *wanted = stat_layout_for((enum cli_server)server, value);
+    return true;
+}
+
 static bool read_file(struct job *job, struct input *in, struct stat_sum *before,
                       struct rd_err *err)
 {
@@ -50,7 +61,7 @@ static bool read_file(struct job *job, struct input *in, struct stat_sum *before
     read->filter = &job->filter;
     read->exact = job->exact;
     read->made_ms = job->made_ms;
-    read->wanted = job->server >= 0 ? stat_layout_for((enum cli_server)job->server) : NULL;
+    read->wanted = job->wanted;
     read->opts = (struct stat_opts){.top = (size_t)job->top,
                                     .separator = rd_slice_str(job->separator),
                                     .depth = (unsigned)job->depth,
@@ -188,7 +199,6 @@ int tool_stat(struct cli *cli, int argc, char **argv)
                       .log = SNAPSHOT_IN_ALL,
                       .depth = DEPTH_DEFAULT,
                       .separator = ":",
-                      .server = -1,
                       .at_ms = INT64_MIN};
     const struct cli_opt opts[] = {
         {.name = "top",
@@ -226,8 +236,8 @@ int tool_stat(struct cli *cli, int argc, char **argv)
          .kind = CLI_EACH,
          .arg = "SERVER",
          .words = CLI_SERVERS,
-         .each = cli_server_add,
-         .ctx = &job.server,
+         .each = choose_layout,
+         .ctx = &job.wanted,
          .help = "memory in this server; default: the writer"},
         {.name = "exact",
          .kind = CLI_FLAG,

@@ -15,6 +15,10 @@ static bool read_events(struct verify_stream *v, struct segment_in *in,
     struct repl_capture_event ev;
     while (segment_in_next(in, &ev, err)) {
         archive_segment_note_time(&found, ev.time_us);
+        if (ev.kind == REPL_CAPTURE_COMMAND && ev.place.kind != REPL_PING &&
+            ev.place.kind != REPL_GETACK &&
+            rebuild_unsupported_note(&v->unsupported, ev.command.argc, ev.command.argv))
+            cli_warn(v->cli, "the stream of %s: %s", v->repo->target, v->unsupported.text);
         cli_tick(v->cli);
     }
     if (in->failed)

@@ -9,6 +9,7 @@
 #define TOOLS_VERIFY_STREAM_H
 
 #include "archive/stream.h"
+#include "rebuild/knows.h"
 #include "tools/cli/cli.h"
 
 enum verify_level { VERIFY_LIST, VERIFY_DIGEST, VERIFY_PARSE, VERIFY_LOAD };
@@ -21,10 +22,11 @@ struct verify_stream {
     const struct rd_seal_ring *ring;
     enum verify_level level;
     bool several; /* the target has other repositories: lines of text name this one */
-    uint64_t n_segments, n_damaged; /* out */
-    uint64_t n_unknown;             /* out: sealed with a key that is not given */
-    struct rd_err unknown;          /* out: of the first of them */
-    uint64_t n_gone;                /* out: removed since they were listed */
+    uint64_t n_segments, n_damaged;         /* out */
+    uint64_t n_unknown;                     /* out: sealed with a key that is not given */
+    struct rd_err unknown;                  /* out: of the first of them */
+    uint64_t n_gone;                        /* out: removed since they were listed */
+    struct rebuild_unsupported unsupported; /* out */
 };
 
 /* Reports each damaged segment, and the whole. With json: an object. */

@@ -32,9 +32,10 @@ struct job {
     struct archive_set *set;
     bool loaded;
     struct load load;
-    bool authentic; /* the manifest's signature was checked */
-    bool refused;   /* the set is not sealed, although there is a key */
-    uint64_t keys;  /* in all snapshots */
+    bool authentic;        /* the manifest's signature was checked */
+    bool refused;          /* the set is not sealed, although there is a key */
+    struct rd_err foreign; /* why the given keys do not verify the signature */
+    uint64_t keys;         /* in all snapshots */
     char finding[RD_ERR_TEXT_MAX + 300];
 };
 
@@ -53,6 +54,8 @@ static bool check_manifest(struct job *job, struct rd_err *err)
         rd_err_adopt(err, &why);
         return false;
     }
+    if (!proved && vault_keys_given(&job->open->keys))
+        job->foreign = why;
     job->authentic = set->m.signature == ARCHIVE_SIGNATURE_VALID;
     return set->missing == 0 || rd_err_set(err, RD_ERR_TRUNCATED, RD_NO_OFFSET,
                                            "files of the set are missing or have another size");
@@ -343,6 +346,10 @@ static bool verify_set(struct job *job, struct rd_err *ret)
                 (run->level < VERIFY_PARSE || parse_all(job, &err)) &&
                 (run->level < VERIFY_LOAD || load_all(job, &err));
     cli_progress_end(run->cli);
+    if (good && job->foreign.code != RD_ERR_OK) {
+        good = false;
+        rd_err_adopt(&err, &job->foreign);
+    }
     if (!good && is_removed(job, &err)) {
         cli_note(run->cli, "%s %s was removed meanwhile", job->repo->target, job->set->id);
         return true;

@@ -18,8 +18,11 @@ enum { N_LIBRARIES = sizeof libraries / sizeof *libraries };
 static void print_text(void)
 {
     cli_print_version();
-    printf("  snapshots:    Redis RDB versions %d to %d, Valkey RDB versions %d to %d\n",
-           RDB_VERSION_MIN, RDB_VERSION_REDIS_MAX, RDB_VERSION_VALKEY_MIN, RDB_VERSION_VALKEY_MAX);
+    printf(
+        "  snapshots:    Redis RDB versions %d to %d, Valkey RDB versions %d to %d; of those after "
+        "%d and %d not every type\n",
+        RDB_VERSION_MIN, RDB_VERSION_REDIS_MAX, RDB_VERSION_VALKEY_MIN, RDB_VERSION_VALKEY_MAX,
+        RDB_VERSION_REDIS_WHOLE, RDB_VERSION_VALKEY_WHOLE);
     printf("  compression:  gzip, lz4, zstd\n"
            "  repositories: folder%s\n"
            "  heartbeats:   %s\n"
@@ -32,12 +35,17 @@ static void print_text(void)
     printf("\n");
 }
 
-static void put_range(struct cli_json *out, const char *dialect, unsigned min, unsigned max)
+/* `whole`: the newest version of which every type is read. `written`: the newest one that is made.
+ */
+static void put_range(struct cli_json *out, const char *dialect, unsigned min, unsigned max,
+                      unsigned whole, unsigned written)
 {
     cli_json_key(out, dialect);
     cli_json_obj(out);
     cli_json_put_uint(out, "min", min);
     cli_json_put_uint(out, "max", max);
+    cli_json_put_uint(out, "whole", whole);
+    cli_json_put_uint(out, "written", written);
     cli_json_end(out);
 }
 
@@ -60,8 +68,10 @@ static void put_json(struct cli_json *out)
     cli_json_obj(out);
     cli_json_key(out, "rdb_versions");
     cli_json_obj(out);
-    put_range(out, "redis", RDB_VERSION_MIN, RDB_VERSION_REDIS_MAX);
-    put_range(out, "valkey", RDB_VERSION_VALKEY_MIN, RDB_VERSION_VALKEY_MAX);
+    put_range(out, "redis", RDB_VERSION_MIN, RDB_VERSION_REDIS_MAX, RDB_VERSION_REDIS_WHOLE,
+              RDB_VERSION_REDIS_WRITTEN);
+    put_range(out, "valkey", RDB_VERSION_VALKEY_MIN, RDB_VERSION_VALKEY_MAX,
+              RDB_VERSION_VALKEY_WHOLE, RDB_VERSION_VALKEY_MAX);
     cli_json_end(out);
     put_list(out, "compression", compression);
     put_list(out, "repositories", repositories);

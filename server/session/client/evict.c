@@ -22,6 +22,8 @@ static void close_largest_anonymous(struct clients *all)
     for (struct client *c = all->first; c != NULL; c = c->next)
         if (c->anonymous > found->anonymous)
             found = c;
+    if (found == NULL)
+        return;
     log_verbose("Closing the client id=%llu addr=%s: clients that have not logged in use too much "
                 "memory",
                 (unsigned long long)found->id, found->peer);
@@ -47,7 +49,7 @@ static void count_anonymous(struct client *c)
         return;
     c->anonymous = anonymous_memory(c);
     all->anonymous += c->anonymous;
-    while (all->anonymous > CLIENT_ANONYMOUS_MAX)
+    while (all->first != NULL && all->anonymous > CLIENT_ANONYMOUS_MAX)
         close_largest_anonymous(all);
 }
 

@@ -1,0 +1,215 @@
+"""Files of servers that are newer than those with which most tests were made: Redis 8 and Valkey 9.
+
+The program is $REDOUBT, the files are under $REDOUBT_FIXTURES. Where no server is available,
+the files are made here.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from capture_case import encode  # noqa: E402
+
+REDOUBT = os.environ.get("REDOUBT", "redoubt")
+FIXTURES = os.environ.get("REDOUBT_FIXTURES", "fixtures")
+
+
+def fixture(*names):
+    return os.path.join(FIXTURES, *names)
+
+
+class NewerTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name, data=None):
+        path = os.path.join(self.folder, name)
+        if data is not None:
+            with open(path, "wb") as f:
+                f.write(data)
+        return path
+
+    def run_tool(self, *args, expect=0, stdin=b""):
+        done = subprocess.run([REDOUBT, *args], capture_output=True, check=False, input=stdin)
+        self.assertEqual(done.returncode, expect, (done.stdout[:500], done.stderr.decode()))
+        return done.stdout, done.stderr.decode()
+
+    def lines(self, *args):
+        out, _ = self.run_tool("convert", "--to", "ndjson", *args)
+        return [json.loads(line) for line in out.splitlines()]
+
+
+def enveloped(data, codec):
+    """As Valkey 9.2 compresses a whole file: 1 is LZ4, 2 is Zstandard."""
+    program = {1: "lz4", 2: "zstd"}[codec]
+    packed = subprocess.run([program, "-q", "-c"], input=data, capture_output=True, check=True)
+    return b"VCS\x01" + bytes((codec, 0, 1)) + packed.stdout
+
+
+class Envelopes(NewerTest):
+    def setUp(self):
+        super().setUp()
+        with open(fixture("valkey-9.1.2", "hash-ttl.rdb"), "rb") as f:
+            self.data = f.read()
+
+    def test_a_snapshot_in_an_envelope_is_read_by_every_tool(self):
+        plain = self.path("plain.rdb", self.data)
+        want = self.lines(plain)
+        for codec in (1, 2):
+            path = self.path(f"{codec}.rdb", enveloped(self.data, codec))
+            out, _ = self.run_tool("check-rdb", "--json", path)
+            self.assertEqual(json.loads(out)["files"][0]["keys"], len(want))
+            self.assertEqual(self.lines(path), want)
+            self.run_tool("diff", path, plain)
+            self.run_tool("stat", path)
+
+    def test_a_damaged_one_is_damaged(self):
+        whole = enveloped(self.data, 2)
+        self.run_tool("check-rdb", self.path("cut.rdb", whole[:-100]), expect=1)
+
+    def test_a_container_of_an_unknown_kind_is_not_supported(self):
+        for head in (b"VCS\x02\x01\x00\x01", b"VCS\x01\x07\x00\x01", b"VCS\x01\x01\x00\x02"):
+            path = self.path("other.rdb", head + b"\x04\x22\x4d\x18 and more")
+            for tool in ("check-rdb", "stat", "convert"):
+                args = ("--to", "ndjson") if tool == "convert" else ()
+                self.run_tool(tool, *args, path, expect=4)
+
+    def log(self, base):
+        folder = self.path("log")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.mkdir(folder)
+        self.path("log/appendonly.aof.1.base.rdb", base)
+        self.path("log/appendonly.aof.1.incr.aof", encode("SELECT", "0") + encode("SET", "z", "1"))
+        self.path("log/appendonly.aof.manifest",
+                  b"file appendonly.aof.1.base.rdb seq 1 type b\n"
+                  b"file appendonly.aof.1.incr.aof seq 1 type i\n")
+        return folder
+
+    def test_the_base_of_a_log_can_be_an_envelope(self):
+        folder = self.log(enveloped(self.data, 1))
+        self.run_tool("check-aof", folder)
+        self.assertIn("z", [line["key"] for line in self.lines(folder)])
+        _, err = self.run_tool("check-aof", "--salvage", self.path("out"), folder, expect=4)
+        self.assertIn("a base in a compressed envelope cannot be salvaged", err)
+        self.run_tool("check-aof", self.log(b"VCS\x02\x01\x00\x01more"), expect=4)
+
+
+class Imports(NewerTest):
+    def test_keys_that_are_being_imported_are_named(self):
+        job = b"0123456789abcdef0123456789abcdef01234567"
+        records = b"\xf3\x28" + job + b"\x02\x00\x00\x7f\xff\x7f\xff" + b"\xfe\x00"
+        keys = b"".join(b"\x00\x03%s\x01v" % name for name in (b"q_1", b"abc", b"foo"))
+        path = self.path("x.rdb", b"VALKEY080" + records + keys + b"\xff" + bytes(8))
+        out, _ = self.run_tool("check-rdb", "--json", path)
+        file = json.loads(out)["files"][0]
+        self.assertEqual((file["keys"], file["slot_imports"], file["imported_keys"]), (3, 1, 0))
+        records = records.replace(b"\x02\x00\x00", b"\x02\x00\x7f\xfe")
+        path = self.path("y.rdb", b"VALKEY080" + records + keys + b"\xff" + bytes(8))
+        out, _ = self.run_tool("check-rdb", path)
+        self.assertIn(b"slot-import", out)
+        self.assertIn(job, out)
+        self.assertIn(b"slots 0-16382, 16383-16383", out)
+        self.assertIn(b"the 3 keys of these slots belong to another node", out)
+
+
+class Header16(NewerTest):
+    """Redis 8.12: read as far as the types are known."""
+
+    def file(self, *records):
+        return self.path("v16.rdb", b"REDIS0016\xfe\x00" + b"".join(records) + b"\xff" + bytes(8))
+
+    def test_known_types_are_read_with_a_note(self):
+        path = self.file(b"\x00\x01k\x01v")
+        out, _ = self.run_tool("check-rdb", path)
+        self.assertIn(b"partly-known-version", out)
+        self.assertEqual([line["value"] for line in self.lines(path)], ["v"])
+
+    def test_an_unknown_type_is_not_damage(self):
+        path = self.file(b"\x00\x01k\x01v", b"\x21\x02bm\x00\x08" + bytes(8))
+        _, err = self.run_tool("check-rdb", path, expect=4)
+        self.assertIn("value type 33 is not known", err)
+        self.run_tool("convert", "--to", "ndjson", path, expect=4)
+
+    def test_the_version_tool_says_what_is_read(self):
+        out, _ = self.run_tool("version", "--json")
+        redis = json.loads(out)["features"]["rdb_versions"]["redis"]
+        self.assertEqual((redis["max"], redis["whole"], redis["written"]), (16, 14, 15))
+
+
+class Logs(NewerTest):
+    def test_a_payload_without_a_checksum_is_replayed(self):
+        payload = b"\x00\x05hello" + b"\x0d\x00" + bytes(8)
+        command = b"*4\r\n$7\r\nRESTORE\r\n$1\r\nk\r\n$1\r\n0\r\n$%d\r\n" % len(payload)
+        path = self.path("z.aof", encode("SELECT", "0") + command + payload + b"\r\n")
+        self.assertEqual([line["value"] for line in self.lines(path)], ["hello"])
+
+
+META = "f30109f5c42805086d6574612d6f6e650201030000c03f05c30f16043078612e61e00300043965702d3500"
+
+
+class Written(NewerTest):
+    """RDB 13 of Redis 8.6: metadata of keys, and streams with idempotent entries."""
+
+    def setUp(self):
+        super().setUp()
+        self.km = fixture("redis-8.6.3", "km.rdb")
+
+    def same(self, path, other):
+        self.run_tool("diff", path, other)
+        self.assertEqual([line.get("key_meta") for line in self.lines(path)],
+                         [line.get("key_meta") for line in self.lines(other)])
+
+    def test_what_is_written_anew_is_the_same(self):
+        for name in ("km", "idmp13", "r13"):
+            path, out = fixture("redis-8.6.3", f"{name}.rdb"), self.path(name)
+            self.run_tool("convert", "--to", "rdb", "--rewrite", "--for", "redis-8.6", path, "-o",
+                          out)
+            self.run_tool("check-rdb", out)
+            self.same(out, path)
+
+    def test_lines_have_the_metadata_of_keys_and_are_read_back(self):
+        self.assertEqual(self.lines(self.km)[1]["key_meta"], META)
+        for name in ("km", "idmp13"):
+            path, out = fixture("redis-8.6.3", f"{name}.rdb"), self.path(name)
+            text, err = self.run_tool("convert", "--to", "ndjson", "--meta", path)
+            self.assertEqual(err, "")
+            self.run_tool("convert", "--input-format", "ndjson", "--to", "rdb", "-", "-o", out,
+                          stdin=text)
+            self.same(out, path)
+        for wrong in ("f3", "f301", META[:-2], META + "00", "00" + META, "f30141424308"):
+            line = {"db": 0, "key": "k", "type": "string", "key_meta": wrong, "value": "v"}
+            self.run_tool("convert", "--input-format", "ndjson", "--to", "rdb", "-", "-o",
+                          self.path("wrong"), stdin=json.dumps(line).encode(), expect=1)
+
+    def test_metadata_stay_with_their_key(self):
+        out = self.path("out.rdb")
+        self.run_tool("convert", "--to", "rdb", "--match", "a", self.km, "-o", out)
+        self.assertEqual([(x["key"], x["key_meta"]) for x in self.lines(out)], [("a", META)])
+        self.run_tool("convert", "--to", "rdb", "--match", "s", "--force", self.km, "-o", out)
+        self.assertEqual([(x["key"], x.get("key_meta")) for x in self.lines(out)], [("s", None)])
+        self.run_tool("split", "--by", "db", self.km, "-o", self.path("parts"))
+        self.run_tool("merge", self.path("parts/db-0.rdb"), "-o", out, "--force")
+        self.same(out, self.km)
+
+    def test_a_target_without_them_refuses_them_by_name(self):
+        for server in ("redis-8.0", "valkey-9", "valkey-9.2"):
+            _, err = self.run_tool("convert", "--to", "rdb", "--match", "a", "--for", server,
+                                   self.km, "-o", self.path("x"), expect=4)
+            self.assertIn("module metadata of a key", err)
+        self.run_tool("convert", "--to", "rdb", "--dialect", "valkey", "-o", self.path("x"),
+                      fixture("redis-8.0.6", "vectorset.rdb"), expect=4)
+
+    def test_payloads_begin_with_the_metadata(self):
+        out, _ = self.run_tool("convert", "--to", "resp", "--restore", "--for", "redis-8.6",
+                               self.km)
+        self.assertIn(bytes.fromhex(META) + b"\x00\x05hello\x0d\x00", out)
+
+
+if __name__ == "__main__":
+    unittest.main()
