@@ -137,7 +137,7 @@ class Locks(BackupCase):
     # ---- a lock of a process that is somewhere else ----
 
     def test_a_lock_that_is_not_renewed_does_not_block_for_ever(self):
-        self.put_lock(age_s=299)
+        self.put_lock(age_s=240)
         self.fails(7, "process 1 on pod", "backup", "--lock-wait", "0s")
         self.put_lock(age_s=400)
         self.good("backup", "--lock-wait", "0s")
