@@ -29,5 +29,5 @@ bool rdb_server_has_module(enum rdb_server server, uint64_t module_id)
     char name[RDB_MODULE_NAME_LEN + 1];
     rdb_module_name(module_id, name);
     return server == RDB_SERVER_ANY || server == RDB_SERVER_REDIS_8 ||
-           strcmp(name, "vectorset") != 0;
+           server == RDB_SERVER_REDIS_8_0 || strcmp(name, "vectorset") != 0;
 }

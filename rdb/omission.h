@@ -61,10 +61,11 @@ struct rdb_omitted_counts {
 /* The server that will read the output, if it is known. Some have the same
  * version of the format: Redis 7.4 and 8. */
 enum rdb_server {
-    RDB_SERVER_ANY = 0,   /* unknown: whatever the version of the format can hold */
-    RDB_SERVER_REDIS = 1, /* up to 7.4 */
-    RDB_SERVER_REDIS_8 = 2,
-    RDB_SERVER_VALKEY = 3
+    RDB_SERVER_ANY = 0,     /* unknown: whatever the version of the format can hold */
+    RDB_SERVER_REDIS = 1,   /* up to 7.4 */
+    RDB_SERVER_REDIS_8 = 2, /* since 8.0.3 */
+    RDB_SERVER_VALKEY = 3,
+    RDB_SERVER_REDIS_8_0 = 4 /* what all patches of 8.0 read: the first form of vector sets */
 };
 
 /* Whether a server can have this type of module. False only for a type that comes with other

@@ -241,8 +241,10 @@ bool rdb_writer_put(struct rdb_writer *w, const struct rdb_event *ev, struct rd_
 
 bool rdb_writer_can_copy(const struct rdb_writer *w, const struct rdb_type *type)
 {
-    /* The type of a module, which Valkey may not have, is known with the value only. */
-    bool judged = type->kind == RDB_KIND_MODULE && w->opts.dialect == RDB_VALKEY;
+    /* Only with the value the type of a module is known, which Valkey may not have, and a Redis 8.0
+     * in another form. */
+    bool judged = type->kind == RDB_KIND_MODULE &&
+                  (w->opts.dialect == RDB_VALKEY || w->opts.server == RDB_SERVER_REDIS_8_0);
     return rdb_type_find(w->opts.dialect, w->opts.version, type->number) == type &&
            (w->opts.verbatim || !judged);
 }

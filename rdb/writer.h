@@ -96,7 +96,8 @@ RD_API bool rdb_writer_put(struct rdb_writer *w, const struct rdb_event *ev, str
 
 /* Instead of VALUE … VALUE_END after a KEY event: the serialized value, verbatim, in any number of
  * pieces. The type is that of the KEY event; the target must have it (rdb_writer_can_copy). Values
- * of modules are not copied to Valkey, unless verbatim: it may not have the module. */
+ * of modules are not copied to Valkey, which may not have the module, nor for REDIS_8_0, unless
+ * verbatim. */
 RD_API bool rdb_writer_can_copy(const struct rdb_writer *w, const struct rdb_type *type);
 RD_API bool rdb_writer_copy_begin(struct rdb_writer *w, struct rd_sink **ret, struct rd_err *err);
 RD_API bool rdb_writer_copy_end(struct rdb_writer *w, struct rd_err *err);

@@ -3,7 +3,8 @@
  * The place of a node in the graph is a list of numbers: its id; its level, with a version in bits
  * 24 to 31; for each layer the number of links and the room for them, the ids of the linked nodes,
  * and from version 1 on the farthest one (its index, and its distance in the upper half); at the
- * end the length, and the range in the upper half. */
+ * end the length, and the range in the upper half. Version 0 is written: every server reads it, and
+ * those before Redis 8.0.3 refuse another one. */
 #include "base/copy.h"
 #include "engine/call.h"
 #include "engine/value/module.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODE_VERSION = 1, HAS_PROJECTION = 1, HAS_ATTRIBUTES = 2, NODE_NUMBERS_MAX = 1 << 20 };
+enum { NODE_VERSION_MAX = 1, HAS_PROJECTION = 1, HAS_ATTRIBUTES = 2 };
 
 static uint32_t bits_of(float f)
 {
@@ -41,7 +42,7 @@ static uint64_t count_numbers(const struct vector_node *node)
 {
     uint64_t n = 3;
     for (uint32_t i = 0; i <= node->level; i++)
-        n += 3 + node->layers[i].n;
+        n += 2 + node->layers[i].n;
     return n;
 }
 
@@ -50,7 +51,7 @@ static bool write_layer(const struct vector_layer *layer, struct engine_vectors_
     bool ok = put(out, layer->n) && put(out, layer->room);
     for (uint32_t i = 0; ok && i < layer->n; i++)
         ok = put(out, layer->links[i]->id);
-    return ok && put(out, (uint64_t)bits_of(layer->worst_distance) << 32 | layer->worst);
+    return ok;
 }
 
 static bool write_node(const struct engine_vectors *set, const struct vector_node *node,
@@ -60,8 +61,7 @@ static bool write_node(const struct engine_vectors *set, const struct vector_nod
     if (set->n_attributes > 0)
         ok = ok && out->string(out, rd_slice(node->attributes, node->attributes_len));
     ok = ok && out->string(out, rd_slice(node->quants, vector_bytes(&set->graph.shape))) &&
-         put(out, count_numbers(node)) && put(out, node->id) &&
-         put(out, node->level | NODE_VERSION << 24);
+         put(out, count_numbers(node)) && put(out, node->id) && put(out, node->level);
     for (uint32_t i = 0; ok && i <= node->level; i++)
         ok = write_layer(&node->layers[i], out);
     return ok && put(out, (uint64_t)bits_of(node->range) << 32 | bits_of(node->length));
@@ -272,7 +272,8 @@ static bool read_level(struct place *place, uint32_t *ret, bool *ret_has_worst)
         return false;
     *ret = (uint32_t)number & 0xff;
     *ret_has_worst = number >> 24 > 0;
-    return (number >> 24 <= NODE_VERSION && (number & 0xffff00) == 0 && *ret <= VECTOR_LEVEL_MAX) ||
+    return (number >> 24 <= NODE_VERSION_MAX && (number & 0xffff00) == 0 &&
+            *ret <= VECTOR_LEVEL_MAX) ||
            strange(place->in, "a node has a form that is not known");
 }
 

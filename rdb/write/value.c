@@ -1,5 +1,7 @@
 #include "rdb/write/write.h"
 
+#include "rdb/omission_impl.h"
+
 enum { SINCE_MODULE = 8, SINCE_STREAM = 9, SINCE_QUICKLIST = 7 };
 
 static bool begin_string(struct rdb_writer *w)
@@ -30,6 +32,9 @@ static bool begin_module(struct rdb_writer *w, uint64_t id)
         return rdb_write_refuse_key_of_server(w, "vector set");
     if (!rdb_write_has(w, SINCE_MODULE) || w->source->id != RDB_TYPE_MODULE_2)
         return rdb_write_refuse_key(w, "module value");
+    w->vectors.converts = false;
+    if (id == RDB_VECTORS_ID && w->opts.server == RDB_SERVER_REDIS_8_0)
+        rdb_vectors_begin(w);
     return rdb_write_prefix(w, RDB_TYPE_MODULE_2) && rdb_put_len(w->out, id);
 }
 
@@ -85,7 +90,12 @@ static bool module_event(struct rdb_writer *w, const struct rdb_event *ev)
 {
     if (ev->kind != RDB_MODULE_ITEM)
         return rdb_write_misuse(w, "a module value contains only items");
-    return rdb_write_item(w, w->out, ev);
+    return w->vectors.converts ? rdb_vectors_item(w, ev) : rdb_write_item(w, w->out, ev);
+}
+
+static bool end_module(struct rdb_writer *w)
+{
+    return (!w->vectors.converts || rdb_vectors_end(w)) && rdb_put_len(w->out, RDB_MODULE_END);
 }
 
 static bool body_event(struct rdb_writer *w, const struct rdb_event *ev)
@@ -116,7 +126,7 @@ static bool end_value(struct rdb_writer *w)
     case RDB_KIND_STREAM:
         return rdb_stream_end(w);
     case RDB_KIND_MODULE:
-        return rdb_put_len(w->out, RDB_MODULE_END);
+        return end_module(w);
     default:
         return rdb_collection_end(w);
     }

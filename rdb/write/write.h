@@ -10,6 +10,7 @@
  *     stream.c       streams: entries and nodes
  *     group.c        streams: groups and the parts after them
  *     unpack.c       unpacks blobs for targets that lack the encoding
+ *     vectors.c      vector sets for the first patches of Redis 8.0
  *
  * A function that fails sets rdb_writer.err, unless a sink or the memory failed: rdb_writer_put()
  * finds out which. Nothing continues after a failure.
@@ -178,6 +179,19 @@ struct rdb_stream_writer {
     bool idmp_done; /* the settings of idempotent entries are complete */
 };
 
+/* A vector set whose nodes are written in the first form. */
+struct rdb_vectors {
+    bool converts;
+    int at;         /* which part is next */
+    uint64_t items; /* that are left */
+    bool has_attributes;
+    /* of the node */
+    uint64_t count; /* its numbers, in the source */
+    uint64_t id;
+    uint64_t layers, links; /* that are left */
+    bool has_worst;
+};
+
 struct rdb_writer {
     struct rd_sink *out; /* the caller's */
     struct rdb_writer_opts opts;
@@ -209,6 +223,7 @@ struct rdb_writer {
     struct rdb_collection collection;
     struct rdb_list list;
     struct rdb_stream_writer stream;
+    struct rdb_vectors vectors;
 };
 
 /* RD_ERR_USAGE: no reader returns this. */
@@ -318,6 +333,11 @@ bool rdb_stream_end(struct rdb_writer *w);
 bool rdb_group_begin(struct rdb_writer *w, const struct rdb_event *ev);
 bool rdb_group_event(struct rdb_writer *w, const struct rdb_event *ev);
 bool rdb_group_end(struct rdb_writer *w);
+
+/* vectors.c: between begin and end, the items of a vector set */
+void rdb_vectors_begin(struct rdb_writer *w);
+bool rdb_vectors_item(struct rdb_writer *w, const struct rdb_event *ev);
+bool rdb_vectors_end(struct rdb_writer *w);
 
 /* unpack.c */
 bool rdb_write_unpack(struct rdb_writer *w, const struct rdb_event *ev);

@@ -212,6 +212,21 @@ def fill_small(server, seed, most=1200):
             server.pipeline([command])
 
 
+def fill_vectors(server, seed):
+    """Small vector sets, of which elements were changed and removed."""
+    s = Source(seed)
+    for kind, dims, more in (("Q8", 5, ()), ("NOQUANT", 2, ("M", 4)), ("BIN", 70, ())):
+        for j in range(24):
+            attributes = ("SETATTR", '{"n":%d}' % j) if j % 4 == 0 and kind != "BIN" else ()
+            server.command("VADD", f"v:{kind}", "FP32", vector(s, dims), f"e{j}", kind, *attributes,
+                           *more)
+        server.command("VREM", f"v:{kind}", "e3")
+        server.command("VADD", f"v:{kind}", "FP32", vector(s, dims), "e5", kind, *more)
+    for j in range(8):
+        server.command("VADD", "v:reduced", "REDUCE", 3, "FP32", vector(s, 6), f"e{j}")
+    server.command("VADD", "v:zero", "VALUES", 2, 0, 0, "z")
+
+
 def _zones(server, s):
     for zone, text in _module(s):
         txn = server.command("KNOT.ZONE.BEGIN", zone, 1)

@@ -31,6 +31,10 @@ def main(roots, name, folder):
     with servers.Server(kind) as server:
         data.fill_small(server, 1)
         write(server, folder, "all-types", "random keys of all types that the server has")
+    with servers.Server(kind) as server:
+        if server.has(data.VECTORS):
+            data.fill_vectors(server, 2)
+            write(server, folder, "vectors", "vector sets of all kinds")
     with servers.Server(kind, {"cluster-enabled": "yes"}) as server:
         server.command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
         while b"cluster_state:ok" not in server.command("CLUSTER", "INFO"):

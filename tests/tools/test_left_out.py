@@ -15,6 +15,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import hexfile  # noqa: E402
+import vectorset  # noqa: E402
 from fake_server import crc64  # noqa: E402
 from rdb_text import HASH, LIST, SET, STRING, ZSET, Key, length, snapshot  # noqa: E402
 from rdb_text import string, value  # noqa: E402
@@ -178,7 +179,10 @@ class Modules(Case):
                                        self.path("plain.out")), "")
 
     def test_vector_sets_are_for_redis_8_only(self):
-        path = self.write("in.rdb", b"REDIS0012\xfe\x00" + module_key(b"vec", "vectorset")
+        node = {"name": b"e", "attributes": b"", "vector": b"\x7f", "id": 1, "version": 1,
+                "length": 2.0, "range": 1.0, "worst": [0], "layers": [(32, [])]}
+        vectors = vectorset.composed(vectorset.Value(1, 1 | 16 << 8, None, [node]))
+        path = self.write("in.rdb", b"REDIS0012\xfe\x00\x07\x03vec" + vectors
                           + key(Key(b"a", STRING, b"1")) + b"\xff" + bytes(8))
         for how in (("rdb",), ("resp", "--restore")):
             for server in ("redis-7.4", "valkey-8", "valkey-9"):

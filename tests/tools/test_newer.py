@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import vectorset  # noqa: E402
 from capture_case import encode  # noqa: E402
 
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
@@ -209,6 +210,75 @@ class Written(NewerTest):
         out, _ = self.run_tool("convert", "--to", "resp", "--restore", "--for", "redis-8.6",
                                self.km)
         self.assertIn(bytes.fromhex(META) + b"\x00\x05hello\x0d\x00", out)
+
+
+class VectorSets(NewerTest):
+    """Redis 8.0.3 began to write nodes in another form, which 8.0.0 to 8.0.2 refuse."""
+
+    def values(self, path, *options):
+        out, _ = self.run_tool("convert", "--to", "resp", "--restore", *options, path)
+        return vectorset.restored(out)
+
+    def written(self, server, path):
+        out = self.path("written.rdb")
+        self.run_tool("convert", "--force", "--to", "rdb", "--for", server, path, "-o", out)
+        self.run_tool("check-rdb", out)
+        return self.values(out)
+
+    def same(self, value, other):
+        self.assertEqual((value.dim, value.config, value.projection, value.elements()),
+                         (other.dim, other.config, other.projection, other.elements()))
+
+    def test_each_server_gets_nodes_that_it_reads(self):
+        for server, form in (("8.0.2", 0), ("8.0.6", 1), ("8.6.3", 1)):
+            path = fixture(f"redis-{server}", "vectors.rdb")
+            source = self.values(path)
+            self.assertEqual(len(source), 5)
+            self.assertEqual(set().union(*(v.versions() for v in source.values())), {form})
+            for target, most in (("redis-8.0", 0), ("redis-8.0.2", 0), ("redis-8.0.6", 0),
+                                 ("redis-8.6", form)):
+                for made in (self.written(target, path), self.values(path, "--for", target)):
+                    self.assertEqual(list(made), list(source))
+                    for key, value in made.items():
+                        self.same(value, source[key])
+                        self.assertEqual(value.versions(), {most})
+
+    def test_long_strings_and_several_layers_keep_their_place(self):
+        nodes = [{"name": name, "attributes": attributes, "vector": bytes([i]) * 4 * 20000,
+                  "id": i + 1, "version": 1, "length": 1.5, "range": 0.0, "worst": [7, 0, 0],
+                  "layers": [(32, [2 - i]), (16, [2 - i]), (16, [])]}
+                 for i, (name, attributes) in enumerate(((b"n" * (1 << 20), b""),
+                                                         (b"", b"a" * 300000)))]
+        source = vectorset.Value(20000, 16 << 8, None, nodes)
+        path = self.path("long.rdb", b"REDIS0012\xfe\x00\x07\x01k" + vectorset.composed(source) +
+                         b"\xff" + bytes(8))
+        made = self.written("redis-8.0", path)[b"k"]
+        self.same(made, self.values(path)[b"k"])
+        self.same(made, source)
+        self.assertEqual(made.versions(), {0})
+
+    def test_an_unknown_form_is_refused_for_8_0_alone(self):
+        with open(fixture("redis-8.0.6", "vectors.rdb"), "rb") as f:
+            data = f.read()
+        level = b"\x02\x80" + b"\x01\x00\x00\x00"
+        path = self.path("x.rdb", data.replace(level, b"\x02\x80\x02\x00\x00\x00")[:-8] + bytes(8))
+        for how in (("--to", "rdb", "-o", self.path("y.rdb")), ("--to", "resp", "--restore")):
+            _, err = self.run_tool("convert", *how, "--for", "redis-8.0", path, expect=4)
+            self.assertIn("vector set in a form that is not known", err)
+            self.assertIn('"v:', err)
+        self.run_tool("convert", "--to", "rdb", "--for", "redis-8.6", path, "-o",
+                      self.path("z.rdb"))
+
+    def test_what_is_made_from_commands_is_read_by_every_server(self):
+        log = self.path("log.aof", b"".join(
+            encode("VADD", "v", "VALUES", "2", str(i), str(i % 7 - 3), f"e{i}", *more)
+            for i, more in enumerate([()] * 40 + [("SETATTR", "{}")])))
+        out = self.path("out.rdb")
+        self.run_tool("convert", "--to", "rdb", log, "-o", out)
+        value = self.values(out)[b"v"]
+        self.assertEqual(value.versions(), {0})
+        self.assertEqual({n["name"] for n in value.nodes}, {b"e%d" % i for i in range(41)})
+        self.assertEqual([n["attributes"] for n in value.nodes if n["attributes"]], [b"{}"])
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ enum rdb_server convert_server(const struct job *job)
 {
     switch (job->server) {
     case CLI_REDIS_8_0:
+        return RDB_SERVER_REDIS_8_0;
     case CLI_REDIS_8_6:
     case CLI_REDIS_8_8:
     case CLI_REDIS_8_10:

@@ -91,7 +91,9 @@ static bool reads_all(const struct replay *replay, const struct job *job)
     bool newer = job->server < 0 || replay->commands || job->in_version > (int)job->version;
     if (newer || job->in_version <= COMMON)
         return !newer;
-    return job->in_dialect == RDB_REDIS && convert_server(job) == RDB_SERVER_REDIS_8;
+    enum rdb_server server = convert_server(job);
+    return job->in_dialect == RDB_REDIS &&
+           (server == RDB_SERVER_REDIS_8 || server == RDB_SERVER_REDIS_8_0);
 }
 
 static bool send_events(struct replay *replay, struct job *job, int64_t shift_ms,
