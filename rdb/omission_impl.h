@@ -5,9 +5,6 @@
 #include "rdb/event.h"
 #include "rdb/omission.h"
 
-/* The ID of the module type "vectorset", version 0. */
-#define RDB_VECTORS_ID UINT64_C(0xBDE72DA2BB1EB400)
-
 enum { RDB_IDMP_DURATION_S = 100, RDB_IDMP_MAX_ENTRIES = 100 };
 
 /* Whether these are the settings that a stream has by default. No server accepts 0. */

@@ -1,6 +1,6 @@
 #include "rdb/write/write.h"
 
-#include "rdb/omission_impl.h"
+#include "rdb/modules.h"
 
 enum { SINCE_MODULE = 8, SINCE_STREAM = 9, SINCE_QUICKLIST = 7 };
 
@@ -33,7 +33,7 @@ static bool begin_module(struct rdb_writer *w, uint64_t id)
     if (!rdb_write_has(w, SINCE_MODULE) || w->source->id != RDB_TYPE_MODULE_2)
         return rdb_write_refuse_key(w, "module value");
     w->vectors.converts = false;
-    if (id == RDB_VECTORS_ID && w->opts.server == RDB_SERVER_REDIS_8_0)
+    if (id == RDB_MODULE_VECTORS && w->opts.server == RDB_SERVER_REDIS_8_0)
         rdb_vectors_begin(w);
     return rdb_write_prefix(w, RDB_TYPE_MODULE_2) && rdb_put_len(w->out, id);
 }

@@ -7,6 +7,7 @@ the files are made here.
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -242,6 +243,47 @@ class VectorSets(NewerTest):
                     for key, value in made.items():
                         self.same(value, source[key])
                         self.assertEqual(value.versions(), {most})
+
+    def test_commands_make_them_with_payloads(self):
+        for server, form in (("8.0.2", 0), ("8.0.6", 1), ("8.6.3", 1)):
+            path = fixture(f"redis-{server}", "vectors.rdb")
+            source = self.values(path)
+            for more, most in (((), 0), (("--for", "redis-8.0.2"), 0),
+                               (("--for", "redis-8.6"), form), (("--rdb-version", "12"), 0)):
+                out, _ = self.run_tool("convert", "--to", "resp", *more, path)
+                made = vectorset.restored(out)
+                self.assertEqual(list(made), list(source))
+                for key, value in made.items():
+                    self.same(value, source[key])
+                    self.assertEqual(value.versions(), {most})
+            log = self.path("log.aof", self.run_tool("convert", "--to", "aof", path)[0])
+            for key, value in self.values(log).items():
+                self.same(value, source[key])
+            for target in ("redis-7.4", "valkey-9", "valkey-8"):
+                _, err = self.run_tool("convert", "--to", "resp", "--for", target, path, expect=4)
+                self.assertRegex(err, 'while reading module "v:[a-zA-Z0-9]*" in db 0')
+            self.run_tool("convert", "--to", "resp", "--rdb-version", "11", path, expect=4)
+
+    def test_payloads_among_commands_keep_their_key(self):
+        node = {"name": b"e", "attributes": b"", "vector": b"\x7f", "id": 1, "version": 1,
+                "length": 2.0, "range": 1.0, "worst": [0], "layers": [(32, [])]}
+        body = b"".join(
+            b"\x00\x08%08d\xc0\x05" % i + b"\x07\x08v%07d" % i
+            + vectorset.composed(vectorset.Value(1, 1 | 16 << 8, None, [dict(node, id=i + 1)]))
+            for i in range(9000))
+        expiry = b"\xfc" + struct.pack("<q", 4102444800000)
+        last = expiry + b"\x07\x01l" + vectorset.composed(vectorset.Value(1, 4097, None, [node]))
+        path = self.path("many.rdb", b"REDIS0012\xfe\x03" + body + last + b"\xff" + bytes(8))
+        out, _ = self.run_tool("convert", "--to", "resp", "--replace", path)
+        made = list(vectorset.commands(out))
+        restored = [c for c in made if c[0] == b"RESTORE"]
+        self.assertEqual([c[1] for c in restored], [b"v%07d" % i for i in range(9000)] + [b"l"])
+        self.assertEqual([vectorset.of_payload(c[3]).nodes[0]["id"] for c in restored[:-1]],
+                         list(range(1, 9001)))
+        self.assertEqual(restored[0][2:3] + restored[0][4:], [b"0", b"REPLACE"])
+        self.assertEqual(restored[-1][2:3] + restored[-1][4:],
+                         [b"4102444800000", b"REPLACE", b"ABSTTL"])
+        self.assertEqual({c[0] for c in made}, {b"RESTORE", b"SELECT", b"SET", b"DEL"})
 
     def test_long_strings_and_several_layers_keep_their_place(self):
         nodes = [{"name": name, "attributes": attributes, "vector": bytes([i]) * 4 * 20000,

@@ -3,13 +3,18 @@
  * A RESTORE payload has the lowest version that supports its type, so that as many servers as
  * possible accept it. If the options name a version that does not support the type, a writer of
  * that version writes the value as the only key of a snapshot, and the payload is copied from it.
+ *
+ * Vector sets are always written as payloads: VADD would normalize and quantize once more what was
+ * normalized before, and take other floats for it, and a projection cannot be undone.
  */
 #include "base/endian.h"
+#include "rdb/modules.h"
 #include "tools/convert/priv.h"
 
 enum {
     PAYLOAD_VERSION_MIN = 6,
     PAYLOAD_FRAME = 1 + 2 + 8, /* type, version, checksum */
+    SINCE_VECTORS = 12,
     SINCE_KEY_META = 13,
     EMPTY_MAX = 32 /* bytes of a collection without elements */
 };
@@ -168,13 +173,12 @@ static bool end_recoded(struct job *job, struct rd_err *err)
 }
 
 static bool begin_recoded(struct job *job, const struct rdb_event *key, enum rdb_dialect dialect,
-                          int version, struct rd_err *err)
+                          int version, enum rdb_server server, struct rd_err *err)
 {
     struct rd_sink *to;
     const struct rdb_writer_opts opts =
         RDB_WRITER_OPTS(.dialect = dialect, .version = version, .compress = true,
-                        .lossy = job->lossy, OMITTED_CALLBACK(job->omitted),
-                        .server = convert_server(job));
+                        .lossy = job->lossy, OMITTED_CALLBACK(job->omitted), .server = server);
     struct rdb_event db = {.kind = RDB_DB, .db = key->key.db}, plain = *key;
     plain.key.meta = rd_slice(NULL, 0);
     return stage_begin(&job->payload, &to, err) && rdb_writer_new(&job->recoder, to, &opts, err) &&
@@ -195,7 +199,53 @@ static bool restore_key(struct job *job, const struct rdb_event *ev, struct rd_e
     bool judged = type->kind == RDB_KIND_MODULE && (job->server >= 0 || dialect == RDB_VALKEY);
     if (rdb_type_find(dialect, version, type->number) == type && !judged)
         return copy_payload(job, type, version, err);
-    return begin_recoded(job, ev, dialect, version, err);
+    return begin_recoded(job, ev, dialect, version, convert_server(job), err);
+}
+
+/* ---- vector sets ---- */
+
+/* *ret_version: that of the payload. */
+static bool may_have_vectors(const struct job *job, int *ret_version)
+{
+    enum rdb_dialect dialect = RDB_REDIS;
+    enum rdb_server server = convert_server(job);
+    int version = 0;
+    if (has_target(job))
+        job_choose_target(job, &dialect, &version);
+    *ret_version = version != 0 ? version : SINCE_VECTORS;
+    return dialect == RDB_REDIS && *ret_version >= SINCE_VECTORS &&
+           rdb_server_has_module(server, RDB_MODULE_VECTORS);
+}
+
+static bool is_vector_set(const struct rdb_event *ev)
+{
+    return ev->kind == RDB_VALUE && ev->value.type->kind == RDB_KIND_MODULE &&
+           ev->value.module_id == RDB_MODULE_VECTORS;
+}
+
+/* The type of a module is known with the value, when the name of the key is gone. */
+static bool keep_key(struct job *job, const struct rdb_event *ev, struct rd_err *err)
+{
+    rd_buf_reset(&job->module_key);
+    job->module_db = ev->key.db;
+    return rd_buf_add(&job->module_key, ev->key.name.ptr, ev->key.name.len) ||
+           rd_err_nomem(err, ev->key.name.len);
+}
+
+/* Without a known server, in the form that all of them read. */
+static bool begin_vectors(struct job *job, const struct rdb_event *ev, int version,
+                          struct rd_err *err)
+{
+    enum rdb_server server = convert_server(job);
+    struct rdb_event key = {.kind = RDB_KEY, .offset = ev->offset, .inner = RD_NO_OFFSET};
+    key.key.name = rd_buf_slice(&job->module_key);
+    key.key.db = job->module_db;
+    key.key.type = ev->value.type;
+    key.key.expire_ms = RDB_NO_EXPIRE;
+    key.key.idle_s = key.key.freq = RDB_UNKNOWN;
+    return begin_recoded(job, &key, RDB_REDIS, version,
+                         server == RDB_SERVER_ANY ? RDB_SERVER_REDIS_8_0 : server, err) &&
+           rdb_writer_put(job->recoder, ev, err);
 }
 
 static bool put_key_with_metadata(struct job *job, const struct rdb_event *ev, struct rd_err *err)
@@ -209,6 +259,9 @@ bool convert_put_commands(struct job *job, const struct rdb_event *ev, struct rd
     if (RD_UNLIKELY(job->recoder != NULL))
         return rdb_writer_put(job->recoder, ev, err) &&
                (ev->kind != RDB_VALUE_END || end_recoded(job, err));
+    int version;
+    if (RD_UNLIKELY(is_vector_set(ev)) && may_have_vectors(job, &version))
+        return begin_vectors(job, ev, version, err);
     rd_buf_reset(&job->key_meta);
     bool with_meta = ev->kind == RDB_KEY && ev->key.meta.len > 0;
     if (!(with_meta ? put_key_with_metadata(job, ev, err)
@@ -218,6 +271,8 @@ bool convert_put_commands(struct job *job, const struct rdb_event *ev, struct rd
         return true;
     if (job->restore)
         return restore_key(job, ev, err);
+    if (ev->key.type->kind == RDB_KIND_MODULE)
+        return keep_key(job, ev, err);
     return !rdb_commands_wants_pending(job->commands) || convert_put_stream(job, ev, err);
 }
 

@@ -260,6 +260,7 @@ void job_free_target(struct job *job)
     rdb_writer_free(job->recoder);
     stage_done(&job->payload);
     rd_buf_done(&job->key_meta);
+    rd_buf_done(&job->module_key);
     rd_buf_done(&job->view.name);
 }
 

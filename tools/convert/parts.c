@@ -71,6 +71,7 @@ static bool open_maker(struct cutter *cutter, unsigned worker, struct rd_err *er
     job->commands = NULL;
     job->csv = NULL;
     job->payload = (struct stage){0};
+    job->key_meta = job->module_key = (struct rd_buf){0};
     job->view = (struct view_key){0};
     maker->open = true;
     return open_again(job, of, err) && job_begin_target(job, err);

@@ -96,8 +96,10 @@ struct job {
     struct ndjson *lines;
     struct rdb_commands *commands;
     struct csv *csv;
-    struct stage payload;       /* of RESTORE, or a stream */
-    struct rd_buf key_meta;     /* metadata of the key, for its payload */
+    struct stage payload;     /* of RESTORE, or a stream */
+    struct rd_buf key_meta;   /* metadata of the key, for its payload */
+    struct rd_buf module_key; /* the name of a key whose module is not known yet */
+    uint64_t module_db;
     struct rdb_writer *recoder; /* rewrites a value for the target's version */
     struct omitted *omitted;
     struct view_key view; /* of the lines or the table */

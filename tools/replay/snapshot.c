@@ -125,6 +125,7 @@ static void end_job(struct job *job)
     rdb_writer_free(job->recoder);
     stage_done(&job->payload);
     rd_buf_done(&job->key_meta);
+    rd_buf_done(&job->module_key);
     rdb_reader_free(job->reader);
 }
 
