@@ -78,8 +78,7 @@ static bool is_known(const struct engine_admit *admit, const struct engine_sessi
                      const struct engine_command *command)
 {
     return command != NULL &&
-           (admit->later_versions || (command->flags & ENGINE_CMD_LATER_VERSION) == 0 ||
-            (command->levels & s->engine->config.level) != 0);
+           (admit->later_versions || engine_command_at_level(command, s->engine->config.level));
 }
 
 static enum engine_admit_answer unknown(const struct engine_admit *admit,

@@ -229,6 +229,17 @@ static inline bool engine_command_arity_ok(const struct engine_command *cmd, siz
     return cmd->arity >= 0 ? argc == (size_t)cmd->arity : argc >= (size_t)-cmd->arity;
 }
 
+/* Whether clients of a server of this level may use the command. */
+static inline bool engine_command_at_level(const struct engine_command *cmd,
+                                           enum engine_level level)
+{
+    return (cmd->flags & ENGINE_CMD_LATER_VERSION) == 0 || (cmd->levels & level) != 0;
+}
+
+/* Whether it cannot change keys: commands about messages, connections, scripts, the files of a
+ * server or the slots of a cluster. */
+bool engine_command_has_no_data(const struct engine_command *cmd);
+
 /* Iterates over the table, containers before their subcommands, including later commands:
  *
  *     for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;)

@@ -18,7 +18,7 @@ static const struct engine_command *asked_about(const struct engine_call *call)
     const struct engine_command *cmd = engine_names_find(call, argv[0]);
     if (cmd == NULL || cmd->n_subcommands == 0 || argc == 1)
         return cmd;
-    return engine_command_find_sub(cmd, argv[1]);
+    return engine_names_find_sub(call, cmd, argv[1]);
 }
 
 /* ---- facts ---- */
@@ -137,8 +137,9 @@ static void reply_facts(struct engine_reply *r, const struct engine_command *cmd
     reply_key_specs(r, cmd);
 }
 
-static void reply_command(struct engine_reply *r, const struct engine_command *cmd)
+static void reply_command(struct engine_call *call, const struct engine_command *cmd)
 {
+    struct engine_reply *r = call->reply;
     if (cmd == NULL) {
         engine_reply_null(r);
         return;
@@ -150,7 +151,8 @@ static void reply_command(struct engine_reply *r, const struct engine_command *c
     }
     uint64_t n = 0;
     size_t mark = engine_reply_mark(r), i = 0;
-    for (const struct engine_command *c; (c = engine_names_subcommand(cmd, &i)) != NULL; n++) {
+    for (const struct engine_command *c; (c = engine_names_subcommand(call, cmd, &i)) != NULL;
+         n++) {
         reply_facts(r, c);
         engine_reply_set(r, 0); /* a third level does not exist */
     }
@@ -171,7 +173,7 @@ void engine_cmd_command(struct engine_call *call)
     engine_reply_array(call->reply, count_listed(call));
     for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;)
         if (engine_names_listed(call, c) && c->container == NULL)
-            reply_command(call->reply, c);
+            reply_command(call, c);
 }
 
 void engine_cmd_command_count(struct engine_call *call)
@@ -187,7 +189,7 @@ void engine_cmd_command_info(struct engine_call *call)
     }
     engine_reply_array(call->reply, call->argc - 2);
     for (size_t i = 2; i < call->argc; i++)
-        reply_command(call->reply, engine_names_find_path(call, call->argv[i]));
+        reply_command(call, engine_names_find_path(call, call->argv[i]));
 }
 
 /* ---- LIST ---- */

@@ -143,15 +143,16 @@ static void reply_own_docs(struct engine_reply *r, const struct engine_command *
     reply_args(r, args, n_args == 0 ? NULL : args, n_args);
 }
 
-static void reply_docs(struct engine_reply *r, const struct engine_command *cmd)
+static void reply_docs(struct engine_call *call, const struct engine_command *cmd)
 {
+    struct engine_reply *r = call->reply;
     reply_own_docs(r, cmd);
     if (cmd->n_subcommands == 0)
         return;
     engine_reply_str(r, "subcommands");
     uint64_t n = 0;
     size_t mark = engine_reply_mark(r), i = 0;
-    for (const struct engine_command *c; (c = engine_names_subcommand(cmd, &i)) != NULL; n++)
+    for (const struct engine_command *c; (c = engine_names_subcommand(call, cmd, &i)) != NULL; n++)
         reply_own_docs(r, c);
     engine_reply_mark_map(r, mark, n);
 }
@@ -164,14 +165,14 @@ void engine_cmd_command_docs(struct engine_call *call)
         for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;) {
             if (c->container != NULL || !engine_names_listed(call, c))
                 continue;
-            reply_docs(call->reply, c);
+            reply_docs(call, c);
             n++;
         }
     for (size_t i = 2; i < call->argc; i++) {
         const struct engine_command *cmd = engine_names_find_path(call, call->argv[i]);
         if (cmd == NULL)
             continue;
-        reply_docs(call->reply, cmd);
+        reply_docs(call, cmd);
         n++;
     }
     engine_reply_mark_map(call->reply, mark, n);

@@ -48,6 +48,11 @@ static const struct settings_word words_propagation_error_behavior[] = {
     {"panic", SETTINGS_PROPAGATION_PANIC},
     {"panic-on-replicas", SETTINGS_PROPAGATION_PANIC_ON_REPLICAS},
     {0}};
+static const struct settings_word words_redoubt_level[] = {{"7.0", ENGINE_LEVEL_7_0},
+                                                           {"8.0", ENGINE_LEVEL_REDIS_8_0},
+                                                           {"8.6", ENGINE_LEVEL_REDIS_8_6},
+                                                           {"valkey-9.1", ENGINE_LEVEL_VALKEY_9_1},
+                                                           {0}};
 static const struct settings_word words_repl_diskless_load[] = {
     {"disabled", SETTINGS_DISKLESS_LOAD_NEVER},
     {"on-empty-db", SETTINGS_DISKLESS_LOAD_EMPTY},

@@ -208,6 +208,7 @@ enum settings_flag {
     X(maxmemory_policy, "maxmemory-policy", NULL, "noeviction", 0)                                 \
     X(oom_score_adj, "oom-score-adj", NULL, "no", 0)                                               \
     X(propagation_error_behavior, "propagation-error-behavior", NULL, "ignore", 0)                 \
+    X(redoubt_level, "redoubt-level", NULL, "7.0", S_FIXED | S_HIDDEN)                             \
     X(repl_diskless_load, "repl-diskless-load", NULL, "disabled", S_NOT_LOADING)                   \
     X(sanitize_dump_payload, "sanitize-dump-payload", NULL, "no", 0)                               \
     X(shutdown_on_sigint, "shutdown-on-sigint", NULL, "default", S_MULTI)                          \

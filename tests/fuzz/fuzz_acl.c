@@ -72,9 +72,9 @@ static enum acl_verdict verdict(const struct acl_user *user, struct rd_slice nam
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct rd_buf first = {0}, second = {0};
-    struct acl_user *user = acl_user_new(rd_slice_str("u"), size % 2 != 0);
-    struct acl_user *again = acl_user_new(rd_slice_str("u"), false);
-    struct acl_user *copy = acl_user_new(rd_slice_str("u"), false);
+    struct acl_user *user = acl_user_new(rd_slice_str("u"), size % 2 != 0, ENGINE_LEVEL_7_0);
+    struct acl_user *again = acl_user_new(rd_slice_str("u"), false, ENGINE_LEVEL_7_0);
+    struct acl_user *copy = acl_user_new(rd_slice_str("u"), false, ENGINE_LEVEL_7_0);
     apply_lines(user, rd_slice(data, size));
     acl_user_copy(copy, user);
     acl_user_describe(copy, &first);

@@ -32,7 +32,6 @@ STATICS = {
     "server/loop/daemon_system.c": 2,
     "server/loop/heap.c": 1,
     "server/loop/log.c": 1,
-    "server/session/acl/selector.c": 2,
     "server/session/client/parse.c": 1,
     "server/session/dispatch/script.c": 1,
     "server/surface/observe/crash.c": 6,

@@ -8,7 +8,7 @@
 
 static struct acl_user *make(const char *const *rules)
 {
-    struct acl_user *user = acl_user_new(rd_slice_str("u"), false);
+    struct acl_user *user = acl_user_new(rd_slice_str("u"), false, ENGINE_LEVEL_7_0);
     for (size_t i = 0; rules[i] != NULL; i++) {
         enum acl_fault fault = acl_user_rule(user, rd_slice_str(rules[i]), false);
         cr_assert_eq(fault, ACL_FAULT_NONE, "%s: %s", rules[i], acl_fault_text(fault));
@@ -174,8 +174,8 @@ Test(acl, every_set_of_commands_is_described_so_that_it_comes_back)
 {
     srand(1);
     for (int round = 0; round < 300; round++) {
-        struct acl_user *user = acl_user_new(rd_slice_str("u"), false);
-        struct acl_user *again = acl_user_new(rd_slice_str("u"), false);
+        struct acl_user *user = acl_user_new(rd_slice_str("u"), false, ENGINE_LEVEL_7_0);
+        struct acl_user *again = acl_user_new(rd_slice_str("u"), false, ENGINE_LEVEL_7_0);
         struct acl_selector *s = &user->selectors[0];
         acl_selector_everything(s, rand() % 2);
         for (int i = rand() % 20; i > 0; i--) {

@@ -70,10 +70,10 @@ void acl_make_default(struct acl_user *user)
         acl_user_rule(user, rd_slice_str(rules[i]), false);
 }
 
-struct acl *acl_new(void)
+struct acl *acl_new(enum engine_level level)
 {
     struct acl *acl = engine_scratch_alloc(sizeof *acl);
-    *acl = (struct acl){.fallback = acl_user_new(rd_slice_str("default"), false)};
+    *acl = (struct acl){.fallback = acl_user_new(rd_slice_str("default"), false, level)};
     acl_make_default(acl->fallback);
     acl_users_add(&acl->users, acl->fallback);
     return acl;
@@ -179,7 +179,7 @@ bool acl_set_user(struct sessions *sessions, struct rd_slice name, const struct 
         rd_buf_printf(why, "'.");
         return false;
     }
-    struct acl_user *changed = acl_user_new(name, channels);
+    struct acl_user *changed = acl_user_new(name, channels, sessions->loop->settings.redoubt_level);
     if (user != NULL)
         acl_user_copy(changed, user);
     bool ok = apply_rules(changed, &joined, channels, why);

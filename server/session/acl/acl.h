@@ -41,7 +41,7 @@ enum acl_verdict {
 enum acl_context { ACL_CONTEXT_TOPLEVEL, ACL_CONTEXT_MULTI, ACL_CONTEXT_SCRIPT };
 
 /* Creates the user `default` only, who may do everything without a password. */
-struct acl *acl_new(void);
+struct acl *acl_new(enum engine_level level);
 void acl_free(struct acl *acl);
 
 /* At the start: applies requirepass, then the user lines of the configuration or the aclfile.

@@ -1,8 +1,6 @@
 /* Describes a user as rules that make an equal user. */
 #include "server/session/acl/user.h"
 
-enum { CATEGORIES = 21 };
-
 /* ---- commands ---- */
 
 static unsigned count(const uint64_t *a, const uint64_t *b, bool on)
@@ -18,13 +16,14 @@ static void put_category(struct rd_buf *out, bool adds, unsigned bit)
     rd_buf_printf(out, " %c@%s", adds ? '+' : '-', engine_acl_name(bit));
 }
 
-/* The category that brings `shown` nearest to `left`; CATEGORIES: none does. A category must have
- * more commands in common with the selector than not, and is used once. */
-static unsigned best_category(const struct acl_selector *left, bool adds, uint32_t used)
+/* The category that brings `shown` nearest to `left`; ACL_CATEGORIES: none does. A category must
+ * have more commands in common with the selector than not, and is used once. */
+static unsigned best_category(const struct acl_categories *all, const struct acl_selector *left,
+                              bool adds, uint32_t used)
 {
-    unsigned best = CATEGORIES, least = UINT32_MAX, most = 0;
-    for (unsigned bit = 0; bit < CATEGORIES; bit++) {
-        const uint64_t *set = acl_category_commands(bit);
+    unsigned best = ACL_CATEGORIES, least = UINT32_MAX, most = 0;
+    for (unsigned bit = 0; bit < ACL_CATEGORIES; bit++) {
+        const uint64_t *set = all->commands[bit];
         unsigned same = count(left->commands, set, adds);
         unsigned differs = count(left->commands, set, !adds);
         if ((used >> bit & 1) != 0 || same <= differs)
@@ -42,12 +41,14 @@ static unsigned best_category(const struct acl_selector *left, bool adds, uint32
 static void put_categories(const struct acl_selector *s, bool adds, struct acl_selector *shown,
                            struct rd_buf *out)
 {
-    struct acl_selector left = {0};
+    struct acl_selector left = {.level = s->level};
+    struct acl_categories all;
     uint32_t used = 0;
+    acl_categories(s->level, &all);
     memcpy(left.commands, s->commands, sizeof left.commands);
     for (;;) {
-        unsigned bit = best_category(&left, adds, used);
-        if (bit == CATEGORIES)
+        unsigned bit = best_category(&all, &left, adds, used);
+        if (bit == ACL_CATEGORIES)
             return;
         put_category(out, adds, bit);
         acl_selector_category(shown, (uint32_t)1 << bit, adds);
@@ -71,12 +72,12 @@ static void put_first_args(const struct acl_selector *s, const struct engine_com
 void acl_describe_commands(const struct acl_selector *s, struct rd_buf *out)
 {
     bool adds = !acl_selector_has(s, ACL_FUTURE);
-    struct acl_selector shown = {0};
+    struct acl_selector shown = {.level = s->level};
     acl_selector_everything(&shown, !adds);
     rd_buf_printf(out, adds ? "-@all" : "+@all");
     put_categories(s, adds, &shown, out);
     for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;) {
-        if ((c->flags & ENGINE_CMD_LATER_VERSION) != 0)
+        if (!engine_command_at_level(c, s->level))
             continue;
         bool on = acl_selector_has(s, c->id);
         if (on != acl_selector_has(&shown, c->id)) {

@@ -26,7 +26,7 @@ bool acl_check_line(const struct settings *s, const struct rd_slice *words, size
                       (int)words[open + 1].len, (const char *)words[open + 1].ptr);
         return false;
     }
-    struct acl_user *user = acl_user_new(words[0], channels);
+    struct acl_user *user = acl_user_new(words[0], channels, s->redoubt_level);
     enum acl_fault fault = ACL_FAULT_NONE;
     for (size_t i = 0; i < rules.n && fault == ACL_FAULT_NONE; i++) {
         struct rd_slice rule = rules.items[i].text;
@@ -74,7 +74,7 @@ static bool load_line(struct sessions *sessions, const char *line)
         if (user != NULL) {
             acl_user_rule(user, rd_slice_str("reset"), channels);
         } else {
-            user = acl_user_new(words.argv[1], channels);
+            user = acl_user_new(words.argv[1], channels, sessions->loop->settings.redoubt_level);
             acl_users_add(&sessions->acl->users, user);
         }
         ok = load_rules(user, &rules, channels);
@@ -121,6 +121,7 @@ struct loading {
     const char *name; /* of the file */
     size_t number;    /* of the line */
     bool channels;
+    enum engine_level level;
     struct rd_buf *why; /* all errors */
 };
 
@@ -203,7 +204,7 @@ static void read_user(struct loading *l, struct rd_slice name, const struct rd_s
                       (const char *)name.ptr, l->number);
         return;
     }
-    struct acl_user *user = acl_user_new(name, l->channels);
+    struct acl_user *user = acl_user_new(name, l->channels, l->level);
     acl_users_add(&l->users, user);
     if (acl_join(rules, n, &joined, &open))
         apply_rules(l, user, &joined);
@@ -247,7 +248,7 @@ static void take_users(struct sessions *sessions, struct acl_users *fresh)
     struct acl_user *fallback = sessions->acl->fallback;
     struct acl_user *changed = acl_users_remove(fresh, fallback->name);
     if (changed == NULL) {
-        changed = acl_user_new(fallback->name, false);
+        changed = acl_user_new(fallback->name, false, fallback->selectors[0].level);
         acl_make_default(changed);
     }
     acl_user_copy(fallback, changed);
@@ -265,6 +266,7 @@ bool acl_load_file(struct sessions *sessions, struct rd_buf *why)
     struct rd_buf text = {0};
     struct loading l = {.name = sessions->loop->settings.aclfile,
                         .channels = sessions->loop->settings.acl_pubsub_default != 0,
+                        .level = sessions->loop->settings.redoubt_level,
                         .why = why};
     if (!read_file(l.name, &text, why)) {
         rd_buf_done(&text);

@@ -86,11 +86,11 @@ static void note_limits(struct acl_user *user)
     }
 }
 
-struct acl_user *acl_user_new(struct rd_slice name, bool channels)
+struct acl_user *acl_user_new(struct rd_slice name, bool channels, enum engine_level level)
 {
     struct acl_user *user = engine_scratch_alloc(sizeof *user);
     *user = (struct acl_user){.name = acl_text_copy(name)};
-    add_selector(user, &(struct acl_selector){.all_channels = channels});
+    add_selector(user, &(struct acl_selector){.level = level, .all_channels = channels});
     return user;
 }
 
@@ -180,7 +180,7 @@ static bool has_first_arg(const struct acl_selector *s, unsigned id, struct rd_s
 /* "command|word": a subcommand, or a first argument of a command without subcommands. */
 static enum acl_fault allow_part(struct acl_selector *s, struct rd_slice path, size_t bar)
 {
-    const struct engine_command *command = acl_command(rd_slice(path.ptr, bar));
+    const struct engine_command *command = acl_command(rd_slice(path.ptr, bar), s->level);
     struct rd_slice word = after(path, bar + 1);
     if (command == NULL)
         return ACL_FAULT_UNKNOWN;
@@ -193,7 +193,7 @@ static enum acl_fault allow_part(struct acl_selector *s, struct rd_slice path, s
             acl_list_add(&s->first_args, word, command->id);
         return ACL_FAULT_NONE;
     }
-    command = acl_command(path);
+    command = acl_command(path, s->level);
     if (command == NULL)
         return ACL_FAULT_UNKNOWN;
     acl_selector_command(s, command, true);
@@ -214,7 +214,7 @@ static enum acl_fault rule_command(struct acl_selector *s, struct rd_slice rule)
     }
     if (bar != NULL)
         return allow_part(s, path, (size_t)(bar - path.ptr));
-    const struct engine_command *command = acl_command(path);
+    const struct engine_command *command = acl_command(path, s->level);
     if (command == NULL)
         return ACL_FAULT_UNKNOWN;
     acl_selector_command(s, command, on);
@@ -261,7 +261,7 @@ static enum acl_fault rule_of_selector(struct acl_selector *s, struct rd_slice r
 /* As in redis-server, quotation marks that do not match make an empty selector. */
 static enum acl_fault rule_parentheses(struct acl_user *user, struct rd_slice rule, bool channels)
 {
-    struct acl_selector s = {.all_channels = channels};
+    struct acl_selector s = {.level = user->selectors[0].level, .all_channels = channels};
     struct rd_words words = {0};
     enum acl_fault fault = ACL_FAULT_NONE;
     bool sound = rd_words_split(&words, rd_slice(rule.ptr + 1, rule.len - 2));
@@ -340,10 +340,11 @@ bool acl_user_has_password(const struct acl_user *user, struct rd_slice password
 
 static void reset(struct acl_user *user, bool channels)
 {
+    enum engine_level level = user->selectors[0].level;
     contents_done(user);
     user->nopass = user->on = user->skip_sanitize = false;
     user->sanitize = true;
-    add_selector(user, &(struct acl_selector){.all_channels = channels});
+    add_selector(user, &(struct acl_selector){.level = level, .all_channels = channels});
 }
 
 static bool rule_switch(struct acl_user *user, struct rd_slice rule, bool channels)

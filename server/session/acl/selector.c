@@ -1,17 +1,10 @@
 /* The commands that a selector allows: a bit for each entry of the command table. */
 #include "server/session/acl/user.h"
 
-enum { CATEGORIES_MAX = 32 };
-
-static bool counts(const struct engine_command *command)
-{
-    return (command->flags & ENGINE_CMD_LATER_VERSION) == 0;
-}
-
-const struct engine_command *acl_command(struct rd_slice path)
+const struct engine_command *acl_command(struct rd_slice path, enum engine_level level)
 {
     const struct engine_command *command = engine_command_find_path(path);
-    return command != NULL && counts(command) ? command : NULL;
+    return command != NULL && engine_command_at_level(command, level) ? command : NULL;
 }
 
 static void set_bit(struct acl_selector *s, unsigned id, bool on)
@@ -43,7 +36,7 @@ void acl_selector_command(struct acl_selector *s, const struct engine_command *c
 void acl_selector_category(struct acl_selector *s, uint32_t category, bool on)
 {
     for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;)
-        if ((c->acl & category) != 0 && counts(c))
+        if ((c->acl & category) != 0 && engine_command_at_level(c, s->level))
             acl_selector_command(s, c, on);
 }
 
@@ -54,14 +47,11 @@ void acl_selector_everything(struct acl_selector *s, bool on)
     acl_list_clear(&s->first_args);
 }
 
-const uint64_t *acl_category_commands(unsigned bit)
+void acl_categories(enum engine_level level, struct acl_categories *ret)
 {
-    static uint64_t sets[CATEGORIES_MAX][ACL_WORDS];
-    static bool filled;
-    for (const struct engine_command *c = NULL; !filled && (c = engine_command_next(c)) != NULL;)
-        for (unsigned i = 0; i < CATEGORIES_MAX; i++)
-            if ((c->acl >> i & 1) != 0 && counts(c))
-                sets[i][c->id / 64] |= (uint64_t)1 << c->id % 64;
-    filled = true;
-    return sets[bit];
+    *ret = (struct acl_categories){0};
+    for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;)
+        for (unsigned i = 0; i < ACL_CATEGORIES; i++)
+            if ((c->acl >> i & 1) != 0 && engine_command_at_level(c, level))
+                ret->commands[i][c->id / 64] |= (uint64_t)1 << c->id % 64;
 }

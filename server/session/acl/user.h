@@ -1,7 +1,8 @@
 /* user.h - a user and its rules, as values: no client, no file, no table of users. Private to
  * server/session/acl/ and its tests; other code uses acl.h.
  *
- *     struct acl_user *user = acl_user_new(rd_slice_str("alice"), false);
+ *     struct acl_user *user = acl_user_new(rd_slice_str("alice"), false,
+ *                                          ENGINE_LEVEL_7_0);
  *     enum acl_fault fault = acl_user_rule(user, rd_slice_str("+@read"), false);
  *     if (fault != ACL_FAULT_NONE)
  *         ... acl_fault_text(fault) ...
@@ -35,6 +36,7 @@ enum {
 enum { ACL_READS = 1, ACL_WRITES = 2, ACL_ANY_USE = 3 };
 
 struct acl_selector {
+    enum engine_level level; /* whose commands the rules can name */
     bool all_keys, all_channels;
     bool all_commands;            /* every bit is set and was never cleared */
     uint64_t commands[ACL_WORDS]; /* by engine_command.id */
@@ -67,8 +69,9 @@ enum acl_fault {
 
 const char *acl_fault_text(enum acl_fault fault);
 
-/* A user that is off and may do nothing; `channels`: but use all channels (acl-pubsub-default). */
-struct acl_user *acl_user_new(struct rd_slice name, bool channels);
+/* A user that is off and may do nothing; `channels`: but use all channels (acl-pubsub-default). Its
+ * rules can name the commands of a server of this level. */
+struct acl_user *acl_user_new(struct rd_slice name, bool channels, enum engine_level level);
 void acl_user_free(struct acl_user *user);
 
 /* dst gets all of src except its name. */
@@ -94,9 +97,9 @@ void acl_describe_channels(const struct acl_selector *s, struct rd_buf *out);
 
 /* ---- the commands of a selector: selector.c ---- */
 
-/* By the name in the table, regardless of rename-command, so that rules stay valid. NULL: unknown.
- */
-const struct engine_command *acl_command(struct rd_slice path);
+/* By the name in the table, regardless of rename-command, so that rules stay valid. NULL: unknown
+ * at this level. */
+const struct engine_command *acl_command(struct rd_slice path, enum engine_level level);
 
 static inline bool acl_selector_has(const struct acl_selector *s, unsigned id)
 {
@@ -108,8 +111,14 @@ void acl_selector_command(struct acl_selector *s, const struct engine_command *c
 void acl_selector_category(struct acl_selector *s, uint32_t category, bool on);
 void acl_selector_everything(struct acl_selector *s, bool on); /* +@all, -@all */
 
-/* The commands of a category, by the number of its bit. */
-const uint64_t *acl_category_commands(unsigned bit);
+enum { ACL_CATEGORIES = 21 };
+
+/* The commands of each category, by the number of its bit. */
+struct acl_categories {
+    uint64_t commands[ACL_CATEGORIES][ACL_WORDS];
+};
+
+void acl_categories(enum engine_level level, struct acl_categories *ret);
 
 /* ---- check.c ---- */
 

@@ -149,8 +149,10 @@ static bool on_permits(void *ctx, const struct engine_session *caller,
 
 static const struct engine_command *on_resolve(void *ctx, const struct rd_slice *argv, size_t argc)
 {
-    const struct engine_command *command = dispatch_find(ctx, argv, argc);
-    return command != NULL && (command->flags & ENGINE_CMD_LATER_VERSION) ? NULL : command;
+    const struct sessions *sessions = ctx;
+    enum engine_level level = engine_config(sessions->engine)->level;
+    const struct engine_command *command = dispatch_find(sessions, argv, argc);
+    return command != NULL && engine_command_at_level(command, level) ? command : NULL;
 }
 
 /* MONITOR shows a script before its commands. */

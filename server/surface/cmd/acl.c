@@ -34,6 +34,11 @@ static void all_categories(struct dispatch_call *call)
         engine_reply_str(call->reply, engine_acl_name(i));
 }
 
+static enum engine_level level_of(const struct dispatch_call *call)
+{
+    return call->sessions->loop->settings.redoubt_level;
+}
+
 static void sub_cat(struct dispatch_call *call)
 {
     if (call->argc > 3) {
@@ -52,7 +57,7 @@ static void sub_cat(struct dispatch_call *call)
     size_t mark = engine_reply_mark(call->reply);
     uint64_t n = 0;
     for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;) {
-        if ((c->acl & bit) == 0 || (c->flags & ENGINE_CMD_LATER_VERSION) != 0)
+        if ((c->acl & bit) == 0 || !engine_command_at_level(c, level_of(call)))
             continue;
         engine_reply_str(call->reply, c->name);
         n++;
@@ -299,7 +304,7 @@ static void sub_dryrun(struct dispatch_call *call)
         error_about(call, "User", call->argv[2], " not found");
         return;
     }
-    if (command == NULL || (command->flags & ENGINE_CMD_LATER_VERSION) != 0) {
+    if (command == NULL || !engine_command_at_level(command, level_of(call))) {
         error_about(call, "Command", argv[0], " not found");
         return;
     }
