@@ -129,6 +129,15 @@ size_t engine_command_count(void)
     return N_COMMANDS;
 }
 
+/* Of the commands of a cluster, only RESET and those that write can change keys. 2.6 and 2.8 log
+ * SAVE. */
+bool engine_command_has_no_data(const struct engine_command *cmd)
+{
+    return cmd->group == ENGINE_GROUP_PUBSUB || (cmd->flags & ENGINE_CMD_NO_DATA) != 0 ||
+           (cmd->group == ENGINE_GROUP_CLUSTER && (cmd->flags & ENGINE_CMD_WRITE) == 0 &&
+            strcmp(cmd->name, "cluster|reset") != 0);
+}
+
 /* ---- look-up ----
  *
  * A name becomes a key of four words: its letters, folded to lower case eight at a time, and its

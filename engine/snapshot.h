@@ -136,6 +136,10 @@ void engine_drop_functions(struct engine *e);
  * 13 if a stream remembers producers. */
 int engine_save_version(const struct engine *e);
 
+/* The dialect for values that Redis and Valkey store in different ways, such as hashes whose fields
+ * expire: that of config.level, or of the snapshot that was loaded. */
+enum rdb_dialect engine_dialect(const struct engine *e);
+
 /* The default dialect and version: those of the loaded snapshot, or those of Redis that
  * engine_save_version() gives if the snapshot's cannot represent every key. At least Redis 10. */
 void engine_save_fitting(const struct engine *e, enum rdb_dialect *ret_dialect, int *ret_version);

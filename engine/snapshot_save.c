@@ -4,15 +4,10 @@
 #include "engine/snapshot_pair.h"
 #include "engine/value/hash.h"
 #include "engine/value/stream.h"
+#include "rdb/version.h"
 #include "rdb/writer.h"
 
-enum {
-    VERSION_7_0 = 10,
-    VERSION_OF_FIELD_EXPIRY = 12,
-    VERSION_OF_PRODUCERS = 13,
-    AHEAD = 16,
-    ROW = 1024
-};
+enum { AHEAD = 16, ROW = 1024 };
 
 struct saver {
     struct engine *engine;
@@ -248,13 +243,14 @@ bool engine_save(struct engine *e, struct rd_sink *sink, const struct engine_sav
 {
     struct rdb_writer_opts how =
         RDB_WRITER_OPTS(.dialect = opts->dialect,
-                        .version = opts->version == 0 && opts->dialect == RDB_REDIS ? VERSION_7_0
-                                                                                    : opts->version,
+                        .version = opts->version == 0 && opts->dialect == RDB_REDIS
+                                       ? RDB_VERSION_OF_7_0
+                                       : opts->version,
                         .compress = opts->compress, .no_checksum = opts->no_checksum,
                         .lossy = opts->lossy);
     struct saver s = {
         .engine = e,
-        .fields_expire = how.dialect == RDB_VALKEY || how.version >= VERSION_OF_FIELD_EXPIRY,
+        .fields_expire = how.dialect == RDB_VALKEY || how.version >= RDB_VERSION_OF_7_4,
         .opts = opts,
         .sink = sink,
         .with_idle = opts->with_access && policy_is_lru(&e->config),
@@ -301,14 +297,21 @@ static bool has_producers(struct engine_db *db)
 
 int engine_save_version(const struct engine *e)
 {
-    int version = VERSION_7_0;
+    int version = RDB_VERSION_OF_7_0;
     for (unsigned i = 0; i < e->n_dbs; i++) {
         if (e->had_producers && has_producers(e->dbs[i]))
-            return VERSION_OF_PRODUCERS;
+            return RDB_VERSION_OF_8_6;
         if (has_field_expiry(e->dbs[i]))
-            version = VERSION_OF_FIELD_EXPIRY;
+            version = RDB_VERSION_OF_7_4;
     }
     return version;
+}
+
+enum rdb_dialect engine_dialect(const struct engine *e)
+{
+    if (e->config.level != ENGINE_LEVEL_7_0)
+        return e->config.level == ENGINE_LEVEL_VALKEY_9_1 ? RDB_VALKEY : RDB_REDIS;
+    return e->extra != NULL ? e->extra->dialect : RDB_REDIS;
 }
 
 void engine_save_fitting(const struct engine *e, enum rdb_dialect *ret_dialect, int *ret_version)
@@ -316,9 +319,9 @@ void engine_save_fitting(const struct engine *e, enum rdb_dialect *ret_dialect, 
     const struct engine_extra *kept = e->extra;
     int needed = engine_save_version(e);
     *ret_dialect = kept != NULL ? kept->dialect : RDB_REDIS;
-    *ret_version = kept != NULL && kept->version > VERSION_7_0 ? kept->version : VERSION_7_0;
-    bool holds =
-        *ret_dialect == RDB_VALKEY ? needed < VERSION_OF_PRODUCERS : *ret_version >= needed;
+    *ret_version =
+        kept != NULL && kept->version > RDB_VERSION_OF_7_0 ? kept->version : RDB_VERSION_OF_7_0;
+    bool holds = *ret_dialect == RDB_VALKEY ? needed < RDB_VERSION_OF_8_6 : *ret_version >= needed;
     if (!holds) {
         *ret_dialect = RDB_REDIS;
         *ret_version = needed;

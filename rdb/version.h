@@ -20,6 +20,15 @@ struct rdb_version_text {
  * the dialect does not have gets the name of the dialect. */
 struct rdb_version_text rdb_version_text(enum rdb_dialect dialect, int version);
 
+/* What servers write. The expiry of hash fields came with 7.4 and Valkey 9.0, the producers of
+ * streams with 8.6. */
+enum {
+    RDB_VERSION_OF_7_0 = 10,
+    RDB_VERSION_OF_7_4 = 12,
+    RDB_VERSION_OF_8_6 = 13,
+    RDB_VERSION_OF_VALKEY_9 = 80
+};
+
 /* The newest server whose snapshots the reader reads. A replica announces it: Valkey 9 chooses the
  * version of a snapshot by it, and without it the oldest one, which cannot hold all of its data. */
 #define RDB_REPLICA_VERSION "9.2.0"

@@ -4,70 +4,81 @@
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
 #include "engine/lru.h"
+#include "engine/snapshot.h"
 #include "engine/state.h"
 #include "engine/value/stream.h"
 #include "rdb/dump.h"
 #include "rdb/reader.h"
+#include "rdb/version.h"
 #include "rdb/writer.h"
 
-enum { VERSION_7_0 = 10, VERSION_OF_FIELD_EXPIRY = 12, VERSION_OF_PRODUCERS = 13 };
+/* How a value is written. */
+struct format {
+    enum rdb_dialect dialect;
+    int version;
+};
 
 /* ---- DUMP ---- */
 
-static bool put_header(struct rdb_writer *w, int version)
+static bool put_header(struct rdb_writer *w, struct format format)
 {
     struct rdb_event ev = {.kind = RDB_HEADER, .inner = RD_NO_OFFSET};
-    ev.header.dialect = RDB_REDIS;
-    ev.header.version = version;
+    ev.header.dialect = format.dialect;
+    ev.header.version = format.version;
     return rdb_writer_put(w, &ev, NULL);
 }
 
-/* The version of Redis 7.0, or the oldest one that can represent the value. */
-static int version_for(const struct engine_value *v)
+/* That of Redis 7.0, or the oldest one that can represent the value. */
+static struct format format_for(const struct engine *e, const struct engine_value *v)
 {
     if (v->type == ENGINE_STREAM && v->u.stream->idmp != NULL)
-        return VERSION_OF_PRODUCERS;
-    return engine_value_next_expire(v) == RDB_NO_EXPIRE ? VERSION_7_0 : VERSION_OF_FIELD_EXPIRY;
+        return (struct format){RDB_REDIS, RDB_VERSION_OF_8_6};
+    if (engine_value_next_expire(v) == RDB_NO_EXPIRE)
+        return (struct format){RDB_REDIS, RDB_VERSION_OF_7_0};
+    return engine_dialect(e) == RDB_VALKEY ? (struct format){RDB_VALKEY, RDB_VERSION_OF_VALKEY_9}
+                                           : (struct format){RDB_REDIS, RDB_VERSION_OF_7_4};
 }
 
 /* A snapshot record of a key with an empty name: type, 0, value. */
-static bool put_record(struct rdb_writer *w, const struct engine_value *v, int version)
+static bool put_record(struct rdb_writer *w, const struct engine_value *v, struct format format)
 {
     struct rdb_event ev = {.kind = RDB_KEY, .inner = RD_NO_OFFSET};
     ev.key.type = engine_type_in_files(v->type);
     ev.key.expire_ms = RDB_NO_EXPIRE;
     ev.key.idle_s = RDB_UNKNOWN;
     ev.key.freq = RDB_UNKNOWN;
-    return put_header(w, version) && rdb_writer_put(w, &ev, NULL) &&
+    return put_header(w, format) && rdb_writer_put(w, &ev, NULL) &&
            engine_type_ops(v->type)->save(v, w, NULL);
 }
 
-static bool serialize(const struct engine_value *v, int version, struct rd_buf *ret)
+static bool serialize(const struct engine_value *v, struct format format, struct rd_buf *ret)
 {
-    const struct rdb_writer_opts opts = RDB_WRITER_OPTS(.dialect = RDB_REDIS, .version = version,
-                                                        .compress = true, .no_checksum = true);
+    const struct rdb_writer_opts opts =
+        RDB_WRITER_OPTS(.dialect = format.dialect, .version = format.version, .compress = true,
+                        .no_checksum = true);
     struct rd_sink *sink;
     struct rdb_writer *w;
     if (!rd_sink_open_buf(&sink, ret, NULL, NULL))
         return false;
     bool ok = rdb_writer_new(&w, sink, &opts, NULL);
     if (ok) {
-        ok = put_record(w, v, version);
+        ok = put_record(w, v, format);
         rdb_writer_free(w);
     }
     return rd_sink_close(sink, NULL) && ok;
 }
 
 /* The bytes between the header (and the selected database) and the value. */
-static bool make_payload(const struct engine_value *v, struct rd_buf *ret)
+static bool make_payload(const struct engine *e, const struct engine_value *v, struct rd_buf *ret)
 {
     struct rd_buf record = {0};
-    int version = version_for(v);
-    bool ok = serialize(v, version, &record) && record.len > RDB_MAGIC_LEN + 2;
+    struct format format = format_for(e, v);
+    bool ok = serialize(v, format, &record) && record.len > RDB_MAGIC_LEN + 2;
     if (ok) {
         const uint8_t *type = record.ptr + RDB_MAGIC_LEN;
         struct rd_slice value = rd_slice(type + 2, record.len - RDB_MAGIC_LEN - 2);
-        ok = rdb_dump_make(ret, rdb_type_find(RDB_REDIS, version, type[0]), value, version, NULL);
+        ok = rdb_dump_make(ret, rdb_type_find(format.dialect, format.version, type[0]), value,
+                           format.version, NULL);
     }
     rd_buf_done(&record);
     return ok;
@@ -79,7 +90,7 @@ void engine_cmd_dump(struct engine_call *call)
     struct rd_buf payload = {0};
     if (entry == NULL)
         engine_reply_null(call->reply);
-    else if (!make_payload(&entry->value, &payload))
+    else if (!make_payload(call->engine, &entry->value, &payload))
         engine_reply_error(call->reply, "ERR the value cannot be serialized for RDB 10");
     else
         engine_reply_bulk(call->reply, rd_buf_slice(&payload));

@@ -219,7 +219,8 @@ static void deliver(struct engine_call *call, const struct reading *r, struct rd
             reply_entries(call, key, group, consumer, it.id);
         n++;
     }
-    if (advanced && r->no_ack) /* otherwise each XCLAIM does */
+    /* XCLAIM carries the last ID, but not the number of entries read, which newer servers send. */
+    if (advanced && (r->no_ack || call->config->level != ENGINE_LEVEL_7_0))
         engine_stream_group_effect(call, key, group);
     engine_reply_mark_array(call->reply, mark, n);
 }

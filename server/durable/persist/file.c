@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "rdb/commands.h"
+#include "rdb/version.h"
 #include "server/loop/log.h"
 #include "server/durable/persist/priv.h"
 
@@ -22,8 +23,7 @@ enum {
     SYNC_EVERY = 4 * 1024 * 1024,
     FEED_WINDOW = 256 * 1024,
     N_AUX = 5,
-    N_AUX_MAX = N_AUX + REPLICATION_AUX,
-    RDB_VERSION_OF_7_0 = 10
+    N_AUX_MAX = N_AUX + REPLICATION_AUX
 };
 
 /* ---- a file whose bytes go to the disk while it is written ---- */
@@ -230,6 +230,18 @@ static void on_key(void *ctx, uint64_t n_keys)
         child_progress(progress->child, n_keys);
 }
 
+/* Redis and Valkey store the expiry of hash fields in different ways; neither loads the other's. */
+static int version_of(const struct durable *durable, enum rdb_dialect *ret_dialect)
+{
+    const struct engine *engine = durable->sessions->engine;
+    int version = engine_save_version(engine);
+    *ret_dialect = RDB_REDIS;
+    if (version != RDB_VERSION_OF_7_4 || engine_dialect(engine) == RDB_REDIS)
+        return version;
+    *ret_dialect = RDB_VALKEY;
+    return RDB_VERSION_OF_VALKEY_9;
+}
+
 static bool save(struct durable *durable, const struct persist_file *how, struct rd_sink *sink,
                  struct rd_err *err)
 {
@@ -242,14 +254,19 @@ static bool save(struct durable *durable, const struct persist_file *how, struct
         number("used-mem", &memory, durable->used_memory(durable->sessions)),
         number("aof-base", &base, how->base),
     };
-    int version = engine_save_version(durable->sessions->engine);
+    enum rdb_dialect dialect;
+    int version = version_of(durable, &dialect);
     if (version > RDB_VERSION_OF_7_0 && !how->commands)
-        log_notice("Some hash fields have an expiry: writing the snapshot as RDB version %d, which "
-                   "needs Redis 7.4 or later to load",
-                   version);
+        log_notice("Some data is newer than Redis 7.0: writing the snapshot as RDB version %d, "
+                   "which needs %s or later to load",
+                   version,
+                   dialect == RDB_VALKEY           ? "Valkey 9.0"
+                   : version >= RDB_VERSION_OF_8_6 ? "Redis 8.6"
+                                                   : "Redis 7.4");
     struct progress progress = {.child = how->child,
                                 .delay_us = durable->loop->settings.rdb_key_save_delay};
     const struct engine_save_opts opts = {
+        .dialect = dialect,
         .version = version,
         .compress = durable->loop->settings.rdbcompression,
         .no_checksum = !durable->loop->settings.rdbchecksum,
