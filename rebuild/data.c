@@ -97,7 +97,7 @@ static bool run(struct rebuild_data *data, const struct rebuild_step *step,
         engine_apply_command(data->engine, &data->session, line->command, line->argc, line->argv,
                              &env, &data->reply, &data->effects);
     if (status == ENGINE_ELSEWHERE)
-        return rebuild_has_no_data(line->command) ||
+        return engine_command_has_no_data(line->command) ||
                cannot_run(data, step, line, "the engine cannot run it", err);
     bool by_form = data->reply.error && !data->reply.by_data && !data->script_ended;
     bool is_unknown = RD_UNLIKELY(data->unknown.n > 0) && !by_form &&

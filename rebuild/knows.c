@@ -5,22 +5,13 @@
 
 #include <stdio.h>
 
-/* Of the commands of a cluster, only RESET and those that write can change keys. 2.6 and 2.8 log
- * SAVE. */
-bool rebuild_has_no_data(const struct engine_command *command)
-{
-    return command->group == ENGINE_GROUP_PUBSUB || (command->flags & ENGINE_CMD_NO_DATA) != 0 ||
-           (command->group == ENGINE_GROUP_CLUSTER && (command->flags & ENGINE_CMD_WRITE) == 0 &&
-            strcmp(command->name, "cluster|reset") != 0);
-}
-
 enum rebuild_knows rebuild_knows(size_t argc, const struct rd_slice *argv)
 {
     const struct rebuild_line line = {engine_command_resolve(argv, argc), argc, argv};
     if (line.command == NULL)
         return REBUILD_KNOWS_NOTHING;
     bool runs = line.command->run != NULL && engine_command_arity_ok(line.command, argc);
-    if (runs || rebuild_has_no_data(line.command))
+    if (runs || engine_command_has_no_data(line.command))
         return REBUILD_KNOWS;
     return rebuild_unknown_names_keys(&line) ? REBUILD_KNOWS_KEYS : REBUILD_KNOWS_NOTHING;
 }
@@ -56,7 +47,8 @@ bool rebuild_unsupported_note_name(struct rebuild_unsupported *unsupported, stru
     enum rebuild_knows knows = REBUILD_KNOWS;
     if (command == NULL)
         knows = REBUILD_KNOWS_NOTHING;
-    else if (command->run == NULL && command->n_subcommands == 0 && !rebuild_has_no_data(command))
+    else if (command->run == NULL && command->n_subcommands == 0 &&
+             !engine_command_has_no_data(command))
         knows = REBUILD_KNOWS_KEYS;
     return note(unsupported, name, knows);
 }

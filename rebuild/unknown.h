@@ -34,10 +34,6 @@ struct rebuild_line {
     const struct rd_slice *argv;
 };
 
-/* Commands about messages, connections, scripts, the files of a server or the slots of a cluster.
- */
-bool rebuild_has_no_data(const struct engine_command *command);
-
 void rebuild_unknown_done(struct rebuild_unknown *unknown);
 
 /* Before a command runs: an unknown key that it replaces is removed from the dataset, so that the

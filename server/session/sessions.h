@@ -90,6 +90,7 @@ struct sessions {
     struct client *current;   /* client of the current command; NULL: none */
     int64_t command_began_us; /* mono_us at the start of the current command */
     bool memory_short;        /* before the command that runs now */
+    char unknown_form[200];   /* the first error in EXEC that is not due to the data; or empty */
     bool script_is_slow;      /* script.h */
     bool slow_is_eval;
     int64_t browser_logged_us;

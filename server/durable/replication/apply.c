@@ -60,6 +60,25 @@ static void pass_on(struct repl_link *link, const struct repl_event *ev)
     link->held = (struct rd_buf){0};
 }
 
+/* False: the connection is closed. */
+static bool run(struct repl_link *link, const struct repl_event *ev)
+{
+    char what[128], name[64], why[DISPATCH_WHY];
+    bool newer = !link->master_is_old;
+    enum dispatch_applied applied =
+        dispatch_from_master(link->client, newer, ev->command.argc, ev->command.argv, why);
+    if (RD_LIKELY(applied == DISPATCH_APPLIED) || !newer)
+        return true;
+    rd_err_quote(name, sizeof name, ev->command.argv[0]);
+    const char *kind = applied == DISPATCH_UNKNOWN        ? "the command"
+                       : applied == DISPATCH_UNKNOWN_FORM ? "a form of the command"
+                                                          : "what changes the data by the command";
+    snprintf(what, sizeof what, "%s %s", kind, name);
+    link_unsupported(link, what, applied == DISPATCH_UNKNOWN ? "" : why);
+    link_drop(link);
+    return false;
+}
+
 void apply_command(struct repl_link *link, const struct repl_event *ev)
 {
     struct client *c = link->client;
@@ -68,7 +87,8 @@ void apply_command(struct repl_link *link, const struct repl_event *ev)
             check_disk(link->durable);
         ahead(&link->ahead, engine_db(link->durable->sessions->engine, c->session.db),
               repl_psync_rest(link->psync), ev->command.offset + ev->bytes.len);
-        dispatch_from_master(c, ev->command.argc, ev->command.argv);
+        if (!run(link, ev))
+            return;
     } else {
         c->last_command = engine_command_resolve(ev->command.argv, ev->command.argc);
     }

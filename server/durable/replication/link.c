@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "rdb/version.h"
 #include "server/loop/tls.h"
 #include "server/loop/log.h"
 #include "server/session/dispatch/script.h"
@@ -108,7 +109,8 @@ void link_drop(struct repl_link *link)
     if (link->state == REPL_LINK_CONNECTED)
         link->down_since_s = link->durable->loop->mono_us / 1000000;
     bool failed = link->state == REPL_LINK_TRANSFER || link->late;
-    bool at_once = link->state == REPL_LINK_CONNECTED || failed;
+    bool pauses = link->retry_ms > loop_mono_ms(link->durable->loop);
+    bool at_once = !pauses && (link->state == REPL_LINK_CONNECTED || failed);
     bool rejected = link->rejected;
     close_link(link);
     if (rejected) {
@@ -120,6 +122,27 @@ void link_drop(struct repl_link *link)
                    failed ? " after failure" : "");
         begin_connection(link);
     }
+}
+
+static const char *without_code(const char *error)
+{
+    return strncmp(error, "ERR ", 4) == 0 ? error + 4 : error;
+}
+
+void link_unsupported(struct repl_link *link, const char *what, const char *why)
+{
+    enum { FIRST_MS = 60 * 1000, MOST_MS = 3600 * 1000, CALM_MS = 10 * 60 * 1000 };
+    int64_t now_ms = loop_mono_ms(link->durable->loop);
+    bool calm = link->state == REPL_LINK_CONNECTED && now_ms - link->since_ms > CALM_MS;
+    int64_t wait_ms = calm || link->retry_wait_ms == 0 ? FIRST_MS : 2 * link->retry_wait_ms;
+    link->retry_wait_ms = wait_ms < MOST_MS ? wait_ms : MOST_MS;
+    link->retry_ms = now_ms + link->retry_wait_ms;
+    link->has_place = false;
+    snprintf(link->unsupported, sizeof link->unsupported, "%s%s%s", what,
+             why[0] != '\0' ? ": " : "", without_code(why));
+    log_warning("Closing the connection to the master, because this version does not support %s. "
+                "The next full synchronization begins in %lld seconds.",
+                link->unsupported, (long long)(link->retry_wait_ms / 1000));
 }
 
 /* ---- connecting ---- */
@@ -222,7 +245,7 @@ static bool make_psync(struct repl_link *link)
                         .password = s->masterauth_len > 0 ? s->masterauth : NULL,
                         .password_len = s->masterauth_len, .port = (uint16_t)port,
                         .ip = s->replica_announce_ip[0] != '\0' ? s->replica_announce_ip : NULL,
-                        .version = SERVER_REDIS_VERSION,
+                        .version = RDB_REPLICA_VERSION,
                         .failover = durable->replication->failover.state == FAILOVER_RUNS,
                         .timeout_ms = (uint64_t)s->repl_timeout * 1000);
     if (link->has_place)
@@ -334,6 +357,7 @@ static void up(struct repl_link *link)
 {
     link->state = REPL_LINK_CONNECTED;
     link->since_ms = loop_mono_ms(link->durable->loop);
+    link->unsupported[0] = '\0';
     apply_begin(link);
 }
 
@@ -660,7 +684,8 @@ void link_cron(struct repl_link *link)
 {
     int64_t now_ms = loop_mono_ms(link->durable->loop);
     if (link->state == REPL_LINK_CONNECT) {
-        link_connect(link);
+        if (now_ms >= link->retry_ms)
+            link_connect(link);
         return;
     }
     if (link->state == REPL_LINK_CONNECTING) {

@@ -84,6 +84,8 @@ enum repl_link_state {
     REPL_LINK_CONNECTED
 };
 
+enum { REPL_LINK_REASON = 600 };
+
 struct receive; /* receive.c */
 
 struct repl_link {
@@ -105,10 +107,15 @@ struct repl_link {
     int64_t since_ms;     /* of the state */
     int64_t heard_ms;     /* by loop_mono_ms() */
     int64_t down_since_s; /* by persist_mono_s(); 0: never up */
-    bool late;            /* the master did not answer in time: connect again at once */
-    bool rejected;        /* a failover: the target refused PSYNC */
-    bool in_event;        /* events are being taken: do not free psync */
-    bool cut;             /* … and the connection will be closed after this event */
+    bool master_is_old;   /* its snapshot was of Redis 7.0 or older; false: that is not known */
+    char unsupported[REPL_LINK_REASON]; /* why the connection was closed by this side, until data of
+                                           the master is here again */
+    int64_t retry_ms;                   /* not before this time, by loop_mono_ms() … */
+    int64_t retry_wait_ms;              /* … which was the end of a pause of this length */
+    bool late;     /* the master did not answer in time: connect again at once */
+    bool rejected; /* a failover: the target refused PSYNC */
+    bool in_event; /* events are being taken: do not free psync */
+    bool cut;      /* … and the connection will be closed after this event */
 };
 
 struct repl_link *link_new(struct durable *durable, const char *host, int port);
@@ -121,6 +128,10 @@ void link_log_lost(const struct repl_link *link);
 void link_forget_place(struct repl_link *link);
 /* Closes the connection; the timer connects again. */
 void link_drop(struct repl_link *link);
+/* The master sent something that this version does not have, so the connection is about to be
+ * closed. The next one begins after a pause, which grows with each failure, and with a full sync,
+ * which is work for the master. `what`: "the command \"x\""; why: an error, or "". */
+void link_unsupported(struct repl_link *link, const char *what, const char *why);
 /* Handles the pending events, then reads and writes more. */
 void link_go_on(struct repl_link *link);
 /* Handles the bytes that waited for the end of a pause. */

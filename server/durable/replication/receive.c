@@ -129,6 +129,12 @@ bool receive_begin(struct repl_link *link, const struct repl_event *ev)
            receive_load_begin(r);
 }
 
+void receive_failed(const struct receive *r, const struct rd_err *err)
+{
+    if (err->code == RD_ERR_UNSUPPORTED)
+        link_unsupported(r->link, "the snapshot", err->text);
+}
+
 /* ---- a file ---- */
 
 static bool write_all(struct receive *r, struct rd_slice bytes)

@@ -96,6 +96,8 @@ bool receive_check_end(struct receive *r)
 {
     struct rd_err err = {0};
     bool sound = is_sound(r->check);
+    if (!sound)
+        receive_failed(r, r->check->checked ? &r->check->res.err : &r->check->err);
     receive_check_stop(r);
     if (!sound)
         return false;

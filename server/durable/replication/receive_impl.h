@@ -62,6 +62,9 @@ bool receive_load_end(struct receive *r);
 /* Frees everything that loading uses. An incomplete dataset is dropped. */
 void receive_load_stop(struct receive *r);
 
+/* Loading or checking failed. What is not supported now will not be in a second, either. */
+void receive_failed(const struct receive *r, const struct rd_err *err);
+
 /* The file was loaded: it replaces that of the server. False: it could not, which was logged. */
 bool receive_install(struct receive *r);
 

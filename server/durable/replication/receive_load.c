@@ -4,6 +4,7 @@
  * there is something left to load, the link is not read.
  */
 #include "base/mem.h"
+#include "rdb/version.h"
 #include "server/loop/log.h"
 #include "server/session/dispatch/script.h"
 #include "server/durable/persist/priv.h"
@@ -116,6 +117,14 @@ static void empty(struct receive *r)
     persist_empty_as(r->durable, r->durable->loop->settings.replica_lazy_flush);
 }
 
+static void load_failed(const struct receive *r, const struct rd_err *err)
+{
+    persist_report_rdb_error(err);
+    log_warning("Failed trying to load the MASTER synchronization DB from %s: %s",
+                r->target == RECEIVE_FILE ? "disk" : "socket", err->text);
+    receive_failed(r, err);
+}
+
 static bool make_loader(struct receive *r)
 {
     struct durable *durable = r->durable;
@@ -131,8 +140,7 @@ static bool make_loader(struct receive *r)
     if (engine_loader_new(&r->loader, r->beside != NULL ? r->beside : durable->sessions->engine,
                           r->src, &opts, &env, &err))
         return true;
-    log_warning("Failed trying to load the MASTER synchronization DB from %s: %s",
-                r->target == RECEIVE_FILE ? "disk" : "socket", err.text);
+    load_failed(r, &err);
     return false;
 }
 
@@ -179,6 +187,7 @@ static void loaded(struct receive *r)
     persist_report_loaded(info);
     persist_info(durable)->loaded_keys = info->keys;
     persist_info(durable)->loaded_expired = info->expired;
+    r->link->master_is_old = info->dialect == RDB_REDIS && info->version <= RDB_VERSION_OF_7_0;
     leave_loading(r);
     if (r->beside != NULL)
         adopt(r);
@@ -242,13 +251,6 @@ static enum rdb_status steps(struct receive *r, struct rd_err *err)
         loop_clock(durable->loop);
     } while (status == RDB_EVENT && durable->loop->mono_us < end_us);
     return status;
-}
-
-static void load_failed(const struct receive *r, const struct rd_err *err)
-{
-    persist_report_rdb_error(err);
-    log_warning("Failed trying to load the MASTER synchronization DB from %s: %s",
-                r->target == RECEIVE_FILE ? "disk" : "socket", err->text);
 }
 
 static void on_idle(uv_idle_t *idle);

@@ -55,6 +55,8 @@ static void put_link(const struct durable *durable, const struct repl_link *link
     if (!up)
         stats_info_num(out, "master_link_down_since_seconds",
                        durable->loop->mono_us / 1000000 - link->down_since_s);
+    if (!up && link->unsupported[0] != '\0')
+        stats_info_str(out, "master_link_down_reason", link->unsupported);
     stats_info_num(out, "slave_priority", s->replica_priority);
     stats_info_num(out, "slave_read_only", s->replica_read_only);
     stats_info_num(out, "replica_announced", s->replica_announced);

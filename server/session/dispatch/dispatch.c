@@ -1,5 +1,6 @@
 #include "server/session/dispatch/dispatch.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/admit.h"
@@ -243,6 +244,10 @@ static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine
     int64_t began_us = sessions->loop->mono_us;
     if (c == NULL)
         return;
+    if (reply->error && !reply->by_data && sessions->unknown_form[0] == '\0')
+        snprintf(sessions->unknown_form, sizeof sessions->unknown_form, "%.150s (%s)", reply->text,
+                 command->name);
+    reply->by_data = false;
     loop_clock(sessions->loop);
     sessions->loop->stats.commands++;
     tracking_read(c, command, argc, argv);
@@ -403,24 +408,76 @@ static void log_divergence(struct client *c, const struct engine_command *comman
         panic_for(command);
 }
 
-void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *argv)
+/* Commands of newer servers and of clusters, which the engine does not run. */
+static bool is_foreign(const struct engine_command *command)
+{
+    return command->run == NULL && command->owner == ENGINE_OWNER_LATER;
+}
+
+static enum dispatch_applied say(enum dispatch_applied what, const char *text,
+                                 char why[DISPATCH_WHY])
+{
+    snprintf(why, DISPATCH_WHY, "%s", text);
+    return what;
+}
+
+static enum dispatch_applied refused_by_form(const struct engine_refusal *refusal,
+                                             char why[DISPATCH_WHY])
+{
+    bool unknown = refusal->why == ENGINE_REFUSED_UNKNOWN;
+    return say(unknown ? DISPATCH_UNKNOWN : DISPATCH_UNKNOWN_FORM, refusal->text, why);
+}
+
+static enum dispatch_applied foreign(const struct engine_command *command, char why[DISPATCH_WHY])
+{
+    if (engine_command_has_no_data(command))
+        return DISPATCH_APPLIED;
+    snprintf(why, DISPATCH_WHY, "ERR '%s' is not supported", command->name);
+    return DISPATCH_UNKNOWN;
+}
+
+/* What the replies to a command and to those of its transaction say. */
+static enum dispatch_applied judge(struct client *c, const struct engine_command *command,
+                                   bool newer, char why[DISPATCH_WHY])
+{
+    const struct engine_reply *reply = client_reply(c);
+    const char *form = c->sessions->unknown_form;
+    if (RD_LIKELY(reply->text[0] == '\0'))
+        return DISPATCH_APPLIED;
+    bool runs_queue = command != NULL && (command->flags & ENGINE_CMD_RUNS_QUEUE) != 0;
+    if (newer && (runs_queue ? form[0] != '\0' : !reply->by_data))
+        return say(DISPATCH_UNKNOWN_FORM, runs_queue ? form : reply->text, why);
+    log_divergence(c, command);
+    return say(DISPATCH_DIVERGED, reply->text, why);
+}
+
+enum dispatch_applied dispatch_from_master(struct client *c, bool newer, size_t argc,
+                                           const struct rd_slice *argv, char why[DISPATCH_WHY])
 {
     const struct engine_command *command = engine_command_resolve(argv, argc);
     /* Who has taken over the master must not get DEBUG here, too. */
     static const struct engine_admit_hooks hooks = {.protected = may_use_protected};
-    const struct engine_admit admit = {.who = ENGINE_ADMIT_LOG, .hooks = &hooks, .ctx = c};
+    const struct engine_admit admit = {
+        .who = ENGINE_ADMIT_LOG, .later_versions = newer, .hooks = &hooks, .ctx = c};
     struct engine_refusal refusal;
     if (command == NULL)
         command = dispatch_find(c->sessions, argv, argc);
     client_reply(c)->text[0] = '\0'; /* the error is already counted */
+    client_reply(c)->by_data = false;
+    c->sessions->unknown_form[0] = '\0';
     enum engine_admit_answer answer =
         engine_admit(&admit, &c->session, command, argc, argv, &refusal);
-    if (RD_UNLIKELY(answer == ENGINE_ADMIT_REFUSE))
+    if (RD_UNLIKELY(answer == ENGINE_ADMIT_REFUSE)) {
+        bool by_form = refusal.why == ENGINE_REFUSED_UNKNOWN || refusal.why == ENGINE_REFUSED_ARITY;
+        if (newer && by_form)
+            return refused_by_form(&refusal, why);
         refuse(c, command, &refusal);
-    else
+    } else if (RD_UNLIKELY(newer && is_foreign(command))) {
+        return foreign(command, why);
+    } else {
         execute(c, command, answer == ENGINE_ADMIT_QUEUE, argc, argv);
-    if (RD_UNLIKELY(client_reply(c)->text[0] != '\0'))
-        log_divergence(c, command);
+    }
+    return judge(c, command, newer, why);
 }
 
 /* The connection of a replica carries the stream; a reply would corrupt it. */

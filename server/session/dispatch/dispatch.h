@@ -10,6 +10,8 @@
 
 #include "server/session/client/client.h"
 
+enum { DISPATCH_WHY = 512 }; /* bytes of a reason */
+
 enum dispatch_status {
     DISPATCH_DONE,   /* replied, or blocked */
     DISPATCH_LATER,  /* CLIENT PAUSE: run the same command again later */
@@ -18,8 +20,18 @@ enum dispatch_status {
 
 enum dispatch_status dispatch(struct client *c, size_t argc, const struct rd_slice *argv);
 
-/* Runs a command of the stream of this server's master, whatever the settings are. */
-void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *argv);
+enum dispatch_applied {
+    DISPATCH_APPLIED,
+    DISPATCH_UNKNOWN,      /* no such command is known here; nothing was done */
+    DISPATCH_UNKNOWN_FORM, /* the command is known, but not these arguments */
+    DISPATCH_DIVERGED      /* it failed because of the data, which the master's does not equal */
+};
+
+/* Runs a command of the stream of this server's master, whatever the settings are. `newer`: the
+ * master may have commands and forms of commands that Redis 7.0 does not have. With anything but
+ * DISPATCH_APPLIED, *why is the error. Of a transaction, other commands may have run. */
+enum dispatch_applied dispatch_from_master(struct client *c, bool newer, size_t argc,
+                                           const struct rd_slice *argv, char why[DISPATCH_WHY]);
 
 /* The call of a command of the server itself. The reply goes to reply. fx receives effects to
  * propagate (FLUSH …); dispatch forwards them. */
