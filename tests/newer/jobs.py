@@ -382,12 +382,12 @@ def _restored(subject, config, at, facts):
 # ---- replication with redoubt-server ----
 
 
-def _level(server, kind):
-    """Gives redoubt-server the commands of the other side where it has this setting."""
-    words = {"redis-8.0": "8.0", "redis-8.6": "8.6", "valkey-9": "valkey-9.1"}
-    level = next((v for k, v in words.items() if kind.name.startswith(k)), None)
-    if level is not None and server.command("CONFIG", "GET", "redoubt-level"):
-        server.command("CONFIG", "SET", "redoubt-level", level)
+LEVELS = {"redis-8.0": "8.0", "redis-8.6": "8.6", "valkey-9": "valkey-9.1"}
+
+
+def level(kind):
+    """The configuration that gives redoubt-server the commands of a server."""
+    return next(({"redoubt-level": v} for k, v in LEVELS.items() if kind.name.startswith(k)), {})
 
 
 def _link(replica):
@@ -435,16 +435,14 @@ def _replicated(master, replica, seed, old):
 
 
 def replica_of(subject):
-    with subject.filled() as master, subject.server(kind=OWN) as replica:
-        _level(replica, subject.kind)
+    with subject.filled() as master, subject.server(level(subject.kind), OWN) as replica:
         return _replicated(master, replica, subject.seed, subject.old)
 
 
 def master_of(subject):
-    """redoubt-server has the commands of 7.0.15, so it gets the data of 7.0."""
-    with subject.server(kind=OWN) as master, subject.server() as replica:
-        data.fill(master, subject.seed, old=True)
-        return _replicated(master, replica, subject.seed, old=True)
+    with subject.server(level(subject.kind), OWN) as master, subject.server() as replica:
+        data.fill(master, subject.seed, subject.old)
+        return _replicated(master, replica, subject.seed, subject.old)
 
 
 RUN = {"read": read, "check": check, "salvage": salvage, "load into": load_into,
