@@ -29,6 +29,8 @@ const char *rdb_doubt_word(enum rdb_doubt doubt)
         return "database-unknown";
     case RDB_DOUBT_BESIDE:
         return "beside-damage";
+    case RDB_DOUBT_MODULE:
+        return "module-unknown";
     }
     return "";
 }
@@ -50,6 +52,7 @@ struct salvage {
     struct rdb_salvage_result *res;
     struct rdb_recover_input in;
     struct rdb_name_match match;
+    struct rdb_recover_modules modules;
     struct output out, doubtful;
     struct rdb_salvage_run run; /* not reported yet; from == to: none */
     struct record rec;
@@ -204,6 +207,16 @@ static struct rd_slice name_of(const struct record *rec)
                     rec->key_len < sizeof rec->key ? (size_t)rec->key_len : sizeof rec->key);
 }
 
+static void show_loss(struct salvage *v, const struct rdb_loss *loss)
+{
+    struct rdb_loss shown = *loss;
+    shown.from += v->in.shift;
+    shown.to += v->in.shift;
+    shown.at += shown.at != RD_NO_OFFSET ? v->in.shift : 0;
+    if (v->opts->loss != NULL)
+        v->opts->loss(v->opts->ctx, &shown);
+}
+
 static void report_loss(struct salvage *v, struct rdb_loss *loss, const struct record *rec)
 {
     if (v->res->first_loss == RD_NO_OFFSET)
@@ -216,12 +229,7 @@ static void report_loss(struct salvage *v, struct rdb_loss *loss, const struct r
         loss->key = name_of(rec);
         loss->type = rec->type;
     }
-    struct rdb_loss shown = *loss;
-    shown.from += v->in.shift;
-    shown.to += v->in.shift;
-    shown.at += shown.at != RD_NO_OFFSET ? v->in.shift : 0;
-    if (v->opts->loss != NULL)
-        v->opts->loss(v->opts->ctx, &shown);
+    show_loss(v, loss);
 }
 
 static void end_run(struct salvage *v)
@@ -267,10 +275,17 @@ static void lost_key(struct salvage *v, const struct record *rec, const char *wh
 
 /* -- what is kept -- */
 
-static unsigned doubts_of(const struct place *p, const struct record *rec)
+/* The type of a module that may be damaged bytes. */
+static bool is_unknown_module(const struct salvage *v, const struct record *rec)
+{
+    return rec->has_module && !v->res->proved && !v->scan.sealed &&
+           !rdb_recover_module_is_proved(&v->modules, rec->module_id);
+}
+
+static unsigned doubts_of(const struct salvage *v, const struct place *p, const struct record *rec)
 {
     const struct span *span = p->span;
-    unsigned doubts = 0;
+    unsigned doubts = is_unknown_module(v, rec) ? RDB_DOUBT_MODULE : 0;
     if (span->grade == RDB_GRADE_NONE || p->n_keys < span->trim)
         doubts |= RDB_DOUBT_ANCHOR;
     else if (p->n_keys < span->trim + span->mark || rec->start < span->inside)
@@ -318,9 +333,10 @@ static bool take_key(struct salvage *v, const struct place *p)
 {
     struct record *rec = &v->rec;
     bool known;
-    unsigned doubts = doubts_of(p, rec);
+    unsigned doubts = doubts_of(v, p, rec);
     v->kept_key = false;
-    bool left_out = (doubts & RDB_DOUBT_ANCHOR) != 0 || (v->opts->strict && doubts != 0);
+    bool left_out =
+        (doubts & (RDB_DOUBT_ANCHOR | RDB_DOUBT_MODULE)) != 0 || (v->opts->strict && doubts != 0);
     struct output *out = left_out ? &v->doubtful : &v->out;
     if (rec->refused != NULL) {
         if (!left_out)
@@ -363,6 +379,14 @@ static bool take_other(struct salvage *v, const struct place *p)
         return true;
     if (rec->module_aux && v->opts->no_modules) {
         v->res->modules_left_out++;
+        return true;
+    }
+    if (rec->refused == NULL && is_unknown_module(v, rec)) {
+        /* It need not be damaged. */
+        loss.why = "module-unknown";
+        v->res->ranges++;
+        v->res->bytes_lost += rec->end - rec->start;
+        show_loss(v, &loss);
         return true;
     }
     unsigned doubts = rec->start >= p->damaged_from ? RDB_DOUBT_BESIDE : 0;
@@ -607,6 +631,8 @@ static bool run(struct salvage *v, struct rd_src *src)
     v->res->intact &= has_sum;
     v->res->proved = v->res->intact || (sealed && v->plan.found_end && !v->plan.guessed && has_sum);
     set_result(v);
+    if (!rdb_recover_modules_count(&v->scan, &v->plan, &v->modules, v->err))
+        return false;
     v->out.seal = v->res->sealed =
         (v->res->proved || v->opts->reseal) && v->res->version >= RDB_VERSION_CHECKSUM;
     uint64_t db = 0;
@@ -653,6 +679,7 @@ bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
     res.unchecked = v->out.keys.lost;
     rd_sized_return(ret, &res, sizeof res);
     rdb_name_match_done(&v->match);
+    rdb_recover_modules_done(&v->modules);
     rdb_recover_plan_done(&v->plan);
     rdb_recover_scan_done(&v->scan);
     rdb_recover_input_done(&v->in);

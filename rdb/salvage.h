@@ -23,8 +23,9 @@
  * size hints, which would no longer be correct.
  *
  * Bytes inside a value can look like records. So each run of records has a grade, and keys that may
- * be wrong have doubts. Runs without an anchor are written only to opts.doubtful, if it is set. If
- * the checksum of the input does not match, the output has no checksum, unless opts.reseal is set.
+ * be wrong have doubts. Runs without an anchor, and values of modules whose type is not proved,
+ * are written only to opts.doubtful, if it is set. If the checksum of the input does not match, the
+ * output has no checksum, unless opts.reseal is set.
  *
  * If a single byte is wrong, the checksum shows which one and what it was. It also shows which
  * bytes were inserted, or written twice, which few are missing, and which two blocks were
@@ -86,13 +87,15 @@ enum rdb_grade {
 
 /* The possible problems of a key, as bits. */
 enum rdb_doubt {
-    RDB_DOUBT_ANCHOR = 1, /* its run has no anchor: it may not be a key */
-    RDB_DOUBT_FIELD = 2,  /* it may be a field of a hash that was damaged */
-    RDB_DOUBT_EXPIRY = 4, /* its expiry may be lost */
-    RDB_DOUBT_DB = 8,     /* it may belong to another database */
-    RDB_DOUBT_BESIDE = 16 /* it is next to damage: its name or value may be damaged */
+    RDB_DOUBT_ANCHOR = 1,  /* its run has no anchor: it may not be a key */
+    RDB_DOUBT_FIELD = 2,   /* it may be a field of a hash that was damaged */
+    RDB_DOUBT_EXPIRY = 4,  /* its expiry may be lost */
+    RDB_DOUBT_DB = 8,      /* it may belong to another database */
+    RDB_DOUBT_BESIDE = 16, /* it is next to damage: its name or value may be damaged */
+    RDB_DOUBT_MODULE = 32  /* nothing else in the file is of its type of module, which is not a
+                              published one: a server would refuse the file because of it */
 };
-enum { RDB_DOUBTS = 5 };
+enum { RDB_DOUBTS = 6 };
 
 /* The stable word of one bit. */
 RD_API const char *rdb_doubt_word(enum rdb_doubt doubt);
@@ -158,7 +161,7 @@ struct rdb_salvage_opts {
     bool strict;      /* do not write keys with a doubt to the output */
     bool reseal;      /* write a checksum even if that of the input does not match */
     /* Receives the keys that are left out of the output, as a separate snapshot: those without an
-     * anchor and, with `strict`, those with a doubt. May be NULL. */
+     * anchor or a proved type and, with `strict`, those with a doubt. May be NULL. */
     struct rd_sink *doubtful;
     void (*run)(void *ctx, const struct rdb_salvage_run *run);       /* may be NULL */
     void (*doubt)(void *ctx, const struct rdb_salvage_doubt *doubt); /* may be NULL */
@@ -191,7 +194,8 @@ struct rdb_salvage_result {
     bool sealed;                          /* the output has a checksum */
     uint64_t keys_doubted;                /* in `keys`: those with a doubt */
     uint64_t others;                      /* functions and data of modules that were kept */
-    uint64_t keys_left_out; /* not in `keys`: without an anchor, or with a doubt and `strict` */
+    uint64_t keys_left_out; /* not in `keys`: without an anchor, of a module whose type is not
+                               proved, or with a doubt and `strict` */
     uint64_t unchecked;     /* keys after the first million, not checked for duplicates */
     enum rdb_correction_kind correction;
     uint64_t corrected_len;    /* bytes that were inserted, or of each block. After inserted bytes,

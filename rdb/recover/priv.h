@@ -11,6 +11,7 @@
  *     correction.c     what the checksum proves, and reading with a correction
  *     misplaced.c      finds inserted bytes and exchanged blocks by the checksum
  *     fields.c   the end of a damaged hash with field expiries
+ *     modules.c  what proves the type of a module
  *     part.c     the elements of a damaged collection that were read
  *     ../salvage.c   the second pass: writes and reports
  */
@@ -59,7 +60,9 @@ struct record {
     uint64_t n_keys, n_expires; /* of either kind of size */
     int since;                  /* the first version that supports all of it */
     bool module_aux;            /* what a module keeps beside the keys */
-    bool of_last;               /* a field of KeyDB that belongs to the key before it */
+    bool has_module;            /* it is of a module, or the value of a key is */
+    uint64_t module_id;
+    bool of_last; /* a field of KeyDB that belongs to the key before it */
 };
 
 /* A database: its announced size, and what was read of it. */
@@ -343,6 +346,7 @@ struct plan {
     bool found_end;
     bool end_proved;  /* trailing bytes follow `end`, and the checksum before it matches */
     bool unsupported; /* the file contains something that the version does not support */
+    bool has_modules; /* it contains types of modules that are not known by name */
     uint64_t end;     /* of the end mark and checksum, if there is one */
     uint64_t damage;  /* as rdb_salvage_result.damage */
     uint64_t good;    /* keys in runs that have an anchor */
@@ -353,6 +357,26 @@ struct plan {
      * that selector is false, records that begin here or later may be parts of a value. */
     uint64_t taken_in[DBS_TRACKED];
 };
+
+/* -- modules -- */
+
+enum { RDB_RECOVER_MODULES_MAX = 256 };
+
+/* How many records have each type of a module, up to a number of types. */
+struct rdb_recover_modules {
+    struct rdb_recover_module {
+        uint64_t id;
+        uint64_t n;
+    } * ids;
+    size_t n;
+    bool all; /* all are proved */
+};
+
+/* Counts those in the runs of a plan that is graded, unless the checksum proves all of them. */
+bool rdb_recover_modules_count(struct scan *s, const struct plan *plan,
+                               struct rdb_recover_modules *ret, struct rd_err *err);
+bool rdb_recover_module_is_proved(const struct rdb_recover_modules *m, uint64_t id);
+void rdb_recover_modules_done(struct rdb_recover_modules *m);
 
 enum {
     RDB_RECOVER_DBS_DEFAULT = 16,

@@ -1,6 +1,7 @@
 #include "rdb/recover/priv.h"
 
 #include "rdb/beside.h"
+#include "rdb/modules.h"
 
 #include "base/crc16.h"
 #include "base/mem.h"
@@ -193,12 +194,25 @@ static bool take_aux(const struct scan *s, struct record *rec, const struct rdb_
     return !ev->aux.value.more;
 }
 
+/* A small number in the place of an ID is not one: this is not the value of a module. */
+static void set_module(const struct scan *s, struct record *rec, uint64_t id)
+{
+    rec->has_module = true;
+    rec->module_id = id;
+    if (rdb_module_is_number(id) && !s->sealed)
+        rec->refused = "module-unknown";
+}
+
 /* Adds the event to the record. True: the record is complete. */
 static bool take_event(const struct scan *s, struct record *rec, const struct rdb_event *ev)
 {
     switch (ev->kind) {
     case RDB_KEY:
         set_key(s, rec, ev);
+        return false;
+    case RDB_VALUE:
+        if (ev->value.type->kind == RDB_KIND_MODULE)
+            set_module(s, rec, ev->value.module_id);
         return false;
     case RDB_VALUE_END:
         rec->empty_pair = rec->has_key && rec->key_len == 0 && rec->type->id == RDB_TYPE_STRING &&
@@ -229,6 +243,7 @@ static bool take_event(const struct scan *s, struct record *rec, const struct rd
     case RDB_MODULE_AUX:
         need(rec, 9);
         rec->module_aux = true;
+        set_module(s, rec, ev->module.id);
         return false;
     case RDB_SLOT_IMPORT:
         return ev->slot_import.n_ranges == 0;
@@ -257,7 +272,7 @@ enum rdb_recover_status rdb_recover_record(struct scan *s, struct record *ret)
     ret->refused = NULL;
     ret->type = NULL;
     ret->has_key = ret->has_name = ret->empty_pair = ret->expires = ret->unwanted = false;
-    ret->sizes = ret->has_slot = ret->module_aux = ret->of_last = false;
+    ret->sizes = ret->has_slot = ret->module_aux = ret->has_module = ret->of_last = false;
     ret->plausible_expiry = true;
     ret->since = RDB_VERSION_MIN;
     uint64_t ranges = 0;

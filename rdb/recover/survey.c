@@ -6,6 +6,7 @@
 #include "rdb/recover/priv.h"
 
 #include "base/mem.h"
+#include "rdb/modules.h"
 #include "rdb/recover/correction.h"
 
 enum {
@@ -467,6 +468,7 @@ static bool take_record(struct walk *w)
     c->needed = rec->since > c->needed ? rec->since : c->needed;
     if (rec->refused != NULL)
         suspect(w);
+    w->plan->has_modules |= rec->has_module && !rdb_module_is_known(rec->module_id);
     switch (rec->kind) {
     case RECORD_KEY:
         count_key(w);
@@ -599,7 +601,7 @@ bool rdb_recover_survey(struct scan *s, struct plan *ret, struct rd_err *err)
     w->err = err;
     w->trusted = true;
     ret->n = 0;
-    ret->found_end = ret->end_proved = ret->unsupported = false;
+    ret->found_end = ret->end_proved = ret->unsupported = ret->has_modules = false;
     ret->end = ret->damage = RD_NO_OFFSET;
     for (size_t i = 0; i < DBS_TRACKED; i++)
         ret->taken_in[i] = RD_NO_OFFSET;

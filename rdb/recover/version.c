@@ -237,6 +237,7 @@ bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
     if (!rdb_recover_scan_init(s, src, opts, err))
         return false;
     ret->by_release = by_release;
+    s->sealed = ret->sealed;
     if (rdb_recover_scan_version(s, ret->dialect, ret->version))
         return true;
     rd_err_adopt(err, &s->err);

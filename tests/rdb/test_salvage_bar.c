@@ -443,9 +443,9 @@ Test(salvage_bar, what_is_not_marked_is_true)
            bar->fields);
     printf("# marked: %" PRIu64 " as they were; %" PRIu64 " in files marked as a whole; ",
            bar->needless, bar->in_whole);
-    for (unsigned bit = 0; 1u << bit <= RDB_DOUBT_BESIDE; bit++)
+    for (unsigned bit = 0; bit < RDB_DOUBTS; bit++)
         printf("%" PRIu64 " %s%s", bar->by_doubt[bit], rdb_doubt_word((enum rdb_doubt)(1u << bit)),
-               1u << bit == RDB_DOUBT_BESIDE ? "\n" : ", ");
+               bit + 1 == RDB_DOUBTS ? "\n" : ", ");
     expect_true(bar);
     cr_expect_geq(bar->saved * 100, bar->untouched * 99);
     /* Fields of a hash whose head is lost are marked. */

@@ -7,10 +7,15 @@ import os
 import random
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from fake_server import crc64  # noqa: E402
+
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
+FIXTURES = os.environ.get("REDOUBT_FIXTURES", "fixtures")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
@@ -258,6 +263,120 @@ class Modules(unittest.TestCase):
         copy = self.run_tool("convert", "--to", "rdb", "--match", "bloom*", self.path)
         for key in ("bloom", "bloom0"):
             self.assertIn(value(*KNOWN[key][:3]), copy)
+
+
+def ident(name, version):
+    return value(name, version, [])[1:9]
+
+
+class Salvage(unittest.TestCase):
+    """A server refuses a whole file because of one type that it does not know, so salvage writes
+    no value whose type may be damaged bytes."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name, data=None):
+        path = os.path.join(self.folder.name, name)
+        if data is not None:
+            with open(path, "wb") as f:
+                f.write(data)
+        return path
+
+    def types(self, path):
+        run = subprocess.run([REDOUBT, "convert", "--to", "ndjson", path], capture_output=True,
+                             check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        lines = [json.loads(line) for line in run.stdout.splitlines()]
+        return {line["key"]: (line["value"]["module"], line["value"]["version"])
+                for line in lines if line["type"] == "module"}
+
+    def salvage(self, data, *options):
+        """What the report says, the types in the output, and those among the doubtful keys."""
+        out, doubtful = self.path("out.rdb"), self.path("doubtful.rdb")
+        if os.path.exists(doubtful):
+            os.unlink(doubtful)
+        run = subprocess.run([REDOUBT, "check-rdb", "--json", "--force", "--salvage", out,
+                              "--doubtful", doubtful, *options, self.path("in.rdb", data)],
+                             capture_output=True, check=False)
+        self.assertIn(run.returncode, (0, 1, 8), run.stderr)
+        said = json.loads(run.stdout)["files"][0]["salvage"]
+        return said, self.types(out), self.types(doubtful) if os.path.exists(doubtful) else {}
+
+    def test_no_type_is_invented(self):
+        rng, found = random.Random(3), 0
+        for name in ("redis-8.0.6/vectors.rdb", "redis-7.0.15/module.rdb"):
+            with open(os.path.join(FIXTURES, name), "rb") as f:
+                whole = f.read()
+            types = set(self.types(os.path.join(FIXTURES, name)).values())
+            for turn in range(30):
+                at, n = rng.randrange(100, len(whole) - 100), rng.randrange(1, 30)
+                new = (rng.randbytes(n), bytes(n), b"")[turn % 3]
+                _, kept, _ = self.salvage(whole[:at] + new + whole[at + n:])
+                self.assertLessEqual(set(kept.values()), types, (name, at, n))
+                found += len(kept)
+        self.assertGreater(found, 60)
+
+    def test_a_damaged_type_is_left_out_by_name(self):
+        names = [f"k{i}" for i in range(6)]
+        data = snapshot({name: value("corpusMod", 1, [uint(5), string("x")]) for name in names})
+        at = data.index(b"k3") + 3
+        for changed, why in ((ident("corpusMoe", 1), "module-unknown"),
+                             (ident("corpusMod", 2), "module-unknown"), (bytes(8), None)):
+            said, kept, doubtful = self.salvage(data[:at] + changed + data[at + 8:-8] +
+                                                bytes([1]) * 8)
+            self.assertEqual(list(kept), [n for n in names if n != "k3"], changed)
+            self.assertEqual(said["keys"], 5)
+            if why is None:
+                self.assertEqual([(d["key"], d["why"]) for d in said["dropped"]],
+                                 [("k3", "module-unknown")])
+                continue
+            self.assertEqual(list(doubtful), ["k3"])
+            self.assertEqual([(d["key"], d["left_out"]) for d in said["doubtful"]
+                              if why in d["doubts"]], [("k3", True)])
+            self.assertEqual(said["keys_left_out"], 1)
+
+    def test_a_type_that_is_published_or_proved_stays(self):
+        for other, kept in ((value("MBbloom--", 4, BLOOM), True),
+                            (value("vectorset", 0, VECTORS), True),
+                            (value("vectorset", 1, VECTORS), False),
+                            (value("AAAAAAAAA", 9, [uint(1)]), False),
+                            (value("corpusMod", 1, [uint(1)]), False)):
+            data = snapshot({"a": value("TopK-TYPE", 0, []), "k": other})
+            said, found, _ = self.salvage(data[:-8] + bytes([1]) * 8)
+            self.assertEqual("k" in found, kept, other[:9])
+            self.assertEqual(said["keys"], 1 + kept)
+            number = b"\x81" + bytes(7) + b"\x09" in other
+            _, found, _ = self.salvage(data)  # no checksum, and nothing else is wrong
+            self.assertEqual("k" in found, not number, other[:9])
+
+    def test_a_matching_checksum_proves_every_type(self):
+        data = snapshot({"a": value("corpusMod", 1, [uint(1)]), "k": value("AAAAAAAAA", 9, [])})
+        data = data[:-8] + struct.pack("<Q", crc64(data[:-8]))
+        _, found, _ = self.salvage(data)
+        self.assertEqual(found, {"a": ("corpusMod", 1), "k": ("AAAAAAAAA", 9)})
+        wrong = bytearray(data)
+        wrong[len(data) // 2] ^= 4  # the checksum says which byte
+        _, found, _ = self.salvage(bytes(wrong))
+        self.assertEqual(list(found), ["a", "k"])
+
+    def test_records_beside_the_keys_prove_and_are_proved(self):
+        def aux(name, version):
+            return b"\xf7" + value(name, version, [])[:9] + b"\x02\x02" + b"\x05\x01x" + b"\x00"
+        key = b"\x07\x01a" + value("corpusMod", 1, [uint(1)])
+        plain = b"".join(b"\x00\x03k%02d\x01v" % i for i in range(20))
+        for before, after, want, n in (((aux("corpusMod", 1),), key, ["a"], 1),
+                                       ((aux("corpusMoe", 1),), key, [], 0),
+                                       ((aux("corpusMod", 1),) * 2, b"", [], 2),
+                                       ((aux("ft_index0", 25),), b"", [], 1)):
+            data = (b"REDIS0011" + b"".join(before) + b"\xfe\x00" + plain + after + b"\xff"
+                    + bytes([1]) * 8)
+            said, found, _ = self.salvage(data)
+            self.assertEqual(list(found), want, before)
+            with open(self.path("out.rdb"), "rb") as f:
+                self.assertEqual(f.read().count(before[0]), n)
+            self.assertEqual([r["why"] for r in said["ranges"]], ["module-unknown"] * (n == 0))
 
 
 if __name__ == "__main__":

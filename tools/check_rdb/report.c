@@ -219,9 +219,12 @@ static void print_loss(FILE *out, const struct check_file *file, const struct ch
 static void print_doubts(FILE *out, unsigned doubts)
 {
     static const char *const words[RDB_DOUBTS] = {
-        "it may be part of another value", "it may be a field of a damaged hash",
-        "its expiry may be lost", "its database is uncertain",
-        "it is next to damage, its name or value may be damaged"};
+        "it may be part of another value",
+        "it may be a field of a damaged hash",
+        "its expiry may be lost",
+        "its database is uncertain",
+        "it is next to damage, its name or value may be damaged",
+        "its type of module is not known and nothing else has it"};
     const char *link = "";
     for (unsigned i = 0; i < RDB_DOUBTS; i++) {
         if ((doubts >> i & 1) == 0)
