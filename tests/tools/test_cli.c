@@ -186,3 +186,14 @@ Test(cli, exit_statuses_agree_with_the_errors)
     cr_assert_eq(rd_err_exit_status(RD_ERR_LOCKED), CLI_LOCKED);
     cr_assert_eq(rd_err_exit_status(RD_ERR_CANCELLED), CLI_INTERRUPTED);
 }
+
+Test(cli, the_nearest_name_is_found)
+{
+    static const char *const names[] = {"check-rdb", "check-aof", "convert", "sum"};
+    cr_assert_str_eq(cli_nearest("chek-rdb", names, 4), "check-rdb");
+    cr_assert_str_eq(cli_nearest("check-aoff", names, 4), "check-aof");
+    cr_assert_str_eq(cli_nearest("conv", names, 4), "convert");
+    cr_assert_str_eq(cli_nearest("sun", names, 4), "sum");
+    cr_assert_null(cli_nearest("elephant", names, 4));
+    cr_assert_null(cli_nearest("", names, 4));
+}

@@ -160,7 +160,7 @@ static void note_base(struct base *base, const struct set_writer *set)
     base->failing = false;
     base->wait_ms = base->next_ms = 0;
     archive_say(a, "base", false, "set %s at offset %" PRIu64 ", %s key%s", set->m.id,
-                set->m.offset, cli_count(set->m.keys).s, cli_plural(set->m.keys));
+                set->m.offset, rd_show_count(set->m.keys).s, rd_show_plural(set->m.keys));
 }
 
 static void say_error(struct base *base, const char *event, const struct rd_err *err)
@@ -318,7 +318,7 @@ static void failed(struct base *base, const struct rd_err *err)
         archive_say(a, "base-failed", true,
                     "%s%s%s; each attempt makes the master fork, the next one is in %s", line,
                     base->cli.hint[0] != '\0' ? "; hint: " : "", base->cli.hint,
-                    cli_duration(ms).s);
+                    rd_show_duration(ms).s);
     else if (!base->failing)
         archive_say(a, "base-failed", true, "%s", line);
     base->cli.hint[0] = '\0';

@@ -194,8 +194,8 @@ static void draw(struct archiver *a)
                  f.up ? "true" : "false");
     else
         snprintf(text, sizeof text, "%s in %s segment%s  RPO %" PRIu64 ".%" PRIu64 " s%s%s",
-                 cli_bytes(f.shipped.stream_bytes).s, cli_count(f.shipped.segments).s,
-                 cli_plural(f.shipped.segments), f.rpo_ms / 1000, f.rpo_ms % 1000 / 100,
+                 rd_show_bytes(f.shipped.stream_bytes).s, rd_show_count(f.shipped.segments).s,
+                 rd_show_plural(f.shipped.segments), f.rpo_ms / 1000, f.rpo_ms % 1000 / 100,
                  f.up ? "" : "  NOT CONNECTED", f.shipped.failing ? "  NO REPOSITORY" : "");
     cli_progress_text(a->cli, text);
 }
@@ -204,7 +204,7 @@ static void note(struct archiver *a)
 {
     const struct figures f = figures_of(a);
     cli_note(a->cli, "%s: archived up to offset %" PRIu64 ", RPO %s, worst %s", a->target->name,
-             f.shipped.offset, cli_duration(f.rpo_ms).s, cli_duration(a->worst_rpo_ms).s);
+             f.shipped.offset, rd_show_duration(f.rpo_ms).s, rd_show_duration(a->worst_rpo_ms).s);
 }
 
 void archive_report_begin(struct archiver *a)
@@ -254,9 +254,10 @@ void archive_report_end(struct archiver *a)
         if (!a->cli->quiet)
             printf("%s: %s segment%s, %s of stream up to offset %" PRIu64
                    ", %s base%s, worst RPO %s\n",
-                   a->target->name, cli_count(f.shipped.segments).s, cli_plural(f.shipped.segments),
-                   cli_bytes(f.shipped.stream_bytes).s, f.shipped.offset, cli_count(f.bases.n).s,
-                   cli_plural(f.bases.n), cli_duration(a->worst_rpo_ms).s);
+                   a->target->name, rd_show_count(f.shipped.segments).s,
+                   rd_show_plural(f.shipped.segments), rd_show_bytes(f.shipped.stream_bytes).s,
+                   f.shipped.offset, rd_show_count(f.bases.n).s, rd_show_plural(f.bases.n),
+                   rd_show_duration(a->worst_rpo_ms).s);
         return;
     }
     cli_json_end(json);

@@ -332,7 +332,7 @@ static void look_for_hole(struct ship *ship, struct place *place,
     archive_say(a, "gap", true,
                 "%" PRIu64 " segment%s before offset %" PRIu64
                 " did not reach %s: the stream has a gap, and a new base is taken",
-                n, cli_plural(n), header->start, place->where);
+                n, rd_show_plural(n), header->start, place->where);
     pthread_mutex_lock(&a->mutex);
     a->shipped.gaps++;
     a->want_base = true;

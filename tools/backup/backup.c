@@ -79,12 +79,12 @@ static void report_text(struct run *run, const struct set_writer *set)
     const struct archive_manifest *m = &set->m;
     if (run->cli->quiet)
         return;
-    printf("%s: set %s, %s, %s in the repository", m->target, m->id, cli_bytes(plain_bytes(m)).s,
-           cli_bytes(stored_bytes(m)).s);
+    printf("%s: set %s, %s, %s in the repository", m->target, m->id,
+           rd_show_bytes(plain_bytes(m)).s, rd_show_bytes(stored_bytes(m)).s);
     if (of_snapshot(m))
-        printf(", %s key%s", cli_count(m->keys).s, cli_plural(m->keys));
+        printf(", %s key%s", rd_show_count(m->keys).s, rd_show_plural(m->keys));
     printf(", verified%s, %s\n", set->key != NULL ? ", sealed" : "",
-           cli_duration((uint64_t)(m->end_ms - m->begin_ms)).s);
+           rd_show_duration((uint64_t)(m->end_ms - m->begin_ms)).s);
 }
 
 static void report_failure(struct run *run, const struct vault_target *target,

@@ -36,7 +36,7 @@ static void say(struct run *run, const struct vault_target *target, const char *
         }
         cli_json_end(json);
     } else if (ok && !run->cli->quiet) {
-        printf("%s: %s %s: ok\n", target->name, what, cli_plain(rd_slice_str(where)).s);
+        printf("%s: %s %s: ok\n", target->name, what, rd_show_plain(rd_slice_str(where)).s);
     } else if (!ok) {
         printf("%s: %s: %s\n", target->name, what, rd_err_render(err, line, sizeof line));
         if (run->cli->hint[0] != '\0')

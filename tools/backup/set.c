@@ -65,7 +65,7 @@ bool set_file_begin(struct set_writer *set, const char *name, enum archive_role 
     if (!archive_name_ok(name) || len >= (int)sizeof set->file.object)
         return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
                           "the file name %s is not allowed in a repository",
-                          cli_quote(rd_slice_str(name)).s);
+                          rd_show_quote(rd_slice_str(name)).s);
     bool ok = archive_object_name(bound, set->m.target, set->m.id, set->file.object, err) &&
               vault_random(pipe.random, sizeof pipe.random, err) && open_tee(set, &tee, err) &&
               archive_pipe_open_sink(&set->sink, tee, &pipe, &set->file, err);

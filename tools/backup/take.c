@@ -66,7 +66,8 @@ static void warn_of_keys(struct cli *cli, const struct vault_open *open,
         cli_warn(cli,
                  "%s: %zu set%s in %s cannot be restored with the given keys; the oldest one, %s, "
                  "is sealed with the key %s",
-                 repo->target, n, cli_plural(n), repo->store->origin, first->id, first->m.key_id);
+                 repo->target, n, rd_show_plural(n), repo->store->origin, first->id,
+                 first->m.key_id);
 }
 
 static bool look_at_sets(struct cli *cli, struct vault_open *open, size_t i, struct rd_err *err)

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/time.h"
 
 enum { WAIT_MAX_MS = 60000 };
 
@@ -205,7 +206,7 @@ static bool set_duration(void *ctx, const char *value, struct rd_err *err)
     if (len + 3 > sizeof text)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not a duration");
     snprintf(text, sizeof text, "-%s%s", value, plain ? "s" : "");
-    if (!cli_get_time(text, 0, &ms) || ms >= 0)
+    if (!rd_time_get(text, 0, &ms) || ms >= 0)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not a duration such as 90s or 2h");
     c->duration_ms = (uint64_t)-ms;
     return true;

@@ -115,7 +115,7 @@ static void retry(struct capture_link *link, uint64_t now_ms, const struct rd_er
     link->state = CAPTURE_WAITING;
     link->retry_ms = now_ms + ms;
     capture_event(link->capture, link, "lost", true, "%s; retrying in %s", line,
-                  cli_duration(ms).s);
+                  rd_show_duration(ms).s);
     if (cut && link->n_cut >= CAPTURE_CUTS)
         say_cut(link);
     capture_hosts_hurry(link->capture, now_ms);
@@ -324,7 +324,7 @@ static bool on_event(struct capture_link *link, const struct repl_event *ev, uin
         on_continue(link, ev, now_ms);
     if (ev->kind == REPL_PAYLOAD_END) {
         capture_event(link->capture, link, "snapshot", false, "snapshot received: %s",
-                      cli_bytes(ev->payload.done).s);
+                      rd_show_bytes(ev->payload.done).s);
         if (!capture_timely_full(link, err))
             return false;
         stream_begins(link, now_ms);

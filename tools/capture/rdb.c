@@ -126,8 +126,8 @@ static void report_snapshot(const struct snapshot *s)
     if (cli->json) {
         put_json(s, name);
     } else if (strcmp(name, "-") != 0 && !cli->quiet) {
-        printf("%s: %s, %s key%s, %s librar%s, verified\n", name, cli_bytes(s->download.size).s,
-               cli_count(keys).s, cli_plural(keys), cli_count(functions).s,
+        printf("%s: %s, %s key%s, %s librar%s, verified\n", name, rd_show_bytes(s->download.size).s,
+               rd_show_count(keys).s, rd_show_plural(keys), rd_show_count(functions).s,
                functions == 1 ? "y" : "ies");
     }
 }

@@ -239,8 +239,8 @@ static void draw(struct capture *c, uint64_t now_ms)
                  bytes, rate, lag, lag_ms, disk, n, up);
     else
         snprintf(text, sizeof text, "%s  %s/s  lag %s, %" PRIu64 ".%" PRIu64 " s  %s on disk%s",
-                 cli_bytes(bytes).s, cli_bytes(rate).s, cli_bytes(lag).s, lag_ms / 1000,
-                 lag_ms % 1000 / 100, cli_bytes(disk).s, up < n ? "  NOT CONNECTED" : "");
+                 rd_show_bytes(bytes).s, rd_show_bytes(rate).s, rd_show_bytes(lag).s, lag_ms / 1000,
+                 lag_ms % 1000 / 100, rd_show_bytes(disk).s, up < n ? "  NOT CONNECTED" : "");
     cli_progress_text(c->cli, text);
 }
 
@@ -291,8 +291,8 @@ static void print_link(const struct capture *c, const struct capture_link *link)
     struct figures f = figures_of(link, capture_now_ms());
     const char *slash = link->folder[0] != '\0' ? "/" : "";
     printf("%s%s%s: %s, %s command%s and %s of stream, now at offset %" PRIu64 "\n", c->out, slash,
-           link->folder, link->target.name, cli_count(link->store.commands).s,
-           cli_plural(link->store.commands), cli_bytes(link->n_bytes).s, f.written);
+           link->folder, link->target.name, rd_show_count(link->store.commands).s,
+           rd_show_plural(link->store.commands), rd_show_bytes(link->n_bytes).s, f.written);
 }
 
 void capture_report_end(struct capture *c)

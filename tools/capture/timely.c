@@ -215,7 +215,7 @@ bool capture_timely_clock(struct capture *capture, struct rd_err *err)
         struct capture_link *link = capture->links[i];
         uint64_t ms = (uint64_t)(step_us < 0 ? -step_us : step_us) / 1000;
         capture_event(capture, link, "clock", true, "the clock was set %s by %s",
-                      step_us < 0 ? "back" : "forward", cli_duration(ms).s);
+                      step_us < 0 ? "back" : "forward", rd_show_duration(ms).s);
         if (link->store.writer != NULL &&
             !capture_store_clock(&link->store, now.us - step_us, now.us, err))
             return false;

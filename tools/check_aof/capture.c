@@ -64,16 +64,18 @@ static void print_result(const struct aof_job *job, const struct report *report,
     struct cli *cli = job->cli;
     bool sound = res->findings == 0;
     if (report->n > SHOWN)
-        printf("  … and %s more\n", cli_count(report->n - SHOWN).s);
+        printf("  … and %s more\n", rd_show_count(report->n - SHOWN).s);
     printf("%s: %s%s%s\n", job->shown, cli_color(cli, stdout, sound ? CLI_GREEN : CLI_RED),
            sound ? "a sound capture" : "a damaged capture", cli_color(cli, stdout, CLI_PLAIN));
-    printf("  segments   %s, %s closed; %s chapter%s\n", cli_count(res->segments).s,
-           cli_count(res->closed).s, cli_count(res->chapters).s, cli_plural(res->chapters));
-    printf("  snapshots  %s\n", cli_count(res->snapshots).s);
-    printf("  stream     %s command%s, %s\n", cli_count(res->commands).s, cli_plural(res->commands),
-           cli_bytes(res->bytes).s);
+    printf("  segments   %s, %s closed; %s chapter%s\n", rd_show_count(res->segments).s,
+           rd_show_count(res->closed).s, rd_show_count(res->chapters).s,
+           rd_show_plural(res->chapters));
+    printf("  snapshots  %s\n", rd_show_count(res->snapshots).s);
+    printf("  stream     %s command%s, %s\n", rd_show_count(res->commands).s,
+           rd_show_plural(res->commands), rd_show_bytes(res->bytes).s);
     if (res->torn > 0)
-        printf("  torn       %s at the end, which the next capture cuts\n", cli_bytes(res->torn).s);
+        printf("  torn       %s at the end, which the next capture cuts\n",
+               rd_show_bytes(res->torn).s);
 }
 
 int aof_job_run_capture(struct aof_job *job)
@@ -85,7 +87,7 @@ int aof_job_run_capture(struct aof_job *job)
     struct repl_capture_verify_result res = {0};
     const struct repl_capture_verify_opts opts = {
         .finding = take_finding, .tick = tick, .ctx = &report};
-    cli_escape(job->shown, sizeof job->shown, rd_slice_str(job->path));
+    rd_show_escape(job->shown, sizeof job->shown, rd_slice_str(job->path));
     if (!rd_fs_open_folder(&fs, job->path, false, &err))
         return cli_fail(cli, &err);
     if (cli->json) {

@@ -184,7 +184,8 @@ static int run_check(struct aof_job *job)
         return cli_fail(cli, &err);
     if (job->found.unsupported.n > 0)
         cli_warn(cli, "%s (%s command%s of this kind)", job->found.unsupported.text,
-                 cli_count(job->found.unsupported.n).s, cli_plural(job->found.unsupported.n));
+                 rd_show_count(job->found.unsupported.n).s,
+                 rd_show_plural(job->found.unsupported.n));
     if (!cli_report_is_enough(cli, stdout))
         aof_job_report_errors(cli, job, &job->found);
     if (cli->json)

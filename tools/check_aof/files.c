@@ -126,7 +126,7 @@ static bool holds_any(const struct aof_job *job, const char *tail)
 static bool no_manifest(struct aof_job *job, struct rd_err *err)
 {
     const struct rd_err_reason capture = {.id = AOF_JOB_REASON_CAPTURE};
-    struct cli_quoted folder = cli_plain(rd_slice_str(job->folder));
+    struct rd_shown_name folder = rd_show_plain(rd_slice_str(job->folder));
     if (job->n_names == 0)
         return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the folder is empty");
     if (rebuild_stream_is(job->folder)) {
@@ -202,7 +202,7 @@ static bool take_old_log(struct aof_job *job, struct rd_err *err)
     if (len < 0 || (size_t)len >= sizeof job->file)
         return rd_err_sys(err, ENAMETOOLONG, "open");
     job->path = job->file;
-    cli_escape(job->shown, sizeof job->shown, rd_slice_str(job->path));
+    rd_show_escape(job->shown, sizeof job->shown, rd_slice_str(job->path));
     forget_names(job);
     return split_path(job, err) && look(job, err);
 }
@@ -257,7 +257,7 @@ static bool look(struct aof_job *job, struct rd_err *err)
 bool aof_job_find(struct aof_job *job, struct rd_err *err)
 {
     struct stat st;
-    cli_escape(job->shown, sizeof job->shown, rd_slice_str(job->path));
+    rd_show_escape(job->shown, sizeof job->shown, rd_slice_str(job->path));
     job->is_stdin = strcmp(job->path, "-") == 0;
     if (job->is_stdin) {
         snprintf(job->shown, sizeof job->shown, "standard input");

@@ -263,7 +263,7 @@ static bool work(struct aof_job *job, struct aof_manifest *old, struct aof_rebui
             cli_json_put_str(&job->cli->out, "saved_as", saved);
     } else if (done && !job->cli->quiet) {
         rd_err_quote(quoted, sizeof quoted, rd_slice_str(saved));
-        cli_escape(name, sizeof name, rd_slice_str(job->name));
+        rd_show_escape(name, sizeof name, rd_slice_str(job->name));
         printf("%s: written%s%s\n", name, saved[0] != '\0' ? "; the old one is saved as " : "",
                saved[0] != '\0' ? quoted : "");
     }

@@ -88,13 +88,13 @@ void aof_job_names_report(FILE *out, const struct aof_job_names *names)
 {
     char quoted[4 * NAME_MOST + 3];
     for (size_t i = 0; i < names->n_all; i++) {
-        cli_escape(quoted, sizeof quoted, rd_slice_str(names->all[i].text));
-        fprintf(out, "  %-10s %12s %s\n", i == 0 ? "commands" : "", cli_count(names->all[i].n).s,
-                quoted);
+        rd_show_escape(quoted, sizeof quoted, rd_slice_str(names->all[i].text));
+        fprintf(out, "  %-10s %12s %s\n", i == 0 ? "commands" : "",
+                rd_show_count(names->all[i].n).s, quoted);
     }
     if (names->others > 0)
         fprintf(out, "  %-10s %12s %s\n", names->n_all == 0 ? "commands" : "",
-                cli_count(names->others).s, "with other names");
+                rd_show_count(names->others).s, "with other names");
 }
 
 void aof_job_names_json(struct cli_json *json, const struct aof_job_names *names)

@@ -143,7 +143,7 @@ bool aof_job_rebuild(struct aof_job *job, const struct aof_manifest *old, struct
 
 void aof_job_report(struct cli *cli, const struct aof_job *job, const struct aof_job_found *found);
 /* 2024-05-01T12:00:00Z, or "@" and the number if it is not a valid time. */
-struct cli_text aof_job_time(int64_t seconds);
+struct rd_shown aof_job_time(int64_t seconds);
 /* Returns a hint that names the option to use; NULL: none is needed. */
 const char *aof_job_way_out(const struct aof_check_result *res);
 /* Prints "PATH: sound" and so on, without details. */

@@ -5,14 +5,14 @@
 
 #include <inttypes.h>
 
-static struct cli_quoted plain_str(const char *text)
+static struct rd_shown_name plain_str(const char *text)
 {
-    return cli_plain(rd_slice_str(text));
+    return rd_show_plain(rd_slice_str(text));
 }
 
-struct cli_text aof_job_time(int64_t seconds)
+struct rd_shown aof_job_time(int64_t seconds)
 {
-    struct cli_text text;
+    struct rd_shown text;
     rd_time_put_s(text.s, seconds);
     return text;
 }
@@ -63,7 +63,7 @@ static void print_place(FILE *out, const struct aof_job *job, const struct aof_c
     if (job->has_manifest)
         fprintf(out, " in %s", plain_str(f->name).s);
     if (f->damaged && f->broken_at != RD_NO_OFFSET)
-        fprintf(out, " at byte %s", cli_place(f->broken_at).s);
+        fprintf(out, " at byte %s", rd_show_place(f->broken_at).s);
 }
 
 void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
@@ -77,7 +77,7 @@ void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
         break;
     case AOF_VERDICT_WARNED:
         fprintf(stdout, "sound, but %" PRIu64 " warning%s", res->warnings,
-                cli_plural(res->warnings));
+                rd_show_plural(res->warnings));
         break;
     case AOF_VERDICT_TORN:
         fputs("torn at its end", stdout);
@@ -124,15 +124,15 @@ static void print_snapshot(FILE *out, const struct aof_check_file *f)
     fprintf(out, "; %s", rdb_version_text(s->dialect, s->version).s);
     if (f->saved != AOF_NO_TIME && f->saved > 0)
         fprintf(out, " of %s", aof_job_time(f->saved).s);
-    fprintf(out, ", %s key%s", cli_count(s->keys).s, cli_plural(s->keys));
+    fprintf(out, ", %s key%s", rd_show_count(s->keys).s, rd_show_plural(s->keys));
 }
 
 static void print_commands(FILE *out, const struct aof_check_file *f)
 {
-    fprintf(out, "; %s command%s", cli_count(f->commands).s, cli_plural(f->commands));
+    fprintf(out, "; %s command%s", rd_show_count(f->commands).s, rd_show_plural(f->commands));
     if (f->transactions > 0)
-        fprintf(out, ", %s transaction%s", cli_count(f->transactions).s,
-                cli_plural(f->transactions));
+        fprintf(out, ", %s transaction%s", rd_show_count(f->transactions).s,
+                rd_show_plural(f->transactions));
     if (f->first_time != AOF_NO_TIME)
         fprintf(out, ", %s to %s", aof_job_time(f->first_time).s, aof_job_time(f->last_time).s);
 }
@@ -176,7 +176,7 @@ static void print_file(struct cli *cli, FILE *out, const struct aof_check_file *
         fputc('\n', out);
         return;
     }
-    fprintf(out, "; %s byte%s", cli_count(f->size).s, cli_plural(f->size));
+    fprintf(out, "; %s byte%s", rd_show_count(f->size).s, rd_show_plural(f->size));
     if (f->has_snapshot)
         print_snapshot(out, f);
     if (f->content == AOF_RESP || f->commands > 0)
@@ -185,14 +185,14 @@ static void print_file(struct cli *cli, FILE *out, const struct aof_check_file *
     if (!f->damaged || f->verdict == AOF_VERDICT_NOT_LOG || f->text_mode != AOF_TEXT_NONE)
         return;
     label(out, "");
-    fprintf(out, "sound up to byte %s", cli_place(f->ok_up_to).s);
+    fprintf(out, "sound up to byte %s", rd_show_place(f->ok_up_to).s);
     if (f->ok_up_to_line > 0)
         fprintf(out, ", line %" PRIu64, f->ok_up_to_line);
     if (f->size != RD_NO_OFFSET && f->size > f->ok_up_to)
-        fprintf(out, "; %s byte%s", cli_count(f->size - f->ok_up_to).s,
+        fprintf(out, "; %s byte%s", rd_show_count(f->size - f->ok_up_to).s,
                 f->size - f->ok_up_to == 1 ? " follows" : "s follow");
     if (f->after != RD_NO_OFFSET)
-        fprintf(out, ", intact commands from byte %s", cli_place(f->after).s);
+        fprintf(out, ", intact commands from byte %s", rd_show_place(f->after).s);
     fputc('\n', out);
 }
 
@@ -281,7 +281,7 @@ static enum rd_err_code code_of(unsigned finding)
 void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
                            const struct aof_job_found *found)
 {
-    struct cli_quoted text;
+    struct rd_shown_name text;
     char name[NAME_MAX + 1];
     bool hinted = false;
     for (size_t i = 0; found->checked && i < found->findings.n; i++) {
@@ -290,7 +290,7 @@ void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
         if (f->severity != RDB_SEVERITY_ERROR)
             continue;
         enum rd_err_code code = code_of(f->id);
-        text = cli_sentence(findings_slice(&found->findings, f->text));
+        text = rd_show_sentence(findings_slice(&found->findings, f->text));
         if (f->inner != RD_NO_OFFSET)
             rd_err_set_inner(&err, code, f->offset, f->inner, "%s", text.s);
         else
@@ -317,12 +317,13 @@ void aof_job_report_plan(FILE *out, const struct aof_repair *plan)
         const struct aof_repair_step *step = aof_repair_step(plan, i);
         if (step->kind == AOF_REPAIR_CUT)
             fprintf(out, "will cut %s from %s to %s byte%s: %s byte%s removed\n",
-                    plain_str(step->name).s, cli_count(step->size).s, cli_count(step->to).s,
-                    cli_plural(step->to), cli_count(step->size - step->to).s,
-                    cli_plural(step->size - step->to));
+                    plain_str(step->name).s, rd_show_count(step->size).s, rd_show_count(step->to).s,
+                    rd_show_plural(step->to), rd_show_count(step->size - step->to).s,
+                    rd_show_plural(step->size - step->to));
         else
             fprintf(out, "will remove %s, %s byte%s, from the manifest and rename it\n",
-                    plain_str(step->name).s, cli_count(step->size).s, cli_plural(step->size));
+                    plain_str(step->name).s, rd_show_count(step->size).s,
+                    rd_show_plural(step->size));
     }
     if (aof_repair_count(plan) > 0 && aof_repair_time(plan) != AOF_NO_TIME)
         fprintf(out, "the first second to be cut is %s\n", aof_job_time(aof_repair_time(plan)).s);
@@ -331,8 +332,8 @@ void aof_job_report_plan(FILE *out, const struct aof_repair *plan)
 void aof_job_report_done(FILE *out, const struct aof_repair_step *step, const char *saved_as)
 {
     if (step->kind == AOF_REPAIR_CUT)
-        fprintf(out, "cut %s to %s byte%s", plain_str(step->name).s, cli_count(step->to).s,
-                cli_plural(step->to));
+        fprintf(out, "cut %s to %s byte%s", plain_str(step->name).s, rd_show_count(step->to).s,
+                rd_show_plural(step->to));
     else
         fprintf(out, "removed %s from the log", plain_str(step->name).s);
     if (saved_as != NULL)

@@ -94,26 +94,26 @@ static void print_commands(FILE *out, const struct aof_loss *loss)
         fputs(loss->counted ? ", no command" : ", any number of commands", out);
     else
         fprintf(out, ", %s%s command%s", loss->counted ? "" : "at least ",
-                cli_count(loss->commands).s, loss->commands == 1 ? "" : "s");
+                rd_show_count(loss->commands).s, loss->commands == 1 ? "" : "s");
     if (loss->commands > 0 || !loss->counted)
         fprintf(out, " in db %" PRIu64, loss->db);
 }
 
 static void print_loss(FILE *out, const struct aof_loss *loss)
 {
-    struct cli_quoted name = cli_quote(rd_slice_str(loss->file));
+    struct rd_shown_name name = rd_show_quote(rd_slice_str(loss->file));
     if (loss->kind == AOF_LOSS_FILE) {
         fprintf(out, "  lost       %s: %s\n", name.s, loss->why);
         return;
     }
     fprintf(out, "  lost       %s [%" PRIu64 ", %" PRIu64 ") %s", name.s, loss->from, loss->to,
-            cli_bytes(loss->to - loss->from).s);
+            rd_show_bytes(loss->to - loss->from).s);
     if (loss->kind == AOF_LOSS_TRANSACTION)
         fputs(", a transaction", out);
     if (loss->kind != AOF_LOSS_SNAPSHOT)
         print_commands(out, loss);
     else if (loss->snapshot->has_key)
-        fprintf(out, ", key %s in db %" PRIu64, cli_quote(loss->snapshot->key).s, loss->db);
+        fprintf(out, ", key %s in db %" PRIu64, rd_show_quote(loss->snapshot->key).s, loss->db);
     print_times(out, loss);
     fprintf(out, ": %s", loss->why);
     if (loss->at != RD_NO_OFFSET)
@@ -145,10 +145,10 @@ static void on_doubt(void *ctx, const struct aof_doubt *d)
         cli_warn(s->job->cli,
                  "%s: the command at byte %" PRIu64 " ends with whole commands, from byte %" PRIu64
                  " on: they are its value, or it was not written to its end",
-                 cli_quote(rd_slice_str(d->file)).s, d->offset, d->inner);
+                 rd_show_quote(rd_slice_str(d->file)).s, d->offset, d->inner);
     else if (d->inner == RD_NO_OFFSET && s->res.doubts <= FINDINGS_KEPT)
         cli_warn(s->job->cli, "%s: unknown command %s at byte %" PRIu64 " is copied unchanged",
-                 cli_quote(rd_slice_str(d->file)).s, cli_quote(d->name).s, d->offset);
+                 rd_show_quote(rd_slice_str(d->file)).s, rd_show_quote(d->name).s, d->offset);
 }
 
 static void on_tick(void *ctx, uint64_t offset)
@@ -169,38 +169,39 @@ static void print_end(struct salvage *s, FILE *out)
 {
     const struct aof_salvage_result *r = &s->res;
     if (s->shown > FINDINGS_KEPT && s->job->cli->verbose == 0)
-        fprintf(out, "  … and %s more; -v shows all\n", cli_count(s->shown - FINDINGS_KEPT).s);
-    fprintf(out, "  saved      %s command%s", cli_count(r->commands).s,
+        fprintf(out, "  … and %s more; -v shows all\n", rd_show_count(s->shown - FINDINGS_KEPT).s);
+    fprintf(out, "  saved      %s command%s", rd_show_count(r->commands).s,
             r->commands == 1 ? "" : "s");
     if (r->snapshots > 0)
-        fprintf(out, " and %s key%s of a damaged snapshot", cli_count(r->keys).s,
+        fprintf(out, " and %s key%s of a damaged snapshot", rd_show_count(r->keys).s,
                 r->keys == 1 ? "" : "s");
     if (r->keys_doubted > 0)
-        fprintf(out, " (%s doubtful)", cli_count(r->keys_doubted).s);
+        fprintf(out, " (%s doubtful)", rd_show_count(r->keys_doubted).s);
     if (r->keys_left_out > 0)
-        fprintf(out, "; %s key%s without proof left out", cli_count(r->keys_left_out).s,
+        fprintf(out, "; %s key%s without proof left out", rd_show_count(r->keys_left_out).s,
                 r->keys_left_out == 1 ? "" : "s");
     uint64_t torn = spool_torn_at(&s->spool);
     if (r->swallowed > 0)
-        fprintf(out, "; %s command%s doubtful", cli_count(r->swallowed).s,
+        fprintf(out, "; %s command%s doubtful", rd_show_count(r->swallowed).s,
                 r->swallowed == 1 ? " is" : "s are");
     else if (r->losses == 0 && r->snapshots == 0 && torn == RD_NO_OFFSET)
         fputs("; no bytes are lost", out);
     if (s->lost_files > 0)
-        fprintf(out, "; lost: %s file%s", cli_count(s->lost_files).s, cli_plural(s->lost_files));
+        fprintf(out, "; lost: %s file%s", rd_show_count(s->lost_files).s,
+                rd_show_plural(s->lost_files));
     if (r->bytes_lost > 0)
         fprintf(out, "%s %s of %s",
-                s->lost_files > 0 ? " and" : "; lost:", cli_bytes(r->bytes_lost).s,
+                s->lost_files > 0 ? " and" : "; lost:", rd_show_bytes(r->bytes_lost).s,
                 r->transactions > 0 ? "commands and whole transactions" : "commands");
     if (s->texts != NULL)
-        fprintf(out, "; %s line end%s restored", cli_count(restored_bytes(s)).s,
-                cli_plural(restored_bytes(s)));
+        fprintf(out, "; %s line end%s restored", rd_show_count(restored_bytes(s)).s,
+                rd_show_plural(restored_bytes(s)));
     if (r->selects_added > 0)
-        fprintf(out, "; %s SELECT%s inserted", cli_count(r->selects_added).s,
+        fprintf(out, "; %s SELECT%s inserted", rd_show_count(r->selects_added).s,
                 r->selects_added == 1 ? "" : "s");
     if (torn != RD_NO_OFFSET)
-        fprintf(out, "; the bytes after byte %s cannot be decompressed", cli_place(torn).s);
-    fprintf(out, "\n%s: %s\n", cli_quote(rd_slice_str(s->job->out)).s,
+        fprintf(out, "; the bytes after byte %s cannot be decompressed", rd_show_place(torn).s);
+    fprintf(out, "\n%s: %s\n", rd_show_quote(rd_slice_str(s->job->out)).s,
             s->verified ? "verified" : "NOT VERIFIED");
 }
 
@@ -250,7 +251,7 @@ static bool restore_text(struct salvage *s, const char *name, enum aof_text_mode
     }
     cli_warn(s->job->cli,
              "%s%s%s: line ends are restored first; offsets refer to the restored file",
-             s->job->shown, name[0] != '\0' ? ": " : "", cli_plain(rd_slice_str(name)).s);
+             s->job->shown, name[0] != '\0' ? ": " : "", rd_show_plain(rd_slice_str(name)).s);
     *ret = text;
     return rd_sink_close(sink, err);
 }

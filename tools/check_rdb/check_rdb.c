@@ -619,7 +619,7 @@ static bool check_one(struct run *run, const char *path, struct rd_err *err)
     /* If the report cannot be written, OUT is still worth having. */
     if (file->out != NULL && file->well_formed)
         cli_hint(run->cli, "%s is complete; only the report could not be written",
-                 cli_plain(rd_slice_str(file->out)).s);
+                 rd_show_plain(rd_slice_str(file->out)).s);
     findings_done(&file->findings);
     rd_free(file->losses);
     rd_free(file->runs);
@@ -655,7 +655,7 @@ static bool check_path(struct run *run, const char *path, struct rd_err *err)
         ok = check_one(run, folder.paths[i], err);
     if (ok && folder.has_log)
         cli_note(run->cli, "%s also has a log or a capture: redoubt check-aof verifies it",
-                 cli_plain(rd_slice_str(path)).s);
+                 rd_show_plain(rd_slice_str(path)).s);
     check_folder_done(&folder);
     return ok;
 }

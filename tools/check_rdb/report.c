@@ -9,15 +9,16 @@
 /* ---- the verdict ---- */
 
 /* "2 errors and 1 warning" */
-static struct cli_text tally(uint64_t errors, uint64_t warnings)
+static struct rd_shown tally(uint64_t errors, uint64_t warnings)
 {
-    struct cli_text text = {""};
+    struct rd_shown text = {""};
     int len = 0;
     if (errors > 0)
-        len = snprintf(text.s, sizeof text.s, "%" PRIu64 " error%s", errors, cli_plural(errors));
+        len =
+            snprintf(text.s, sizeof text.s, "%" PRIu64 " error%s", errors, rd_show_plural(errors));
     if (warnings > 0)
         snprintf(text.s + len, sizeof text.s - (size_t)len, "%s%" PRIu64 " warning%s",
-                 errors > 0 ? " and " : "", warnings, cli_plural(warnings));
+                 errors > 0 ? " and " : "", warnings, rd_show_plural(warnings));
     return text;
 }
 
@@ -26,16 +27,16 @@ static void print_damage(FILE *out, const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
     bool earlier = check_is_earlier(file);
-    fprintf(out, " at %sbyte %s", earlier ? "or after " : "", cli_place(file->damage).s);
+    fprintf(out, " at %sbyte %s", earlier ? "or after " : "", rd_show_place(file->damage).s);
     if (file->verdict == CHECK_TRUNCATED && res->record < res->err.offset) {
         fputs(": the record ", out);
         if (earlier)
-            fprintf(out, "at byte %s", cli_place(res->record).s);
+            fprintf(out, "at byte %s", rd_show_place(res->record).s);
         else
             fputs("there", out);
         fprintf(out, " is cut off at byte %" PRIu64, res->err.offset);
     } else if (earlier) {
-        fprintf(out, ": the structure breaks at byte %s", cli_place(res->err.offset).s);
+        fprintf(out, ": the structure breaks at byte %s", rd_show_place(res->err.offset).s);
     }
 }
 
@@ -56,7 +57,7 @@ static void print_verdict(struct cli *cli, FILE *out, const struct check_file *f
     case CHECK_CHECKSUM:
         fputs("checksum mismatch, structure is sound; names and values are not verified", out);
         if (file->damage > 0)
-            fprintf(out, "; the damage begins at or after byte %s", cli_place(file->damage).s);
+            fprintf(out, "; the damage begins at or after byte %s", rd_show_place(file->damage).s);
         break;
     case CHECK_TRUNCATED:
         fputs("truncated", out);
@@ -93,9 +94,9 @@ static void print_writer(FILE *out, const struct check_file *file)
     int64_t s;
     if (version.len > 0)
         fprintf(out, ", written by %s %s", valkey.len > 0 ? "Valkey" : "Redis",
-                cli_plain(version).s);
+                rd_show_plain(version).s);
     if (rd_num_get_i64(ctime, &s) && s > 0 && s < INT64_C(100000000000))
-        fprintf(out, "%s at %s", version.len > 0 ? "" : ", written", cli_time(s * 1000).s);
+        fprintf(out, "%s at %s", version.len > 0 ? "" : ", written", rd_show_time(s * 1000).s);
 }
 
 static void print_format(FILE *out, const struct check_file *file)
@@ -117,22 +118,22 @@ static void print_format(FILE *out, const struct check_file *file)
     if (file->size == RD_NO_OFFSET)
         return;
     label(out, "size");
-    fprintf(out, "%s byte%s", cli_count(file->size).s, cli_plural(file->size));
+    fprintf(out, "%s byte%s", rd_show_count(file->size).s, rd_show_plural(file->size));
     if (file->size >= 1024)
-        fprintf(out, ", %s", cli_bytes(file->size).s);
+        fprintf(out, ", %s", rd_show_bytes(file->size).s);
     fputc('\n', out);
 }
 
 static void print_keys(FILE *out, const struct rdb_check_result *res)
 {
     const char *link = ":";
-    fprintf(out, "%s key%s", cli_count(res->keys).s, cli_plural(res->keys));
+    fprintf(out, "%s key%s", rd_show_count(res->keys).s, rd_show_plural(res->keys));
     if (res->dbs > 1)
         fprintf(out, " in %" PRIu64 " databases", res->dbs);
     for (int kind = 0; kind < RDB_KIND_COUNT; kind++) {
         if (res->keys_by_kind[kind] == 0)
             continue;
-        fprintf(out, "%s %s %s", link, cli_count(res->keys_by_kind[kind]).s,
+        fprintf(out, "%s %s %s", link, rd_show_count(res->keys_by_kind[kind]).s,
                 rdb_kind_name((enum rdb_kind)kind));
         link = ",";
     }
@@ -146,23 +147,23 @@ static void print_content(FILE *out, const struct check_file *file)
     print_keys(out, res);
     if (res->expires > 0) {
         label(out, "expiry");
-        fprintf(out, "%s key%s expire%s, %s of them ha%s expired\n", cli_count(res->expires).s,
-                cli_plural(res->expires), res->expires == 1 ? "s" : "", cli_count(res->expired).s,
-                res->expired == 1 ? "s" : "ve");
+        fprintf(out, "%s key%s expire%s, %s of them ha%s expired\n", rd_show_count(res->expires).s,
+                rd_show_plural(res->expires), res->expires == 1 ? "s" : "",
+                rd_show_count(res->expired).s, res->expired == 1 ? "s" : "ve");
     }
     if (res->functions > 0) {
         label(out, "functions");
-        fprintf(out, "%s librar%s\n", cli_count(res->functions).s,
+        fprintf(out, "%s librar%s\n", rd_show_count(res->functions).s,
                 res->functions == 1 ? "y" : "ies");
     }
     if (res->module_aux > 0) {
         label(out, "modules");
-        fprintf(out, "%s record%s of module data\n", cli_count(res->module_aux).s,
-                cli_plural(res->module_aux));
+        fprintf(out, "%s record%s of module data\n", rd_show_count(res->module_aux).s,
+                rd_show_plural(res->module_aux));
     }
     if (file->slots > 0) {
         label(out, "slots");
-        fprintf(out, "%s announced\n", cli_count(file->slots).s);
+        fprintf(out, "%s announced\n", rd_show_count(file->slots).s);
     }
 }
 
@@ -198,20 +199,20 @@ static void print_loss(FILE *out, const struct check_file *file, const struct ch
 {
     label(out, loss->kind == RDB_LOSS_KEY ? "dropped" : "lost");
     fprintf(out, "[%" PRIu64 ", %" PRIu64 ") %s", loss->from, loss->to,
-            cli_bytes(loss->to - loss->from).s);
+            rd_show_bytes(loss->to - loss->from).s);
     if (loss->has_key) {
         fputs(", ", out);
         findings_print_key(out, check_slice(file, loss->key), loss->type, loss->db);
     }
     if (loss->kind == RDB_LOSS_PARTIAL)
-        fprintf(out, " (its first %s element%s kept)", cli_count(loss->kept).s,
+        fprintf(out, " (its first %s element%s kept)", rd_show_count(loss->kept).s,
                 loss->kept == 1 ? " is" : "s are");
     if (loss->why.len > 0)
-        fprintf(out, ": %s", cli_plain(check_slice(file, loss->why)).s);
+        fprintf(out, ": %s", rd_show_plain(check_slice(file, loss->why)).s);
     if (loss->at != RD_NO_OFFSET)
-        fprintf(out, " at byte %s", cli_place(loss->at).s);
+        fprintf(out, " at byte %s", rd_show_place(loss->at).s);
     if (loss->resync.len > 0)
-        fprintf(out, "; then: %s", cli_plain(check_slice(file, loss->resync)).s);
+        fprintf(out, "; then: %s", rd_show_plain(check_slice(file, loss->resync)).s);
     fputc('\n', out);
 }
 
@@ -240,7 +241,7 @@ static void print_run(FILE *out, const struct rdb_salvage_run *run)
                                         "anchored on both sides"};
     label(out, "run");
     fprintf(out, "[%" PRIu64 ", %" PRIu64 ") %s key%s in db %" PRIu64 ", %s", run->from, run->to,
-            cli_count(run->keys).s, cli_plural(run->keys), run->db, sides[run->grade]);
+            rd_show_count(run->keys).s, rd_show_plural(run->keys), run->db, sides[run->grade]);
     if (run->doubts != 0) {
         fputs(run->left_out ? "; omitted: " : "; doubtful: ", out);
         print_doubts(out, run->doubts);
@@ -257,7 +258,7 @@ static void print_runs(FILE *out, const struct check_file *file)
     for (; shown < file->n_runs && shown < FINDINGS_KEPT; shown++)
         print_run(out, &file->runs[shown]);
     if (file->all_runs > shown)
-        fprintf(out, "  … and %s more\n", cli_count(file->all_runs - shown).s);
+        fprintf(out, "  … and %s more\n", rd_show_count(file->all_runs - shown).s);
     for (shown = 0; shown < file->n_doubts && shown < FINDINGS_KEPT; shown++) {
         const struct check_doubt *doubt = &file->doubts[shown];
         label(out, doubt->left_out ? "omitted" : "doubtful");
@@ -267,7 +268,7 @@ static void print_runs(FILE *out, const struct check_file *file)
         fputc('\n', out);
     }
     if (file->all_doubts > shown)
-        fprintf(out, "  … and %s more\n", cli_count(file->all_doubts - shown).s);
+        fprintf(out, "  … and %s more\n", rd_show_count(file->all_doubts - shown).s);
 }
 
 /* Whether no checksum proves the bytes of the input although it should have one. */
@@ -292,37 +293,38 @@ static void print_losses(FILE *out, const struct check_file *file)
     for (size_t i = 0; i <= RDB_LOSS_PARTIAL; i++)
         n += file->n_loss[i];
     if (n > file->n_losses)
-        fprintf(out, "  … and %s more\n", cli_count(n - file->n_losses).s);
+        fprintf(out, "  … and %s more\n", rd_show_count(n - file->n_losses).s);
 }
 
 static void print_saved(FILE *out, const struct check_file *file)
 {
     const struct rdb_salvage_result *sv = &file->salvage;
-    fprintf(out, "%s key%s", cli_count(sv->keys).s, cli_plural(sv->keys));
+    fprintf(out, "%s key%s", rd_show_count(sv->keys).s, rd_show_plural(sv->keys));
     if (file->res.damaged && sv->keys > file->whole)
-        fprintf(out, ", %s of them after the damage", cli_count(sv->keys - file->whole).s);
+        fprintf(out, ", %s of them after the damage", rd_show_count(sv->keys - file->whole).s);
     if (sv->keys_doubted > 0)
-        fprintf(out, ", %s of them doubtful", cli_count(sv->keys_doubted).s);
+        fprintf(out, ", %s of them doubtful", rd_show_count(sv->keys_doubted).s);
     if (sv->ranges > 0 && (sv->bytes_lost > 0 || !is_cut(file)))
-        fprintf(out, "; lost: %s range%s of %s", cli_count(sv->ranges).s, cli_plural(sv->ranges),
-                cli_bytes(sv->bytes_lost).s);
+        fprintf(out, "; lost: %s range%s of %s", rd_show_count(sv->ranges).s,
+                rd_show_plural(sv->ranges), rd_show_bytes(sv->bytes_lost).s);
     else if (file->torn == RD_NO_OFFSET && !is_cut(file))
         fputs(is_unproved(file) ? "; no record is lost" : "; no bytes are lost", out);
     if (is_cut(file))
         fputs("; what came after the end of the file is not known", out);
     if (file->torn != RD_NO_OFFSET)
-        fprintf(out, "; the bytes after byte %s cannot be decompressed", cli_place(file->torn).s);
+        fprintf(out, "; the bytes after byte %s cannot be decompressed",
+                rd_show_place(file->torn).s);
     if (sv->keys_dropped > 0)
-        fprintf(out, ", %s key%s rejected by servers", cli_count(sv->keys_dropped).s,
-                cli_plural(sv->keys_dropped));
+        fprintf(out, ", %s key%s rejected by servers", rd_show_count(sv->keys_dropped).s,
+                rd_show_plural(sv->keys_dropped));
     if (sv->keys_left_out > 0)
-        fprintf(out, "; %s omitted as doubtful", cli_count(sv->keys_left_out).s);
+        fprintf(out, "; %s omitted as doubtful", rd_show_count(sv->keys_left_out).s);
     if (sv->keys_unwanted > 0)
-        fprintf(out, "; %s key%s excluded by filters", cli_count(sv->keys_unwanted).s,
-                cli_plural(sv->keys_unwanted));
+        fprintf(out, "; %s key%s excluded by filters", rd_show_count(sv->keys_unwanted).s,
+                rd_show_plural(sv->keys_unwanted));
     if (sv->modules_left_out > 0)
         fprintf(out, "; %s record%s of module data excluded with the values of modules",
-                cli_count(sv->modules_left_out).s, cli_plural(sv->modules_left_out));
+                rd_show_count(sv->modules_left_out).s, rd_show_plural(sv->modules_left_out));
     fputc('\n', out);
 }
 
@@ -336,28 +338,28 @@ static void print_correction(FILE *out, const struct check_file *file)
     case RDB_CORRECTION_BYTE:
         label(out, file->salvaged ? "corrected" : "wrong byte");
         fprintf(out, "%s%s is 0x%02x and must be 0x%02x", file->salvaged ? "byte " : "",
-                cli_place(sv->corrected_at).s, sv->corrected_from, sv->corrected_to);
+                rd_show_place(sv->corrected_at).s, sv->corrected_from, sv->corrected_to);
         break;
     case RDB_CORRECTION_INSERTED:
         label(out, file->salvaged ? "corrected" : "inserted");
         fprintf(out, "the %s byte%s at byte %s %s not part of the snapshot",
-                cli_count(sv->corrected_len).s, cli_plural(sv->corrected_len),
-                cli_place(sv->corrected_at).s, sv->corrected_len == 1 ? "is" : "are");
+                rd_show_count(sv->corrected_len).s, rd_show_plural(sv->corrected_len),
+                rd_show_place(sv->corrected_at).s, sv->corrected_len == 1 ? "is" : "are");
         break;
     case RDB_CORRECTION_EXCHANGED:
         label(out, file->salvaged ? "corrected" : "exchanged");
         fprintf(out, "the %s bytes at byte %s and at byte %s are in each other's place",
-                cli_count(sv->corrected_len).s, cli_place(sv->corrected_at).s,
-                cli_place(sv->corrected_other).s);
+                rd_show_count(sv->corrected_len).s, rd_show_place(sv->corrected_at).s,
+                rd_show_place(sv->corrected_other).s);
         break;
     case RDB_CORRECTION_MISSING:
         label(out, file->salvaged ? "corrected" : "missing");
-        fprintf(out, "the %s byte%s", cli_count(sv->corrected_len).s,
-                cli_plural(sv->corrected_len));
+        fprintf(out, "the %s byte%s", rd_show_count(sv->corrected_len).s,
+                rd_show_plural(sv->corrected_len));
         for (uint64_t i = 0; i < sv->corrected_len; i++)
             fprintf(out, " 0x%02x", sv->restored[i]);
         fprintf(out, " belong%s before byte %s%s", sv->corrected_len == 1 ? "s" : "",
-                cli_place(sv->corrected_at).s,
+                rd_show_place(sv->corrected_at).s,
                 sv->restored[0] == '\r' ? ", as if a program had removed a carriage return" : "");
         break;
     case RDB_CORRECTION_HEADER:
@@ -379,14 +381,14 @@ static void print_transfer(FILE *out, const struct check_file *file)
     const char *proof = sv->proved ? ", as the checksum proves" : "";
     if (sv->before_len > 0) {
         label(out, file->salvaged ? "corrected" : "before");
-        fprintf(out, "%s byte%s%s precede%s the snapshot%s\n", cli_count(sv->before_len).s,
-                cli_plural(sv->before_len), before[sv->before], sv->before_len == 1 ? "s" : "",
+        fprintf(out, "%s byte%s%s precede%s the snapshot%s\n", rd_show_count(sv->before_len).s,
+                rd_show_plural(sv->before_len), before[sv->before], sv->before_len == 1 ? "s" : "",
                 proof);
     }
     if (sv->after_len > 0) {
         label(out, file->salvaged ? "corrected" : "after");
-        fprintf(out, "%s byte%s follow%s the snapshot%s\n", cli_count(sv->after_len).s,
-                cli_plural(sv->after_len), sv->after_len == 1 ? "s" : "", proof);
+        fprintf(out, "%s byte%s follow%s the snapshot%s\n", rd_show_count(sv->after_len).s,
+                rd_show_plural(sv->after_len), sv->after_len == 1 ? "s" : "", proof);
     }
     if ((sv->text & RDB_TEXT_CRLF) != 0) {
         label(out, file->salvaged ? "corrected" : "text mode");
@@ -442,8 +444,8 @@ static void print_out(struct cli *cli, FILE *out, const struct check_file *file)
 {
     const struct rdb_salvage_result *sv = &file->salvage;
     if (file->doubtful != NULL)
-        fprintf(out, "%s: %s doubtful key%s\n", cli_plain(rd_slice_str(file->doubtful)).s,
-                cli_count(sv->keys_left_out).s, cli_plural(sv->keys_left_out));
+        fprintf(out, "%s: %s doubtful key%s\n", rd_show_plain(rd_slice_str(file->doubtful)).s,
+                rd_show_count(sv->keys_left_out).s, rd_show_plural(sv->keys_left_out));
     if (file->out == NULL) {
         fprintf(out, "%s%s: %s%s\n", cli_color(cli, out, CLI_RED), file->name,
                 file->nothing_matched ? "no key matches the filter: nothing was saved"
@@ -453,10 +455,10 @@ static void print_out(struct cli *cli, FILE *out, const struct check_file *file)
     }
     bool is_stdout = strcmp(file->out, "-") == 0;
     fprintf(out, "%s: %s key%s",
-            is_stdout ? "standard output" : cli_plain(rd_slice_str(file->out)).s,
-            cli_count(file->out_keys).s, cli_plural(file->out_keys));
+            is_stdout ? "standard output" : rd_show_plain(rd_slice_str(file->out)).s,
+            rd_show_count(file->out_keys).s, rd_show_plural(file->out_keys));
     if (sv->keys_doubted > 0)
-        fprintf(out, ", %s of them doubtful", cli_count(sv->keys_doubted).s);
+        fprintf(out, ", %s of them doubtful", rd_show_count(sv->keys_doubted).s);
     if (is_stdout)
         fputs(", not verified", out);
     else if (!file->well_formed)
@@ -540,8 +542,8 @@ static void hint(struct cli *cli, const struct check_file *file)
     else if (file->searched && file->salvage.corrected)
         cli_hint(cli, "--salvage OUT writes the file %s", with_correction(&file->salvage));
     else if (file->searched && file->salvage.keys > 0)
-        cli_hint(cli, "--salvage OUT can save %s key%s", cli_count(file->salvage.keys).s,
-                 cli_plural(file->salvage.keys));
+        cli_hint(cli, "--salvage OUT can save %s key%s", rd_show_count(file->salvage.keys).s,
+                 rd_show_plural(file->salvage.keys));
 }
 
 struct rd_err check_other_kind(const struct check_file *file)
@@ -561,7 +563,7 @@ static enum rd_err_code code_of(const struct finding *f)
 static void report_finding(struct cli *cli, const struct check_file *file, const struct finding *f)
 {
     struct rd_err err = {0};
-    struct cli_quoted text = cli_plain(check_slice(file, f->text));
+    struct rd_shown_name text = rd_show_plain(check_slice(file, f->text));
     if (f->inner != RD_NO_OFFSET)
         rd_err_set_inner(&err, code_of(f), f->offset, f->inner, "%s", text.s);
     else
@@ -569,7 +571,7 @@ static void report_finding(struct cli *cli, const struct check_file *file, const
     if (f->has_key)
         rd_err_doing(&err, "%s %.120s in db %" PRIu64,
                      f->type != NULL ? rdb_kind_name(f->type->kind) : "key",
-                     cli_quote(check_slice(file, f->key)).s, f->db);
+                     rd_show_quote(check_slice(file, f->key)).s, f->db);
     rd_err_origin(&err, file->name);
     cli_report(cli, &err);
 }
@@ -620,16 +622,16 @@ void check_report(struct cli *cli, FILE *out, const struct check_file *file)
 
 static void begin_event(FILE *out, const struct rdb_event *ev, const char *word)
 {
-    fprintf(out, "  %-22s %-9s ", cli_place(ev->offset).s, word);
+    fprintf(out, "  %-22s %-9s ", rd_show_place(ev->offset).s, word);
 }
 
 static void print_key_event(FILE *out, const struct rdb_event *ev)
 {
     begin_event(out, ev, "key");
     fprintf(out, "db %" PRIu64 " %s/%s %s", ev->key.db, rdb_kind_name(ev->key.type->kind),
-            ev->key.type->encoding, cli_quote(ev->key.name).s);
+            ev->key.type->encoding, rd_show_quote(ev->key.name).s);
     if (ev->key.expire_ms != RDB_NO_EXPIRE)
-        fprintf(out, " expires %s", cli_time(ev->key.expire_ms).s);
+        fprintf(out, " expires %s", rd_show_time(ev->key.expire_ms).s);
     if (ev->key.idle_s != RDB_UNKNOWN)
         fprintf(out, " idle %" PRIu64 " s", ev->key.idle_s);
     if (ev->key.freq != RDB_UNKNOWN)
@@ -643,8 +645,8 @@ static void print_aux_event(FILE *out, const struct rdb_event *ev)
     if (!ev->aux.value.is_int && !ev->aux.value.first)
         return;
     begin_event(out, ev, "aux");
-    fprintf(out, "%s = %s\n", cli_quote(ev->aux.name).s,
-            cli_quote(rdb_string_bytes(&ev->aux.value, tmp)).s);
+    fprintf(out, "%s = %s\n", rd_show_quote(ev->aux.name).s,
+            rd_show_quote(rdb_string_bytes(&ev->aux.value, tmp)).s);
 }
 
 void check_report_event(FILE *out, const struct rdb_event *ev)
@@ -664,19 +666,19 @@ void check_report_event(FILE *out, const struct rdb_event *ev)
     case RDB_DB_SIZE:
         begin_event(out, ev, "db-size");
         fprintf(out, "%" PRIu64 " key%s, %" PRIu64 " with an expiry\n", ev->db_size.keys,
-                cli_plural(ev->db_size.keys), ev->db_size.expires);
+                rd_show_plural(ev->db_size.keys), ev->db_size.expires);
         break;
     case RDB_SLOT:
         begin_event(out, ev, "slot");
         fprintf(out, "%" PRIu64 ": %" PRIu64 " key%s, %" PRIu64 " with an expiry\n", ev->slot.slot,
-                ev->slot.keys, cli_plural(ev->slot.keys), ev->slot.expires);
+                ev->slot.keys, rd_show_plural(ev->slot.keys), ev->slot.expires);
         break;
     case RDB_FUNCTION:
         if (!ev->function.code.is_int && !ev->function.code.first)
             break;
         begin_event(out, ev, "function");
         fprintf(out, "library of %" PRIu64 " byte%s\n", ev->function.code.total,
-                cli_plural(ev->function.code.total));
+                rd_show_plural(ev->function.code.total));
         break;
     case RDB_MODULE_AUX:
         rdb_module_name(ev->module.id, name);
@@ -684,7 +686,7 @@ void check_report_event(FILE *out, const struct rdb_event *ev)
         fprintf(out, "%s\n", name);
         break;
     case RDB_TRAILER:
-        fprintf(out, "  %-22s end\n", cli_place(ev->offset).s);
+        fprintf(out, "  %-22s end\n", rd_show_place(ev->offset).s);
         break;
     default:
         break;

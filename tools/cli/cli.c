@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/time.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -108,9 +109,9 @@ static bool takes_value(const struct cli_opt *opt)
 }
 
 /* The name of an option in messages: "--name" or "-c". */
-static struct cli_text spell(const struct cli_opt *opt)
+static struct rd_shown spell(const struct cli_opt *opt)
 {
-    struct cli_text text;
+    struct rd_shown text;
     if (opt->name != NULL)
         snprintf(text.s, sizeof text.s, "--%s", opt->name);
     else
@@ -183,7 +184,7 @@ static int store(struct cli *cli, const struct cli_opt *opt, const char *value)
             return refuse(cli, opt, value, "a size such as 64kb or 1gb");
         return CLI_OK;
     case CLI_TIME:
-        if (!cli_get_time(value, cli_now_ms(), opt->time_ms))
+        if (!rd_time_get(value, cli_now_ms(), opt->time_ms))
             return refuse(cli, opt, value,
                           "a time such as 2024-05-01T12:00:00Z, -15m or unix time");
         return CLI_OK;

@@ -44,6 +44,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/show.h"
 #include "base/sink.h"
 #include "base/slice.h"
 #include "base/src.h"
@@ -182,7 +183,7 @@ enum cli_kind {
     CLI_STRING, /* *string borrows from argv */
     CLI_COUNT,  /* a decimal number */
     CLI_SIZE,   /* bytes: 64k, 64kb, 1gb … as in redis.conf */
-    CLI_TIME,   /* absolute unix time in ms: see cli_get_time() */
+    CLI_TIME,   /* absolute unix time in ms: see rd_time_get() */
     CLI_ENUM,   /* one of words; *choice is its index */
     CLI_EACH,   /* each() is called for every occurrence, in order of the command line */
 };
@@ -331,37 +332,7 @@ enum cli_color { CLI_PLAIN, CLI_BOLD, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_DIM };
  */
 const char *cli_color(const struct cli *cli, FILE *stream, enum cli_color color);
 
-/* ---- text ---- */
-
-/* Returned by value, so that printf("%s", cli_bytes(n).s) works. */
-struct cli_text {
-    char s[48];
-};
-
-/* Bytes of a name or text, escaped, cut with "..." to fit. */
-struct cli_quoted {
-    char s[300];
-};
-
-struct cli_quoted cli_quote(struct rd_slice bytes); /* "user:1" */
-struct cli_quoted cli_plain(struct rd_slice bytes); /* the same without quotation marks */
-
-/* For text of our own, in which names are quoted already: escapes only unprintable bytes. */
-struct cli_quoted cli_sentence(struct rd_slice text);
-
-/* Like cli_plain(), into a buffer of the caller; size must be at least 8. */
-void cli_escape(char *dst, size_t size, struct rd_slice bytes);
-
-const char *cli_plural(uint64_t n);         /* "" if n is 1, else "s" */
-struct cli_text cli_place(uint64_t offset); /* "557 (0x22d)" */
-struct cli_text cli_bytes(uint64_t bytes);  /* "17 bytes", "1.4 MiB" */
-struct cli_text cli_count(uint64_t count);  /* "1,234,567" */
-struct cli_text cli_duration(uint64_t ms);  /* "0.8 s", "3 min 20 s", "2 h 5 min", "4 d 3 h" */
-struct cli_text cli_time(int64_t unix_ms);  /* "2024-05-01T12:00:00.250Z", without .000 */
-
-/* Reads a time: unix seconds, unix milliseconds (from 100,000,000,000 on), RFC 3339 (the time, its
- * seconds and its zone are optional; UTC by default), or -15m, -2h30m, -1d: relative to now. */
-bool cli_get_time(const char *text, int64_t now_ms, int64_t *ret_ms);
+/* ---- the system ---- */
 
 /* The clock, in unix milliseconds. */
 int64_t cli_now_ms(void);

@@ -55,17 +55,17 @@ void findings_done(struct findings *found)
 void findings_print_key(FILE *out, struct rd_slice key, const struct rdb_type *type, uint64_t db)
 {
     fprintf(out, "%s %s in db %" PRIu64, type != NULL ? rdb_kind_name(type->kind) : "key",
-            cli_quote(key).s, db);
+            rd_show_quote(key).s, db);
 }
 
 static void print_where(FILE *out, const struct findings *found, const struct finding *f)
 {
     if (f->offset != RD_NO_OFFSET)
-        fprintf(out, " at byte %s", cli_place(f->offset).s);
+        fprintf(out, " at byte %s", rd_show_place(f->offset).s);
     if (f->inner != RD_NO_OFFSET)
         fprintf(out, " + %" PRIu64, f->inner);
     if (f->has_file)
-        fprintf(out, " of %s", cli_plain(findings_slice(found, f->file)).s);
+        fprintf(out, " of %s", rd_show_plain(findings_slice(found, f->file)).s);
     if (f->line > 0)
         fprintf(out, ", line %" PRIu64, f->line);
     if (f->command > 0)
@@ -83,7 +83,7 @@ static void print_finding(struct cli *cli, FILE *out, const struct findings *fou
     fprintf(out, "  %s%-10s%s %s", cli_color(cli, out, colors[f->severity]),
             rdb_severity_name(f->severity), cli_color(cli, out, CLI_PLAIN), f->word);
     print_where(out, found, f);
-    fprintf(out, ": %s\n", cli_sentence(findings_slice(found, f->text)).s);
+    fprintf(out, ": %s\n", rd_show_sentence(findings_slice(found, f->text)).s);
 }
 
 static void print_severity(struct cli *cli, FILE *out, const struct findings *found,
@@ -95,7 +95,7 @@ static void print_severity(struct cli *cli, FILE *out, const struct findings *fo
     for (size_t i = 0; i < found->n_counts; i++)
         if (found->counts[i].severity == severity && found->counts[i].n > FINDINGS_KEPT)
             fprintf(out, "  %-10s %s: … and %s more\n", rdb_severity_name(severity),
-                    found->counts[i].word, cli_count(found->counts[i].n - FINDINGS_KEPT).s);
+                    found->counts[i].word, rd_show_count(found->counts[i].n - FINDINGS_KEPT).s);
 }
 
 void findings_print(struct cli *cli, FILE *out, const struct findings *found)

@@ -77,13 +77,13 @@ static bool read_secret(const struct terminal *t, char *line, size_t size, size_
 
 bool peer_ask_password(const char *name, char **ret, struct rd_err *err)
 {
-    char prompt[sizeof(struct cli_quoted) + 20];
+    char prompt[sizeof(struct rd_shown_name) + 20];
     char *line = rd_alloc(CLIENT_SECRET_MAX);
     size_t len = 0;
     struct terminal t;
     if (line == NULL)
         return rd_err_nomem(err, CLIENT_SECRET_MAX);
-    snprintf(prompt, sizeof prompt, "Password for %s: ", cli_plain(rd_slice_str(name)).s);
+    snprintf(prompt, sizeof prompt, "Password for %s: ", rd_show_plain(rd_slice_str(name)).s);
     terminal_open(&t);
     say(&t, prompt);
     bool ok = read_secret(&t, line, CLIENT_SECRET_MAX, &len, err);

@@ -95,8 +95,8 @@ static void render_bar(const struct cli_progress *progress, uint64_t done, uint6
                        char *line, size_t size)
 {
     double rate = elapsed_ms > 0 ? (double)done * 1000 / (double)elapsed_ms : 0;
-    struct cli_text done_text = cli_bytes(done);
-    struct cli_text rate_text = cli_bytes((uint64_t)rate);
+    struct rd_shown done_text = rd_show_bytes(done);
+    struct rd_shown rate_text = rd_show_bytes((uint64_t)rate);
     if (progress->total == RD_NO_OFFSET || progress->total == 0 || done > progress->total) {
         snprintf(line, size, "%s  %s/s", done_text.s, rate_text.s);
         return;
@@ -108,8 +108,8 @@ static void render_bar(const struct cli_progress *progress, uint64_t done, uint6
     bar[BAR] = '\0';
     double left_ms = rate > 0 ? (double)(progress->total - done) * 1000 / rate : 0;
     snprintf(line, size, "[%s] %3d %%  %s of %s  %s/s  %s left", bar, (int)(part * 100),
-             done_text.s, cli_bytes(progress->total).s, rate_text.s,
-             rate > 0 && left_ms < 1e15 ? cli_duration((uint64_t)left_ms).s : "?");
+             done_text.s, rd_show_bytes(progress->total).s, rate_text.s,
+             rate > 0 && left_ms < 1e15 ? rd_show_duration((uint64_t)left_ms).s : "?");
 }
 
 void cli_progress_text(struct cli *cli, const char *text)

@@ -293,9 +293,9 @@ static void print_written(const struct job *job, uint64_t bytes)
         return;
     if (job->target == TO_RDB)
         job_choose_target(job, &dialect, &version);
-    cli_note(job->cli, "%s: %s%s%s key%s, %s%s", cli_plain(rd_slice_str(path)).s,
+    cli_note(job->cli, "%s: %s%s%s key%s, %s%s", rd_show_plain(rd_slice_str(path)).s,
              version != 0 ? rdb_version_text(dialect, version).s : "", version != 0 ? ", " : "",
-             cli_count(job->keys).s, cli_plural(job->keys), cli_bytes(bytes).s,
+             rd_show_count(job->keys).s, rd_show_plural(job->keys), rd_show_bytes(bytes).s,
              cli_is_compressed_out(path) ? " before compression" : "");
 }
 

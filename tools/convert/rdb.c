@@ -40,7 +40,7 @@ void convert_warn_modules(const struct job *job)
         cli_warn(job->cli,
                  "the output needs the module%s %s%s: a server without %s does not load it; "
                  "--not --type module leaves the data of modules out",
-                 cli_plural(needs->n), names, needs->more ? " and others" : "",
+                 rd_show_plural(needs->n), names, needs->more ? " and others" : "",
                  needs->n == 1 ? "it" : "them");
 }
 

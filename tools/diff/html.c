@@ -129,7 +129,7 @@ static void put_end(struct diff *diff)
     cli_json_bytes(json, rd_slice_str(diff->shown[DIFF_A]));
     cli_json_key(json, "b");
     cli_json_bytes(json, rd_slice_str(diff->shown[DIFF_B]));
-    cli_json_put_str(json, "made_at", cli_time(cli_now_ms() / 1000 * 1000).s);
+    cli_json_put_str(json, "made_at", rd_show_time(cli_now_ms() / 1000 * 1000).s);
     cli_json_put_str(json, "made_by", redoubt_version_string());
     diff_put_summary(diff, json);
     cli_json_end(json);

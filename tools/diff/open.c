@@ -11,14 +11,14 @@ static void print_live_notes(struct diff *diff, enum diff_side side)
     struct cli *cli = diff->cli;
     const char *name = diff->target[side].name;
     if (live->gone > 0)
-        cli_note(cli, "%s: %s key%s disappeared during the read", name, cli_count(live->gone).s,
-                 cli_plural(live->gone));
+        cli_note(cli, "%s: %s key%s disappeared during the read", name, rd_show_count(live->gone).s,
+                 rd_show_plural(live->gone));
     if (live->changing > 0)
         cli_note(cli, "%s: the expiry of %s key%s changed between reads", name,
-                 cli_count(live->changing).s, cli_plural(live->changing));
+                 rd_show_count(live->changing).s, rd_show_plural(live->changing));
     if (live->unknown > 0)
         cli_warn(cli, "%s: %s key%s of unknown type %s not compared; the first is %s", name,
-                 cli_count(live->unknown).s, cli_plural(live->unknown),
+                 rd_show_count(live->unknown).s, rd_show_plural(live->unknown),
                  live->unknown == 1 ? "is" : "are", live->first_unknown);
     if (live->functions_refused && !diff->no_functions)
         cli_warn(cli, "%s: functions are not compared: no permission to read them", name);

@@ -30,10 +30,10 @@ static struct quoted quote(struct rd_slice bytes, bool cut)
     return q;
 }
 
-static struct cli_text expiry(int64_t ms)
+static struct rd_shown expiry(int64_t ms)
 {
-    struct cli_text none = {"none"};
-    return ms == RDB_NO_EXPIRE ? none : cli_time(ms);
+    struct rd_shown none = {"none"};
+    return ms == RDB_NO_EXPIRE ? none : rd_show_time(ms);
 }
 
 static void print_part(const struct diff_part *part, enum rdb_kind kind)
@@ -82,13 +82,13 @@ static void print_value(const struct diff *diff, const struct diff_found *found,
     if (value == NULL) {
         printf("value");
     } else if (found->key[DIFF_A].kind == RDB_KIND_STRING) {
-        printf("value: %s and %s, different from byte %llu", cli_bytes(value->bytes[DIFF_A]).s,
-               cli_bytes(value->bytes[DIFF_B]).s, (unsigned long long)value->first_byte);
+        printf("value: %s and %s, different from byte %llu", rd_show_bytes(value->bytes[DIFF_A]).s,
+               rd_show_bytes(value->bytes[DIFF_B]).s, (unsigned long long)value->first_byte);
     } else {
         printf("value: %s and %s parts, %s different, %s only in A, %s only in B",
-               cli_count(value->n_parts[DIFF_A]).s, cli_count(value->n_parts[DIFF_B]).s,
-               cli_count(value->changed).s, cli_count(value->only[DIFF_A]).s,
-               cli_count(value->only[DIFF_B]).s);
+               rd_show_count(value->n_parts[DIFF_A]).s, rd_show_count(value->n_parts[DIFF_B]).s,
+               rd_show_count(value->changed).s, rd_show_count(value->only[DIFF_A]).s,
+               rd_show_count(value->only[DIFF_B]).s);
     }
     printf("\n");
     if (value == NULL || !diff->values)
@@ -101,7 +101,7 @@ static void print_value(const struct diff *diff, const struct diff_found *found,
         print_part(&value->parts[i], found->key[DIFF_A].kind);
     uint64_t all = value->changed + value->only[DIFF_A] + value->only[DIFF_B];
     if (all > value->n_kept && found->key[DIFF_A].kind != RDB_KIND_STRING)
-        printf("    and %s more\n", cli_count(all - value->n_kept).s);
+        printf("    and %s more\n", rd_show_count(all - value->n_kept).s);
 }
 
 static void print_key(const struct diff *diff, const struct diff_found *found, struct rd_slice name,
@@ -334,7 +334,7 @@ static void print_hidden(const struct diff *diff)
     for (int kind = 0; kind < 3; kind++)
         if (diff->listed[kind] > LISTED)
             printf("… and %s more %s (--all lists them)\n",
-                   cli_count(diff->listed[kind] - LISTED).s, words[kind]);
+                   rd_show_count(diff->listed[kind] - LISTED).s, words[kind]);
 }
 
 /* A server does not return the keys that expired before it loaded a snapshot. */
@@ -344,7 +344,7 @@ static void print_expired(const struct diff *diff, enum diff_side side)
     if (n > 0)
         printf("%s%s of the keys only in %s %s expired: servers drop such keys, and --no-expired "
                "leaves them out\n",
-               n == only && n > 1 ? "all " : "", cli_count(n).s, side == DIFF_A ? "A" : "B",
+               n == only && n > 1 ? "all " : "", rd_show_count(n).s, side == DIFF_A ? "A" : "B",
                n == 1 ? "has" : "have");
 }
 
@@ -352,21 +352,24 @@ static void print_summary(const struct diff *diff)
 {
     const struct diff_counts *n = &diff->counts;
     if (diff->functions_differ)
-        printf("functions differ: %s and %s libraries\n", cli_count(diff->n_functions[DIFF_A]).s,
-               cli_count(diff->n_functions[DIFF_B]).s);
+        printf("functions differ: %s and %s libraries\n",
+               rd_show_count(diff->n_functions[DIFF_A]).s,
+               rd_show_count(diff->n_functions[DIFF_B]).s);
     if (diff->n_due > 0)
         printf("%s key%s on one side only expired in the meantime and %s not compared\n",
-               cli_count(diff->n_due).s, cli_plural(diff->n_due), diff->n_due == 1 ? "is" : "are");
+               rd_show_count(diff->n_due).s, rd_show_plural(diff->n_due),
+               diff->n_due == 1 ? "is" : "are");
     if (diff_is_void(diff))
         return;
     print_expired(diff, DIFF_A);
     print_expired(diff, DIFF_B);
-    printf("%s and %s keys: %s only in A, %s only in B, %s different", cli_count(n->keys[DIFF_A]).s,
-           cli_count(n->keys[DIFF_B]).s, cli_count(n->only[DIFF_A]).s, cli_count(n->only[DIFF_B]).s,
-           cli_count(n->different).s);
+    printf("%s and %s keys: %s only in A, %s only in B, %s different",
+           rd_show_count(n->keys[DIFF_A]).s, rd_show_count(n->keys[DIFF_B]).s,
+           rd_show_count(n->only[DIFF_A]).s, rd_show_count(n->only[DIFF_B]).s,
+           rd_show_count(n->different).s);
     if (n->different > 0)
-        printf(" (type %s, expiry %s, value %s)", cli_count(n->type).s, cli_count(n->expiry).s,
-               cli_count(n->value).s);
+        printf(" (type %s, expiry %s, value %s)", rd_show_count(n->type).s,
+               rd_show_count(n->expiry).s, rd_show_count(n->value).s);
     printf("\n");
 }
 

@@ -34,7 +34,7 @@ static bool on_skip(void *ctx, const char *value, struct rd_err *err)
         size_t len = strcspn(value, ",");
         if (!skip_word(ctx, rd_slice(value, len)))
             return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no check or group has the name %s",
-                              cli_quote(rd_slice(value, len)).s);
+                              rd_show_quote(rd_slice(value, len)).s);
         value += len + (value[len] == ',');
     }
     return true;

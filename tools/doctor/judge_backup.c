@@ -26,15 +26,15 @@ static bool judge_repo(const struct doctor *d, struct archive_repo *repo, struct
         return false;
     if (age == INT64_MAX)
         doctor_found(v, "no good set of %s in %s", repo->target,
-                     cli_plain(rd_slice_str(repo->store->origin)).s);
+                     rd_show_plain(rd_slice_str(repo->store->origin)).s);
     else if (age < -CLOCK_TOLERANCE_MS)
         doctor_found(v, "all good sets of %s are in the future: a clock is wrong", repo->target);
     else if (age > (int64_t)d->max_age_ms)
         doctor_found(v, "the newest good set of %s is %s old; --max-age is %s", repo->target,
-                     cli_duration((uint64_t)age).s, cli_duration(d->max_age_ms).s);
+                     rd_show_duration((uint64_t)age).s, rd_show_duration(d->max_age_ms).s);
     else if (v->state != DOCTOR_FOUND)
         doctor_passed(v, "the newest good set of %s is %s old", repo->target,
-                      cli_duration(age > 0 ? (uint64_t)age : 0).s);
+                      rd_show_duration(age > 0 ? (uint64_t)age : 0).s);
     return true;
 }
 
@@ -71,7 +71,7 @@ void doctor_judge_backup_age(const struct doctor *d, struct doctor_verdict *v)
 
 static bool judge_stream(struct archive_repo *repo, struct doctor_verdict *v, struct rd_err *err)
 {
-    const struct cli_quoted origin = cli_plain(rd_slice_str(repo->store->origin));
+    const struct rd_shown_name origin = rd_show_plain(rd_slice_str(repo->store->origin));
     struct archive_stream stream;
     uint64_t lost = 0;
     if (!archive_stream_list(repo, &stream, err))
@@ -188,14 +188,14 @@ static bool judge_seal(struct archive_repo *repo, struct doctor_verdict *v, stru
         n_refused += sets.sets[i].refused;
     if (n_refused > 0)
         doctor_found(v, "%zu newer set%s of %s in %s: not sealed, although there is a key",
-                     n_refused, cli_plural(n_refused), repo->target,
-                     cli_plain(rd_slice_str(repo->store->origin)).s);
+                     n_refused, rd_show_plural(n_refused), repo->target,
+                     rd_show_plain(rd_slice_str(repo->store->origin)).s);
     else if (newest != NULL && !sealed)
         doctor_found(v, "the newest good set of %s in %s is not sealed", repo->target,
-                     cli_plain(rd_slice_str(repo->store->origin)).s);
+                     rd_show_plain(rd_slice_str(repo->store->origin)).s);
     else if (newest != NULL && v->state != DOCTOR_FOUND)
         doctor_passed(v, "the newest good set of %s in %s is sealed", repo->target,
-                      cli_plain(rd_slice_str(repo->store->origin)).s);
+                      rd_show_plain(rd_slice_str(repo->store->origin)).s);
     archive_sets_done(&sets);
     return true;
 }

@@ -77,9 +77,9 @@ static bool check_snapshot(void *ctx, const char *name, const char *path, const 
         rd_src_close(src);
     }
     if (ok) {
-        doctor_passed(s->v, "%s: %s key%s, saved at %s", cli_plain(rd_slice_str(name)).s,
-                      cli_count(sound.res.keys).s, cli_plural(sound.res.keys),
-                      cli_time((int64_t)st->st_mtime * 1000).s);
+        doctor_passed(s->v, "%s: %s key%s, saved at %s", rd_show_plain(rd_slice_str(name)).s,
+                      rd_show_count(sound.res.keys).s, rd_show_plural(sound.res.keys),
+                      rd_show_time((int64_t)st->st_mtime * 1000).s);
         return true;
     }
     rd_err_render(&err, line, sizeof line);
@@ -140,15 +140,15 @@ static void judge_found(const struct aof_job_found *found, struct doctor_verdict
     switch (found->res.verdict) {
     case AOF_VERDICT_SOUND:
     case AOF_VERDICT_WRITTEN:
-        doctor_passed(v, "%s, %s commands, %s", word, cli_count(found->res.commands).s,
-                      cli_bytes(found->res.bytes).s);
+        doctor_passed(v, "%s, %s commands, %s", word, rd_show_count(found->res.commands).s,
+                      rd_show_bytes(found->res.bytes).s);
         break;
     case AOF_VERDICT_WARNED:
         v->severity = DOCTOR_WARNING;
-        doctor_found(v, "%s", cli_sentence(worst_text(&found->findings)).s);
+        doctor_found(v, "%s", rd_show_sentence(worst_text(&found->findings)).s);
         break;
     default:
-        doctor_found(v, "%s: %s", word, cli_sentence(worst_text(&found->findings)).s);
+        doctor_found(v, "%s: %s", word, rd_show_sentence(worst_text(&found->findings)).s);
     }
 }
 
@@ -223,7 +223,7 @@ static void add_leftover(struct leftovers *l, const char *folder, const char *na
     l->bytes += size;
     if (l->n++ < NAMED)
         snprintf(l->names + len, sizeof l->names - len, "%s%s%.60s (%s)", len > 0 ? ", " : "",
-                 folder, cli_plain(rd_slice_str(name)).s, cli_bytes(size).s);
+                 folder, rd_show_plain(rd_slice_str(name)).s, rd_show_bytes(size).s);
     else if (l->n == NAMED + 1)
         snprintf(l->names + len, sizeof l->names - len, " and others");
 }
@@ -253,8 +253,8 @@ void doctor_judge_leftovers(const struct doctor *d, struct doctor_verdict *v)
         each_file(&log, see_leftover, &s);
     if (s.old.n > 0)
         doctor_found(v, "%s file%s of %s that no process has written to for an hour: %s",
-                     cli_count(s.old.n).s, cli_plural(s.old.n), cli_bytes(s.old.bytes).s,
-                     s.old.names);
+                     rd_show_count(s.old.n).s, rd_show_plural(s.old.n),
+                     rd_show_bytes(s.old.bytes).s, s.old.names);
     else if (s.young.n > 0)
         doctor_passed(v, "a process may still write to %s", s.young.names);
     else
@@ -276,18 +276,18 @@ static bool add_size(void *ctx, const char *name, const char *path, const struct
 static void compare_room(const char *folder, uint64_t needed, struct doctor_verdict *v)
 {
     struct statvfs fs;
-    struct cli_quoted shown = cli_plain(rd_slice_str(folder));
+    struct rd_shown_name shown = rd_show_plain(rd_slice_str(folder));
     if (statvfs(folder, &fs) != 0) {
         doctor_unknown(v, "%.200s: %s", shown.s, strerror(errno));
         return;
     }
     uint64_t room = (uint64_t)fs.f_bavail * fs.f_frsize;
     if (room < needed)
-        doctor_found(v, "%s free in %.200s, a snapshot or rewrite may need %s", cli_bytes(room).s,
-                     shown.s, cli_bytes(needed).s);
+        doctor_found(v, "%s free in %.200s, a snapshot or rewrite may need %s",
+                     rd_show_bytes(room).s, shown.s, rd_show_bytes(needed).s);
     else
-        doctor_passed(v, "%s free, a snapshot or rewrite may need %s", cli_bytes(room).s,
-                      cli_bytes(needed).s);
+        doctor_passed(v, "%s free, a snapshot or rewrite may need %s", rd_show_bytes(room).s,
+                      rd_show_bytes(needed).s);
 }
 
 void doctor_judge_disk_room(const struct doctor *d, struct doctor_verdict *v)

@@ -43,14 +43,14 @@ void doctor_judge_fork_headroom(const struct doctor *d, struct doctor_verdict *v
     uint64_t share = percent(by_limit ? limit : used, total);
     if (share <= HEADROOM_WARNING) {
         doctor_passed(v, "%s %llu %% of %s", by_limit ? "maxmemory is" : "the server uses",
-                      (unsigned long long)share, cli_bytes(total).s);
+                      (unsigned long long)share, rd_show_bytes(total).s);
         return;
     }
     if (share > HEADROOM_ERROR && !by_limit)
         v->severity = DOCTOR_ERROR;
     doctor_found(v, "%s %s, %llu %% of %s", by_limit ? "maxmemory is" : "the server uses",
-                 cli_bytes(by_limit ? limit : used).s, (unsigned long long)share,
-                 cli_bytes(total).s);
+                 rd_show_bytes(by_limit ? limit : used).s, (unsigned long long)share,
+                 rd_show_bytes(total).s);
     doctor_fix(v, "CONFIG SET maxmemory %llumb, or more memory",
                (unsigned long long)(total / 100 * HEADROOM_WARNING >> 20));
 }
@@ -62,7 +62,7 @@ void doctor_judge_maxmemory(const struct doctor *d, struct doctor_verdict *v)
     if (!doctor_config_u64(d, v, "maxmemory", &limit))
         return;
     if (limit > 0) {
-        doctor_passed(v, "maxmemory %s", cli_bytes(limit).s);
+        doctor_passed(v, "maxmemory %s", rd_show_bytes(limit).s);
         return;
     }
     doctor_found(v, "maxmemory 0");
@@ -84,13 +84,13 @@ void doctor_judge_memory_full(const struct doctor *d, struct doctor_verdict *v)
     if (limit == 0)
         doctor_none(v, "maxmemory 0");
     else if (!rd_slice_is(policy, "noeviction"))
-        doctor_none(v, "maxmemory-policy %s", cli_plain(policy).s);
+        doctor_none(v, "maxmemory-policy %s", rd_show_plain(policy).s);
     else if (percent(used, limit) < FULL)
         doctor_passed(v, "the server uses %llu %% of maxmemory",
                       (unsigned long long)percent(used, limit));
     else
         doctor_found(v, "the server uses %s, %llu %% of maxmemory, maxmemory-policy noeviction",
-                     cli_bytes(used).s, (unsigned long long)percent(used, limit));
+                     rd_show_bytes(used).s, (unsigned long long)percent(used, limit));
 }
 
 void doctor_judge_evicted(const struct doctor *d, struct doctor_verdict *v)
@@ -108,8 +108,8 @@ void doctor_judge_evicted(const struct doctor *d, struct doctor_verdict *v)
     if (doctor_save_points(save, &seconds) == 0 && !doctor_config_is(d, "appendonly", "yes"))
         doctor_none(v, "a cache without persistence");
     else
-        doctor_found(v, "evicted_keys:%s, maxmemory-policy %s", cli_count(evicted).s,
-                     cli_plain(policy).s);
+        doctor_found(v, "evicted_keys:%s, maxmemory-policy %s", rd_show_count(evicted).s,
+                     rd_show_plain(policy).s);
 }
 
 void doctor_judge_slow_fork(const struct doctor *d, struct doctor_verdict *v)
@@ -118,10 +118,10 @@ void doctor_judge_slow_fork(const struct doctor *d, struct doctor_verdict *v)
     if (!doctor_info_u64(d, v, "latest_fork_usec", &us))
         return;
     if (us > SLOW_FORK_US)
-        doctor_found(v, "the last fork took %s with %s in use", cli_duration(us / 1000).s,
-                     cli_bytes(used).s);
+        doctor_found(v, "the last fork took %s with %s in use", rd_show_duration(us / 1000).s,
+                     rd_show_bytes(used).s);
     else
-        doctor_passed(v, "latest_fork_usec:%s", cli_count(us).s);
+        doctor_passed(v, "latest_fork_usec:%s", rd_show_count(us).s);
 }
 
 /* ---- the kernel ---- */
@@ -157,7 +157,7 @@ void doctor_judge_overcommit(const struct doctor *d, struct doctor_verdict *v)
     else if (strcmp(line, "1") == 0)
         doctor_passed(v, "vm.overcommit_memory = 1");
     else
-        doctor_found(v, "vm.overcommit_memory = %s", cli_plain(rd_slice_str(line)).s);
+        doctor_found(v, "vm.overcommit_memory = %s", rd_show_plain(rd_slice_str(line)).s);
 }
 
 void doctor_judge_huge_pages(const struct doctor *d, struct doctor_verdict *v)
@@ -173,11 +173,11 @@ void doctor_judge_huge_pages(const struct doctor *d, struct doctor_verdict *v)
     snprintf(path, sizeof path, "%s/status", d->host.proc);
     bool of_process = doctor_proc_u64(path, "THP_enabled", &on);
     if (strstr(line, "[always]") == NULL)
-        doctor_passed(v, "%s", cli_plain(rd_slice_str(line)).s);
+        doctor_passed(v, "%s", rd_show_plain(rd_slice_str(line)).s);
     else if (of_process && on == 0)
-        doctor_passed(v, "%s, but not for this process", cli_plain(rd_slice_str(line)).s);
+        doctor_passed(v, "%s, but not for this process", rd_show_plain(rd_slice_str(line)).s);
     else
-        doctor_found(v, "transparent_hugepage/enabled is %s", cli_plain(rd_slice_str(line)).s);
+        doctor_found(v, "transparent_hugepage/enabled is %s", rd_show_plain(rd_slice_str(line)).s);
 }
 
 void doctor_judge_swapped(const struct doctor *d, struct doctor_verdict *v)
@@ -190,7 +190,7 @@ void doctor_judge_swapped(const struct doctor *d, struct doctor_verdict *v)
     if (!doctor_proc_u64(path, "VmSwap", &swap) || !doctor_proc_u64(path, "VmRSS", &rss))
         doctor_unknown(v, "%s cannot be read", path);
     else if (percent(swap, swap + rss) >= SWAP_PERCENT)
-        doctor_found(v, "%s of %s swapped out", cli_bytes(swap).s, cli_bytes(swap + rss).s);
+        doctor_found(v, "%s of %s swapped out", rd_show_bytes(swap).s, rd_show_bytes(swap + rss).s);
     else
-        doctor_passed(v, "%s swapped out", cli_bytes(swap).s);
+        doctor_passed(v, "%s swapped out", rd_show_bytes(swap).s);
 }

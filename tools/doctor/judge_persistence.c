@@ -39,13 +39,13 @@ void doctor_judge_no_persistence(const struct doctor *d, struct doctor_verdict *
         return;
     size_t n = doctor_save_points(save, &seconds);
     if (n > 0) {
-        doctor_passed(v, "%zu save point%s", n, cli_plural(n));
+        doctor_passed(v, "%zu save point%s", n, rd_show_plural(n));
         return;
     }
     if (replicas == 0 && supervisor(d)[0] == '\0')
         v->severity = DOCTOR_WARNING;
-    doctor_found(v, "no save point, appendonly no, %s replica%s%s", cli_count(replicas).s,
-                 cli_plural(replicas), supervisor(d));
+    doctor_found(v, "no save point, appendonly no, %s replica%s%s", rd_show_count(replicas).s,
+                 rd_show_plural(replicas), supervisor(d));
 }
 
 /* ---- the required recovery point ---- */
@@ -85,15 +85,15 @@ void doctor_judge_rpo(const struct doctor *d, struct doctor_verdict *v)
     if (!(log_is_on(d) ? loss_of_log(d, v, &loss) : loss_of_snapshots(d, v, &loss)))
         return;
     if (loss <= d->rpo_ms) {
-        doctor_passed(v, "a crash loses at most %s of changes", cli_duration(loss).s);
+        doctor_passed(v, "a crash loses at most %s of changes", rd_show_duration(loss).s);
         return;
     }
     if (loss == UINT64_MAX)
         doctor_found(v, "no save point is triggered by a single change, appendonly no; --rpo is %s",
-                     cli_duration(d->rpo_ms).s);
+                     rd_show_duration(d->rpo_ms).s);
     else
-        doctor_found(v, "a crash may lose up to %s of changes; --rpo is %s", cli_duration(loss).s,
-                     cli_duration(d->rpo_ms).s);
+        doctor_found(v, "a crash may lose up to %s of changes; --rpo is %s",
+                     rd_show_duration(loss).s, rd_show_duration(d->rpo_ms).s);
     if (d->rpo_ms < EVERYSEC_MS)
         doctor_fix(v, "CONFIG SET appendonly yes; CONFIG SET appendfsync always");
     else if (d->rpo_ms < 60000)
@@ -113,7 +113,7 @@ static void judge_status(const struct doctor *d, struct doctor_verdict *v, const
     if (rd_slice_is(text, "ok"))
         doctor_passed(v, "%s:ok", field);
     else
-        doctor_found(v, "%s:%s", field, cli_plain(text).s);
+        doctor_found(v, "%s:%s", field, rd_show_plain(text).s);
 }
 
 void doctor_judge_last_save(const struct doctor *d, struct doctor_verdict *v)
@@ -122,7 +122,7 @@ void doctor_judge_last_save(const struct doctor *d, struct doctor_verdict *v)
     judge_status(d, v, "rdb_last_bgsave_status");
     if (v->state == DOCTOR_FOUND)
         doctor_found(v, "rdb_last_bgsave_status is not ok, %s change%s since the last snapshot",
-                     cli_count(changes).s, cli_plural(changes));
+                     rd_show_count(changes).s, rd_show_plural(changes));
 }
 
 void doctor_judge_last_rewrite(const struct doctor *d, struct doctor_verdict *v)
@@ -169,7 +169,7 @@ static void judge_setting(const struct doctor *d, struct doctor_verdict *v, cons
     else if (rd_slice_is(text, bad))
         doctor_found(v, "%s %s", name, bad);
     else
-        doctor_passed(v, "%s %s", name, cli_plain(text).s);
+        doctor_passed(v, "%s %s", name, rd_show_plain(text).s);
 }
 
 void doctor_judge_fsync_off(const struct doctor *d, struct doctor_verdict *v)
@@ -195,8 +195,10 @@ void doctor_judge_fsync_delays(const struct doctor *d, struct doctor_verdict *v)
     uint64_t pending = doctor_info_or_0(d, "aof_pending_bio_fsync");
     if (delayed > DELAYS_PER_HOUR * (seconds / 3600))
         doctor_found(v, "aof_delayed_fsync:%s in %s, aof_pending_bio_fsync:%s",
-                     cli_count(delayed).s, cli_duration(seconds * 1000).s, cli_count(pending).s);
+                     rd_show_count(delayed).s, rd_show_duration(seconds * 1000).s,
+                     rd_show_count(pending).s);
     else
         doctor_passed(v, "aof_delayed_fsync:%s in %s, aof_pending_bio_fsync:%s",
-                      cli_count(delayed).s, cli_duration(seconds * 1000).s, cli_count(pending).s);
+                      rd_show_count(delayed).s, rd_show_duration(seconds * 1000).s,
+                      rd_show_count(pending).s);
 }

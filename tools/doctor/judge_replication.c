@@ -38,8 +38,9 @@ void doctor_judge_replica_down(const struct doctor *d, struct doctor_verdict *v)
     if (rd_slice_is(link, "up"))
         doctor_passed(v, "master_link_status:up");
     else
-        doctor_found(v, "master_link_status:%s for %s", cli_plain(link).s,
-                     cli_duration(doctor_info_or_0(d, "master_link_down_since_seconds") * 1000).s);
+        doctor_found(
+            v, "master_link_status:%s for %s", rd_show_plain(link).s,
+            rd_show_duration(doctor_info_or_0(d, "master_link_down_since_seconds") * 1000).s);
 }
 
 struct lag {
@@ -76,9 +77,9 @@ static void judge_own_lag(const struct doctor *d, struct doctor_verdict *v)
     else if (!doctor_info_u64(d, v, "master_last_io_seconds_ago", &seconds))
         return;
     else if (seconds > LAG_MAX_S)
-        doctor_found(v, "no data from the master for %s", cli_duration(seconds * 1000).s);
+        doctor_found(v, "no data from the master for %s", rd_show_duration(seconds * 1000).s);
     else
-        doctor_passed(v, "master_last_io_seconds_ago:%s", cli_count(seconds).s);
+        doctor_passed(v, "master_last_io_seconds_ago:%s", rd_show_count(seconds).s);
 }
 
 void doctor_judge_replica_lag(const struct doctor *d, struct doctor_verdict *v)
@@ -99,16 +100,16 @@ void doctor_judge_replica_lag(const struct doctor *d, struct doctor_verdict *v)
             add_replica(&lag, line);
     }
     if (lag.syncing > 0)
-        doctor_found(v, "%s of %s replicas are not in sync", cli_count(lag.syncing).s,
-                     cli_count(n).s);
+        doctor_found(v, "%s of %s replicas are not in sync", rd_show_count(lag.syncing).s,
+                     rd_show_count(n).s);
     else if (lag.worst_s > LAG_MAX_S)
-        doctor_found(v, "no acknowledgement of the replica at %s for %s", cli_plain(lag.name).s,
-                     cli_duration(lag.worst_s * 1000).s);
+        doctor_found(v, "no acknowledgement of the replica at %s for %s", rd_show_plain(lag.name).s,
+                     rd_show_duration(lag.worst_s * 1000).s);
     else if (lag.unknown > 0)
         doctor_unknown(v, "INFO of this server does not report the lag of replicas");
     else
-        doctor_passed(v, "%s replica%s, lag at most %s s", cli_count(n).s, cli_plural(n),
-                      cli_count(lag.worst_s).s);
+        doctor_passed(v, "%s replica%s, lag at most %s s", rd_show_count(n).s, rd_show_plural(n),
+                      rd_show_count(lag.worst_s).s);
 }
 
 void doctor_judge_writes_refused(const struct doctor *d, struct doctor_verdict *v)
@@ -160,11 +161,12 @@ void doctor_judge_backlog(const struct doctor *d, struct doctor_verdict *v)
     double needed = (double)rate * (double)d->outage_ms / 1000;
     uint64_t lasts_ms = rate == 0 ? UINT64_MAX : (uint64_t)((double)size * 1000 / (double)rate);
     if (needed <= (double)size) {
-        doctor_passed(v, "%s, traffic %s/s", cli_bytes(size).s, cli_bytes(rate).s);
+        doctor_passed(v, "%s, traffic %s/s", rd_show_bytes(size).s, rd_show_bytes(rate).s);
         return;
     }
-    doctor_found(v, "%s, traffic %s/s: lasts %s, --outage is %s", cli_bytes(size).s,
-                 cli_bytes(rate).s, cli_duration(lasts_ms).s, cli_duration(d->outage_ms).s);
+    doctor_found(v, "%s, traffic %s/s: lasts %s, --outage is %s", rd_show_bytes(size).s,
+                 rd_show_bytes(rate).s, rd_show_duration(lasts_ms).s,
+                 rd_show_duration(d->outage_ms).s);
     doctor_fix(v, "CONFIG SET repl-backlog-size %llumb", (unsigned long long)(needed / MIB) + 1);
 }
 
@@ -219,13 +221,13 @@ void doctor_judge_replica_buffer(const struct doctor *d, struct doctor_verdict *
     bool hard = limits.hard > 0 && needed > (double)limits.hard;
     bool soft = limits.soft > 0 && seconds > limits.soft_seconds && needed > (double)limits.soft;
     if (!hard && !soft) {
-        doctor_passed(v, "a full sync of %s buffers about %s", cli_duration(seconds * 1000).s,
-                      cli_bytes((uint64_t)needed).s);
+        doctor_passed(v, "a full sync of %s buffers about %s", rd_show_duration(seconds * 1000).s,
+                      rd_show_bytes((uint64_t)needed).s);
         return;
     }
     doctor_found(v, "a full sync of about %s buffers %s at %s/s; the limit of replicas is %s",
-                 cli_duration(seconds * 1000).s, cli_bytes((uint64_t)needed).s, cli_bytes(rate).s,
-                 cli_bytes(hard ? limits.hard : limits.soft).s);
+                 rd_show_duration(seconds * 1000).s, rd_show_bytes((uint64_t)needed).s,
+                 rd_show_bytes(rate).s, rd_show_bytes(hard ? limits.hard : limits.soft).s);
     unsigned long long mb = (unsigned long long)(needed * 2 / MIB) + 1;
     doctor_fix(v, "CONFIG SET client-output-buffer-limit \"%s %llumb %llumb 60\"",
                doctor_version(d) >= 500 ? "replica" : "slave", mb, mb);
@@ -244,7 +246,7 @@ void doctor_judge_repl_timeout(const struct doctor *d, struct doctor_verdict *v)
                      (unsigned long long)timeout, (unsigned long long)ping);
     else if (fork_us / 1000000 >= timeout)
         doctor_found(v, "repl-timeout %llu, the last fork took %s", (unsigned long long)timeout,
-                     cli_duration(fork_us / 1000).s);
+                     rd_show_duration(fork_us / 1000).s);
     else
         doctor_passed(v, "repl-timeout %llu, repl-ping-replica-period %llu",
                       (unsigned long long)timeout, (unsigned long long)ping);
@@ -263,7 +265,7 @@ void doctor_judge_diskless_sync(const struct doctor *d, struct doctor_verdict *v
         doctor_found(v, "repl-diskless-sync no");
     else if (delay == 0 && doctor_replicas(d) > 1)
         doctor_found(v, "repl-diskless-sync-delay 0 with %s replicas",
-                     cli_count(doctor_replicas(d)).s);
+                     rd_show_count(doctor_replicas(d)).s);
     else
         doctor_passed(v, "repl-diskless-sync yes");
     if (v->state == DOCTOR_FOUND && rd_slice_is(diskless, "yes"))
@@ -278,7 +280,7 @@ void doctor_judge_diskless_load(const struct doctor *d, struct doctor_verdict *v
     if (rd_slice_is(load, "flush-before-load"))
         doctor_found(v, "repl-diskless-load flush-before-load");
     else
-        doctor_passed(v, "repl-diskless-load %s", cli_plain(load).s);
+        doctor_passed(v, "repl-diskless-load %s", rd_show_plain(load).s);
 }
 
 void doctor_judge_replica_writable(const struct doctor *d, struct doctor_verdict *v)
@@ -369,11 +371,11 @@ void doctor_judge_open(const struct doctor *d, struct doctor_verdict *v)
     else if (only_certificates(d))
         doctor_passed(v, "clients need a certificate");
     else if (!binds_publicly(d, bind))
-        doctor_passed(v, "bind %s", cli_plain(bind).s);
+        doctor_passed(v, "bind %s", rd_show_plain(bind).s);
     else if (is_protected(d, bind))
         doctor_passed(v, "protected-mode yes");
     else
-        doctor_found(v, "no password, bind \"%s\"%s", cli_plain(bind).s,
+        doctor_found(v, "no password, bind \"%s\"%s", rd_show_plain(bind).s,
                      doctor_config_is(d, "protected-mode", "no")    ? ", protected-mode no"
                      : doctor_config_is(d, "protected-mode", "yes") ? ", which ends protected-mode"
                                                                     : "");

@@ -124,13 +124,13 @@ static void print_head(const struct doctor *d)
 {
     struct rd_slice version = rd_slice_str("?"), role = version;
     if (d->folder != NULL) {
-        printf("%s\n", cli_plain(rd_slice_str(d->folder)).s);
+        printf("%s\n", rd_show_plain(rd_slice_str(d->folder)).s);
         return;
     }
     client_info_find(rd_buf_slice(&d->info), version_field(d), &version);
     client_info_find(rd_buf_slice(&d->info), "role", &role);
-    printf("%s: version %s, %s\n", cli_plain(rd_slice_str(d->name)).s, cli_plain(version).s,
-           rd_slice_is(role, "slave") ? "replica" : cli_plain(role).s);
+    printf("%s: version %s, %s\n", rd_show_plain(rd_slice_str(d->name)).s, rd_show_plain(version).s,
+           rd_slice_is(role, "slave") ? "replica" : rd_show_plain(role).s);
 }
 
 static void print_all(const struct doctor *d, const struct counts *n)
@@ -152,10 +152,12 @@ static void print_all(const struct doctor *d, const struct counts *n)
     printf("%llu passed, %llu error%s, %llu warning%s, %llu note%s, %llu not examined, "
            "%llu skipped\n",
            (unsigned long long)n->states[DOCTOR_PASSED],
-           (unsigned long long)n->severities[DOCTOR_ERROR], cli_plural(n->severities[DOCTOR_ERROR]),
+           (unsigned long long)n->severities[DOCTOR_ERROR],
+           rd_show_plural(n->severities[DOCTOR_ERROR]),
            (unsigned long long)n->severities[DOCTOR_WARNING],
-           cli_plural(n->severities[DOCTOR_WARNING]),
-           (unsigned long long)n->severities[DOCTOR_NOTE], cli_plural(n->severities[DOCTOR_NOTE]),
+           rd_show_plural(n->severities[DOCTOR_WARNING]),
+           (unsigned long long)n->severities[DOCTOR_NOTE],
+           rd_show_plural(n->severities[DOCTOR_NOTE]),
            (unsigned long long)n->states[DOCTOR_UNKNOWN],
            (unsigned long long)n->states[DOCTOR_SKIPPED]);
 }

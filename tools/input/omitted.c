@@ -41,7 +41,7 @@ static void count(struct omitted *o, const struct rdb_omission *omission)
 /* The position inside the key: `member "m" of `. */
 static void describe_element(const struct rdb_omission *omission, char *dst, size_t size)
 {
-    struct cli_quoted element = cli_quote(omission->element);
+    struct rd_shown_name element = rd_show_quote(omission->element);
     bool stream = omission->type != NULL && omission->type->kind == RDB_KIND_STREAM;
     dst[0] = '\0';
     switch (omission->what) {
@@ -53,7 +53,7 @@ static void describe_element(const struct rdb_omission *omission, char *dst, siz
         break;
     case RDB_OMITTED_PENDING:
         snprintf(dst, size, "pending entry %s of group %s of ", element.s,
-                 cli_quote(omission->group).s);
+                 rd_show_quote(omission->group).s);
         break;
     case RDB_OMITTED_PRODUCER:
         snprintf(dst, size, "producer %s of ", element.s);
@@ -89,8 +89,8 @@ static void describe(const struct omitted *o, const struct rdb_omission *omissio
     describe_element(omission, element, sizeof element);
     if (omission->type != NULL)
         snprintf(key, sizeof key, "%s %s in db %llu", rdb_kind_name(omission->type->kind),
-                 cli_quote(omission->key).s, (unsigned long long)omission->db);
-    const char *file = o->file != NULL ? cli_plain(rd_slice_str(o->file)).s : "";
+                 rd_show_quote(omission->key).s, (unsigned long long)omission->db);
+    const char *file = o->file != NULL ? rd_show_plain(rd_slice_str(o->file)).s : "";
     snprintf(dst, size, "%s%s%s%s: %s", element, key, o->file != NULL ? " of " : "", file,
              omission->reason);
 }
@@ -272,10 +272,10 @@ bool omitted_report(struct omitted *o, struct rd_err *err)
     for (size_t i = 0; i < o->n_shown; i++)
         cli_warn(o->cli, "omitted: %s", o->shown[i].text);
     if (o->n > o->n_shown)
-        cli_warn(o->cli, "omitted: … and %s more", cli_count(o->n - o->n_shown).s);
+        cli_warn(o->cli, "omitted: … and %s more", rd_show_count(o->n - o->n_shown).s);
     for (size_t i = 0; i < o->n_reasons; i++) {
         const struct omitted_reason *r = &o->reasons[i];
-        cli_warn(o->cli, "omitted: %s %s (%s)", cli_count(r->n).s, noun(r->what, r->n == 1),
+        cli_warn(o->cli, "omitted: %s %s (%s)", rd_show_count(r->n).s, noun(r->what, r->n == 1),
                  r->text);
     }
     return !o->cli->json || put_json(o, err);

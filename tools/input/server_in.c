@@ -56,7 +56,7 @@ static bool read_keys(struct cli *cli, const struct client_target *target, struc
     if (live.unknown > 0) {
         cli->partial = true;
         cli_warn(cli, "%s key%s of unknown type %s not read; the first is %s",
-                 cli_count(live.unknown).s, cli_plural(live.unknown),
+                 rd_show_count(live.unknown).s, rd_show_plural(live.unknown),
                  live.unknown == 1 ? "was" : "were", live.first_unknown);
     }
     if (live.functions_refused)

@@ -145,7 +145,7 @@ void snapshot_in_warn_unknown(struct cli *cli, const struct rebuild_counts *coun
     if (counts->unsupported == 0)
         return;
     cli_warn(cli, "%s command%s could not be run; the first is %s",
-             cli_count(counts->unsupported).s, cli_plural(counts->unsupported),
+             rd_show_count(counts->unsupported).s, rd_show_plural(counts->unsupported),
              counts->first_unsupported);
     cli->partial |= counts->lost || counts->unknown > 0;
     if (counts->lost)
@@ -155,8 +155,8 @@ void snapshot_in_warn_unknown(struct cli *cli, const struct rebuild_counts *coun
                                               : "they are left out";
     if (counts->unknown > 0)
         cli_warn(cli, "the value%s of %s key%s %s not known, and %s: %s",
-                 cli_plural(counts->unknown), cli_count(counts->unknown).s,
-                 cli_plural(counts->unknown), counts->unknown == 1 ? "is" : "are", fate,
+                 rd_show_plural(counts->unknown), rd_show_count(counts->unknown).s,
+                 rd_show_plural(counts->unknown), counts->unknown == 1 ? "is" : "are", fate,
                  counts->unknown_names);
 }
 
@@ -174,14 +174,15 @@ static void print_result(struct cli *cli, const struct rebuild_result *done, boo
     if (done->ended_early)
         cli_warn(cli, "the log ends before that time: its last time annotation is %s",
                  aof_job_time(done->last_s).s);
-    cli_debug(cli, "%s command%s, %s key%s", cli_count(counts->commands).s,
-              cli_plural(counts->commands), cli_count(counts->keys).s, cli_plural(counts->keys));
+    cli_debug(cli, "%s command%s, %s key%s", rd_show_count(counts->commands).s,
+              rd_show_plural(counts->commands), rd_show_count(counts->keys).s,
+              rd_show_plural(counts->keys));
     snapshot_in_warn_unknown(cli, counts, kept);
     if (counts->refused == 0)
         return;
     cli->partial = true; /* each succeeded originally, so the data set is different now */
     cli_warn(cli, "%s command%s failed, and the effect of %s is not in the result; the first is %s",
-             cli_count(counts->refused).s, cli_plural(counts->refused),
+             rd_show_count(counts->refused).s, rd_show_plural(counts->refused),
              counts->refused == 1 ? "it" : "them", counts->first_refused);
 }
 

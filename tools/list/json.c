@@ -95,7 +95,7 @@ void list_json_set(struct cli_json *json, const struct archive_repo *repo,
     cli_json_put_str(json, "target", repo->target);
     cli_json_put_str(json, "repository", repo->store->origin);
     cli_json_put_str(json, "id", set->id);
-    cli_json_put_str(json, "time", cli_time(set->time_ms).s);
+    cli_json_put_str(json, "time", rd_show_time(set->time_ms).s);
     cli_json_put_str(json, "state", list_state(set));
     cli_json_put_bool(json, "good", archive_set_good(set));
     cli_json_put_bool(json, "pinned", set->marked[ARCHIVE_MARK_PINNED]);
@@ -131,14 +131,14 @@ static void put_span(struct cli_json *json, const struct list_chain *chain)
 {
     int64_t from_ms, to_ms;
     bool any = get_span(chain, &from_ms, &to_ms);
-    cli_json_put_str(json, "begin_time", any ? cli_time(from_ms).s : NULL);
-    cli_json_put_str(json, "end_time", any ? cli_time(to_ms).s : NULL);
+    cli_json_put_str(json, "begin_time", any ? rd_show_time(from_ms).s : NULL);
+    cli_json_put_str(json, "end_time", any ? rd_show_time(to_ms).s : NULL);
 }
 
 static void put_times(struct cli_json *json, int64_t from_ms, int64_t to_ms)
 {
-    cli_json_put_str(json, "from_time", cli_time(from_ms).s);
-    cli_json_put_str(json, "to_time", cli_time(to_ms).s);
+    cli_json_put_str(json, "from_time", rd_show_time(from_ms).s);
+    cli_json_put_str(json, "to_time", rd_show_time(to_ms).s);
 }
 
 /* The range of times, and its parts without the outages. */

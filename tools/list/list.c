@@ -26,7 +26,7 @@ static void list_sets(struct run *run, const struct archive_repo *repo,
                       const struct archive_sets *sets)
 {
     if (run->json == NULL && !run->cli->quiet)
-        printf("%s in %s\n", repo->target, cli_plain(rd_slice_str(repo->store->origin)).s);
+        printf("%s in %s\n", repo->target, rd_show_plain(rd_slice_str(repo->store->origin)).s);
     for (size_t i = 0; i < sets->n; i++) {
         if (sets->sets[i].incomplete)
             continue;
@@ -45,7 +45,7 @@ static bool list_chain(struct run *run, struct list_chain *c, const struct archi
     if (c->lost > 0) {
         cli_warn(run->cli,
                  "%s: %" PRIu64 " segment%s of the stream %s missing before offset %" PRIu64,
-                 c->repo->target, c->lost, cli_plural(c->lost), c->lost == 1 ? "is" : "are",
+                 c->repo->target, c->lost, rd_show_plural(c->lost), c->lost == 1 ? "is" : "are",
                  first->start);
         run->status = CLI_FINDINGS;
     }
@@ -114,7 +114,7 @@ static void check_stream(struct run *run, const struct archive_repo *repo,
     cli_warn(run->cli,
              "%s: %zu segment%s of the stream %s not sealed, although there is a key, and may be "
              "forged; see --allow-unsealed",
-             repo->target, stream->n_refused, cli_plural(stream->n_refused),
+             repo->target, stream->n_refused, rd_show_plural(stream->n_refused),
              stream->n_refused == 1 ? "is" : "are");
     run->status = CLI_FINDINGS;
 }
@@ -173,7 +173,7 @@ static void check_age(struct run *run, const struct archive_repo *repo, struct a
     if (age_ms <= (int64_t)run->max_age_ms)
         return;
     cli_warn(run->cli, "%s: the newest good set, %s, is %s old", repo->target, newest->id,
-             cli_duration((uint64_t)age_ms).s);
+             rd_show_duration((uint64_t)age_ms).s);
     run->status = CLI_FINDINGS;
 }
 

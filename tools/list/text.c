@@ -20,16 +20,16 @@ bool list_of_snapshot(const struct archive_manifest *m)
 static void print_set(const struct archive_set *set)
 {
     const struct archive_manifest *m = &set->m;
-    printf("  %s  %-8s  %11s", set->id, list_state(set), cli_bytes(set->bytes).s);
+    printf("  %s  %-8s  %11s", set->id, list_state(set), rd_show_bytes(set->bytes).s);
     if (set->err.code == RD_ERR_OK) {
         if (m->n_nodes > 0)
-            printf("  %zu master%s,", m->n_nodes, cli_plural(m->n_nodes));
+            printf("  %zu master%s,", m->n_nodes, rd_show_plural(m->n_nodes));
         if (list_of_snapshot(m))
-            printf("  %s key%s", cli_count(m->keys).s, cli_plural(m->keys));
+            printf("  %s key%s", rd_show_count(m->keys).s, rd_show_plural(m->keys));
         else
             printf("  log");
         if (m->server[0] != '\0')
-            printf("  %s", cli_plain(rd_slice_str(m->server)).s);
+            printf("  %s", rd_show_plain(rd_slice_str(m->server)).s);
         printf("%s%s", m->key_id[0] != '\0' ? ", sealed" : "", m->scan ? ", not one moment" : "");
     }
     printf("\n");
@@ -40,12 +40,12 @@ static void print_details(const struct archive_set *set)
     const struct archive_manifest *m = &set->m;
     if (set->err.code != RD_ERR_OK)
         return;
-    printf("      source %s, offset %llu of %s\n", cli_plain(rd_slice_str(m->source)).s,
+    printf("      source %s, offset %llu of %s\n", rd_show_plain(rd_slice_str(m->source)).s,
            (unsigned long long)m->offset,
-           m->replid[0] != '\0' ? cli_plain(rd_slice_str(m->replid)).s : "no known history");
+           m->replid[0] != '\0' ? rd_show_plain(rd_slice_str(m->replid)).s : "no known history");
     for (size_t i = 0; i < m->n_files; i++)
         printf("      %s, %s, plain %s\n", m->files[i].object,
-               cli_bytes(m->files[i].stored.bytes).s, cli_bytes(m->files[i].plain.bytes).s);
+               rd_show_bytes(m->files[i].stored.bytes).s, rd_show_bytes(m->files[i].plain.bytes).s);
 }
 
 void list_text_set(const struct archive_set *set, bool details)
@@ -62,8 +62,8 @@ static void print_outages(const struct list_chain *chain)
     for (size_t i = 0; i < chain->outages.n; i++) {
         const struct archive_outage *o = &chain->outages.list[i];
         if (o->until_ms > from_ms && o->since_ms < to_ms)
-            printf("    except between %s and %s: %s\n", cli_time(o->since_ms).s,
-                   cli_time(o->until_ms).s,
+            printf("    except between %s and %s: %s\n", rd_show_time(o->since_ms).s,
+                   rd_show_time(o->until_ms).s,
                    o->clock ? "the clock was set back" : "the archive was interrupted");
     }
 }
@@ -92,7 +92,7 @@ void list_text_chain(const struct list_chain *chain)
         return;
     }
     printf("  any moment from %s to %s, offsets %" PRIu64 " to %" PRIu64 "\n",
-           cli_time(m->list[0].from_ms).s, cli_time(m->list[m->n - 1].to_ms).s, range->from,
+           rd_show_time(m->list[0].from_ms).s, rd_show_time(m->list[m->n - 1].to_ms).s, range->from,
            range->to);
     print_outages(chain);
     if (!is_recorded(chain))

@@ -50,10 +50,10 @@ static int refuse_conflicts(struct merge *merge)
         name_conflict(merge, &merge->examples[i]);
     if (merge->conflicts > 0)
         cli_warn(cli, "%s key%s in more than one input; nothing was written",
-                 cli_count(merge->conflicts).s, cli_plural(merge->conflicts));
+                 rd_show_count(merge->conflicts).s, rd_show_plural(merge->conflicts));
     if (merge->lib_conflicts > 0)
         cli_warn(cli, "%s function%s with the same name and different code; nothing was written",
-                 cli_count(merge->lib_conflicts).s, cli_plural(merge->lib_conflicts));
+                 rd_show_count(merge->lib_conflicts).s, rd_show_plural(merge->lib_conflicts));
     if (!cli->quiet)
         cli_note(cli, "  hint: use --on-conflict first or last");
     if (cli->json) {
@@ -89,12 +89,12 @@ static bool report(struct merge *merge, uint64_t bytes, struct rd_err *err)
     struct cli *cli = merge->cli;
     for (size_t i = 0; i < merge->n_inputs; i++)
         cli_note(cli, "%s: %s of %s key%s", merge->inputs[i].path,
-                 cli_count(merge->inputs[i].keys).s, cli_count(merge->inputs[i].seen).s,
-                 cli_plural(merge->inputs[i].seen));
+                 rd_show_count(merge->inputs[i].keys).s, rd_show_count(merge->inputs[i].seen).s,
+                 rd_show_plural(merge->inputs[i].seen));
     if (!cli->json && merge->out_path != NULL && strcmp(merge->out_path, "-") != 0)
-        cli_note(cli, "%s: %s, %s key%s, %s%s", cli_plain(rd_slice_str(merge->out_path)).s,
-                 rdb_version_text(merge->dialect, merge->target).s, cli_count(merge->total).s,
-                 cli_plural(merge->total), cli_bytes(bytes).s,
+        cli_note(cli, "%s: %s, %s key%s, %s%s", rd_show_plain(rd_slice_str(merge->out_path)).s,
+                 rdb_version_text(merge->dialect, merge->target).s, rd_show_count(merge->total).s,
+                 rd_show_plural(merge->total), rd_show_bytes(bytes).s,
                  cli_is_compressed_out(merge->out_path) ? " before compression" : "");
     if (!cli->json)
         return omitted_report(&merge->omitted, err);

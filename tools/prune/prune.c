@@ -55,7 +55,7 @@ static void show_plan(struct run *run, const struct archive_repo *repo,
         why_text(plan->why[i], why, sizeof why);
         if (!run->cli->quiet)
             printf("%s %s %s%s%s\n", set->id, plan->why[i] != 0 ? "keep  " : "remove",
-                   cli_bytes(set->bytes).s, set->incomplete || why[0] != '\0' ? ", " : "",
+                   rd_show_bytes(set->bytes).s, set->incomplete || why[0] != '\0' ? ", " : "",
                    set->incomplete ? "left by an interrupted backup" : why);
     }
 }
@@ -67,14 +67,15 @@ static void conclude(struct run *run, const struct prune_plan *plan, size_t n_re
     size_t n = plan->n_segments_gone;
     char segments[60] = "";
     if (n > 0)
-        snprintf(segments, sizeof segments, " and %zu segment%s of the stream", n, cli_plural(n));
+        snprintf(segments, sizeof segments, " and %zu segment%s of the stream", n,
+                 rd_show_plural(n));
     if (run->confirm)
-        printf("removed %zu set%s%s, kept %zu\n", n_removed, cli_plural(n_removed), segments,
+        printf("removed %zu set%s%s, kept %zu\n", n_removed, rd_show_plural(n_removed), segments,
                plan->n_kept);
     else
         printf("would remove %zu set%s%s (%s), keep %zu; nothing is removed without --confirm\n",
-               plan->n_gone, cli_plural(plan->n_gone), segments, cli_bytes(plan->bytes_gone).s,
-               plan->n_kept);
+               plan->n_gone, rd_show_plural(plan->n_gone), segments,
+               rd_show_bytes(plan->bytes_gone).s, plan->n_kept);
 }
 
 static void warn_unproved(struct run *run, const struct archive_repo *repo,
@@ -91,7 +92,7 @@ static void warn_unproved(struct run *run, const struct archive_repo *repo,
     n = plan->stream.n_refused;
     if (n > 0)
         cli_warn(run->cli, "%s: %zu segment%s of the stream %s not sealed, and kept", repo->target,
-                 n, cli_plural(n), n == 1 ? "is" : "are");
+                 n, rd_show_plural(n), n == 1 ? "is" : "are");
 }
 
 static bool prune_repo(struct run *run, struct archive_repo *repo,
@@ -129,7 +130,7 @@ static bool mark(struct run *run, struct archive_repo *repo, struct rd_err *err)
     bool ok = set != NULL
                   ? archive_repo_mark(repo, set->id, ARCHIVE_MARK_PINNED, run->pin != NULL, err)
                   : rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no such set: %s",
-                               cli_quote(rd_slice_str(id)).s);
+                               rd_show_quote(rd_slice_str(id)).s);
     archive_sets_done(&sets);
     return ok;
 }

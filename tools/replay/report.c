@@ -13,9 +13,9 @@ static uint64_t recorded_ms(const struct replay_result *r)
 static void print_error(const struct replay_error *error)
 {
     const struct replay_sent *sent = &error->sent;
-    printf("  %s", cli_plain(rd_slice(sent->name, sent->name_len)).s);
+    printf("  %s", rd_show_plain(rd_slice(sent->name, sent->name_len)).s);
     if (sent->snapshot)
-        printf(" %s of the snapshot", cli_quote(rd_slice(sent->key, sent->key_len)).s);
+        printf(" %s of the snapshot", rd_show_quote(rd_slice(sent->key, sent->key_len)).s);
     else
         printf(" at %" PRIu64 ":%" PRIu64, sent->chapter, sent->offset);
     printf(": %s\n", error->text);
@@ -24,24 +24,26 @@ static void print_error(const struct replay_error *error)
 static void print_stream(const struct replay *replay)
 {
     const struct replay_result *r = &replay->result;
-    printf("stream    %s command%s, %s", cli_count(r->commands).s, cli_plural(r->commands),
-           cli_bytes(r->bytes).s);
+    printf("stream    %s command%s, %s", rd_show_count(r->commands).s, rd_show_plural(r->commands),
+           rd_show_bytes(r->bytes).s);
     if (r->transactions > 0)
-        printf(", %s transaction%s", cli_count(r->transactions).s, cli_plural(r->transactions));
+        printf(", %s transaction%s", rd_show_count(r->transactions).s,
+               rd_show_plural(r->transactions));
     if (r->chapter != 0)
         printf(", from %" PRIu64 ":%" PRIu64 " to %" PRIu64 ":%" PRIu64, r->chapter, r->from,
                r->to_chapter, r->to);
     printf("\n");
     if (r->caught_up > 0)
-        printf("          %s of them before the start of the replay\n", cli_count(r->caught_up).s);
+        printf("          %s of them before the start of the replay\n",
+               rd_show_count(r->caught_up).s);
     if (r->discarded > 0)
-        printf("          %s incomplete transaction%s omitted\n", cli_count(r->discarded).s,
-               cli_plural(r->discarded));
-    printf("time      recorded in %s", cli_duration(recorded_ms(r)).s);
+        printf("          %s incomplete transaction%s omitted\n", rd_show_count(r->discarded).s,
+               rd_show_plural(r->discarded));
+    printf("time      recorded in %s", rd_show_duration(recorded_ms(r)).s);
     if (!replay->dry_run)
-        printf(", sent in %s", cli_duration(r->elapsed_ms).s);
+        printf(", sent in %s", rd_show_duration(r->elapsed_ms).s);
     if (!replay->dry_run && replay->factor > 0)
-        printf(", at most %s late", cli_duration(r->late_ms).s);
+        printf(", at most %s late", rd_show_duration(r->late_ms).s);
     printf("\n");
 }
 
@@ -52,12 +54,12 @@ static void print_text(const struct replay *replay)
     if (replay->dry_run)
         printf("nothing was sent; without --dry-run this would be sent:\n");
     if (r->snapshots > 0)
-        printf("snapshot  %s key%s, %s\n", cli_count(r->keys).s, cli_plural(r->keys),
-               cli_bytes(r->snapshot_bytes).s);
+        printf("snapshot  %s key%s, %s\n", rd_show_count(r->keys).s, rd_show_plural(r->keys),
+               rd_show_bytes(r->snapshot_bytes).s);
     print_stream(replay);
     if (s->n_errors == 0)
         return;
-    printf("errors    %s%s\n", cli_count(s->n_errors).s,
+    printf("errors    %s%s\n", rd_show_count(s->n_errors).s,
            s->n_errors > s->n_shown ? ", the first of them:" : ":");
     for (size_t i = 0; i < s->n_shown; i++)
         print_error(&s->errors[i]);

@@ -30,7 +30,7 @@ static void note_error(struct replay_sender *s, const struct replay_sent *sent,
         return;
     struct replay_error *error = &s->errors[s->n_shown++];
     error->sent = *sent;
-    cli_escape(error->text, sizeof error->text, text);
+    rd_show_escape(error->text, sizeof error->text, text);
 }
 
 /* The reply of EXEC can contain errors. */

@@ -39,7 +39,7 @@ static bool clock_went_back(const struct restore *run, uint64_t from, uint64_t t
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                       "the clock of the archiving host was set back: %s is both before offset "
                       "%" PRIu64 " and after offset %" PRIu64,
-                      cli_time(run->target_ms).s, from, to);
+                      rd_show_time(run->target_ms).s, from, to);
 }
 
 struct cut {
@@ -154,7 +154,8 @@ static bool check_silence(struct restore *run, const struct segment_in *in, cons
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                       "the data as of %s is not known: nothing was received from %s to %s, and "
                       "whether there was a connection was not recorded",
-                      cli_time(run->target_ms).s, cli_time(from_ms).s, cli_time(to_ms).s);
+                      rd_show_time(run->target_ms).s, rd_show_time(from_ms).s,
+                      rd_show_time(to_ms).s);
 }
 
 static bool find_cut(struct restore *run, struct cut *ret, bool *ret_early, struct rd_err *err)
@@ -279,7 +280,7 @@ static bool refuse_time(struct restore *run, const struct archive_sets *sets, st
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "the data as of %s cannot be restored with the set or history that was "
                           "selected",
-                          cli_time(run->target_ms).s);
+                          rd_show_time(run->target_ms).s);
     if (none)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "%s has no set from which the stream reaches this moment",
@@ -287,11 +288,11 @@ static bool refuse_time(struct restore *run, const struct archive_sets *sets, st
     cli_hint(run->cli, "`redoubt list` shows all times that can be restored");
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                       "the data as of %s is not known%s; nearest known moment%s: %s%s%s",
-                      cli_time(run->target_ms).s, run->plan.why != NULL ? run->plan.why : "",
+                      rd_show_time(run->target_ms).s, run->plan.why != NULL ? run->plan.why : "",
                       near.has_before && near.has_after ? "s" : "",
-                      near.has_before ? cli_time(near.before_ms).s : "",
+                      near.has_before ? rd_show_time(near.before_ms).s : "",
                       near.has_before && near.has_after ? " and " : "",
-                      near.has_after ? cli_time(near.after_ms).s : "");
+                      near.has_after ? rd_show_time(near.after_ms).s : "");
 }
 
 static bool refuse_offset(struct restore *run, const struct archive_sets *sets, struct rd_err *err)
@@ -340,7 +341,7 @@ static bool ambiguous(const struct restore *run, const char *a, const char *b, s
     cli_hint(run->cli, "choose with --replid %s or --replid %s", a, b);
     if (run->goal == RESTORE_TIME)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is in more than one history",
-                          cli_time(run->target_ms).s);
+                          rd_show_time(run->target_ms).s);
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                       "offset %" PRIu64 " is in more than one history", run->target);
 }
@@ -391,7 +392,7 @@ bool restore_plan_make(struct restore *run, struct archive_sets *sets, struct rd
         cli_warn(run->cli,
                  "%zu segment%s of the stream of %s left out: not sealed, although there is a key; "
                  "see --allow-unsealed",
-                 plan->stream.n_refused, cli_plural(plan->stream.n_refused), run->repo->target);
+                 plan->stream.n_refused, rd_show_plural(plan->stream.n_refused), run->repo->target);
     for (size_t begin = 0; begin < plan->stream.n; begin = plan->end) {
         plan->begin = begin;
         plan->end = archive_stream_chain(&plan->stream, begin);

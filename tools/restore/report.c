@@ -76,20 +76,21 @@ static void print_moment(const struct restore *run)
     const struct archive_manifest *m = &run->set->m;
     if (restore_of_cluster(run->set))
         printf("  %zu masters, each at a moment between %s and %s\n", m->n_nodes,
-               cli_time(m->moment_from_us / 1000).s, cli_time(m->moment_to_us / 1000 + 1).s);
+               rd_show_time(m->moment_from_us / 1000).s,
+               rd_show_time(m->moment_to_us / 1000 + 1).s);
     if (run->goal == RESTORE_SET)
         return;
     printf("  the data at offset %" PRIu64 " of %s", plan->offset, plan->base->m.replid);
     if (plan->last_us != 0)
-        printf(", last command at %s", cli_time(plan->last_us / 1000).s);
+        printf(", last command at %s", rd_show_time(plan->last_us / 1000).s);
     printf("\n");
 }
 
 static void print_keys(const struct restore *run)
 {
-    printf("  %s key%s sent", cli_count(run->keys).s, cli_plural(run->keys));
+    printf("  %s key%s sent", rd_show_count(run->keys).s, rd_show_plural(run->keys));
     if (run->masters > 0)
-        printf(" to the %zu master%s of a cluster", run->masters, cli_plural(run->masters));
+        printf(" to the %zu master%s of a cluster", run->masters, rd_show_plural(run->masters));
     printf("\n");
 }
 
@@ -117,7 +118,7 @@ static void warn_of_refused(struct restore *run)
         return;
     run->cli->partial = true;
     cli_warn(run->cli, "%s command%s failed, and the effect of %s is not restored; the first is %s",
-             cli_count(counts->refused).s, cli_plural(counts->refused),
+             rd_show_count(counts->refused).s, rd_show_plural(counts->refused),
              counts->refused == 1 ? "it" : "them", counts->first_refused);
 }
 
@@ -140,13 +141,13 @@ void restore_report(struct restore *run)
         print_keys(run);
     for (size_t i = 0; run->dry_run && i < n_objects(run); i++) {
         get_object(run, i, name, &bytes);
-        printf("  %s, %s\n", name, cli_bytes(bytes).s);
+        printf("  %s, %s\n", name, rd_show_bytes(bytes).s);
     }
     if (run->goal == RESTORE_TIME && run->plan.silence_ms > 0)
         cli_note(run->cli,
                  "an older version archived this part and did not record interruptions: the data "
                  "may be up to %s older than the time",
-                 cli_duration((uint64_t)run->plan.silence_ms).s);
+                 rd_show_duration((uint64_t)run->plan.silence_ms).s);
     if (run->set->m.scan)
         cli_note(run->cli,
                  "the keys of this set were read at different times: see --scan of backup");

@@ -62,7 +62,7 @@ static void warn_left_out(struct restore *run, const struct archive_sets *sets)
                       : first->refused             ? "it is not sealed, although there is a key"
                       : first->missing > 0         ? "files are missing or have another size"
                                                    : "verify found damage";
-    cli_warn(run->cli, "%zu newer set%s of %s left out; %s: %s", n, cli_plural(n),
+    cli_warn(run->cli, "%zu newer set%s of %s left out; %s: %s", n, rd_show_plural(n),
              run->repo->target, first->id, why);
 }
 
@@ -77,7 +77,7 @@ static bool no_set(const struct restore *run, const struct archive_sets *sets, s
                           "and may be forged: see --allow-unsealed",
                           run->repo->target, n, n == 1 ? "is" : "are");
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s has no good set %s", run->repo->target,
-                      run->id != NULL ? cli_quote(rd_slice_str(run->id)).s : "");
+                      run->id != NULL ? rd_show_quote(rd_slice_str(run->id)).s : "");
 }
 
 static bool choose_set(struct restore *run, struct archive_sets *sets, struct rd_err *err)
@@ -274,7 +274,7 @@ static int refuse_file(const struct restore *run)
 {
     struct cli *cli = run->cli;
     struct rd_err err = {0};
-    struct cli_quoted name = cli_plain(rd_slice_str(cli->args[0]));
+    struct rd_shown_name name = rd_show_plain(rd_slice_str(cli->args[0]));
     if (client_target_is_url(run->to))
         cli_hint(cli,
                  "redoubt convert --to resp --restore %s | redis-cli -u URL --pipe loads a "

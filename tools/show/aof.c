@@ -108,7 +108,7 @@ static bool check_times(struct show *show, struct rd_err *err)
     if (show->n_timed == 0)
         return refuse_times(err);
     cli_warn(show->cli, "%s command%s no time annotation before %s: %s treated as the earliest",
-             cli_count(show->n_untimed).s, show->n_untimed == 1 ? " has" : "s have",
+             rd_show_count(show->n_untimed).s, show->n_untimed == 1 ? " has" : "s have",
              show->n_untimed == 1 ? "it" : "them", show->n_untimed == 1 ? "it is" : "they are");
     return true;
 }

@@ -133,7 +133,7 @@ static bool put_all(struct cli_json *json, const struct show_stats *stats, const
 {
     cli_json_key(json, "file");
     cli_json_bytes(json, rd_slice_str(path));
-    cli_json_put_str(json, "made_at", cli_time(cli_now_ms() / 1000 * 1000).s);
+    cli_json_put_str(json, "made_at", rd_show_time(cli_now_ms() / 1000 * 1000).s);
     cli_json_put_str(json, "made_by", redoubt_version_string());
     cli_json_put_uint(json, "commands", stats->all.commands);
     cli_json_put_uint(json, "keys", stats->all.keys);

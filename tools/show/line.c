@@ -57,7 +57,7 @@ static bool put_time(struct rd_buf *buf, const struct show_item *item)
         return rd_buf_add(buf, "- ", 2);
     int64_t us =
         item->time_us % 1000000 < 0 ? item->time_us % 1000000 + 1000000 : item->time_us % 1000000;
-    struct cli_text second = aof_job_time((item->time_us - us) / 1000000);
+    struct rd_shown second = aof_job_time((item->time_us - us) / 1000000);
     size_t len = strlen(second.s);
     if (item->file != NULL || second.s[len - 1] != 'Z')
         return rd_buf_printf(buf, "%s ", second.s);
@@ -138,7 +138,7 @@ bool show_line_item(struct rd_buf *buf, const struct show_item *item, const stru
 static bool snapshot_text(struct rd_buf *buf, const struct show_snapshot *s)
 {
     return rd_buf_add(buf, "# ", 2) && put_name(buf, s->file) &&
-           rd_buf_printf(buf, ": snapshot: %s key%s%s", cli_count(s->keys).s,
+           rd_buf_printf(buf, ": snapshot: %s key%s%s", rd_show_count(s->keys).s,
                          s->keys == 1 ? "" : "s", s->writer[0] != '\0' ? ", written by " : "") &&
            put_name(buf, s->writer);
 }
@@ -173,7 +173,7 @@ static bool chapter_text(struct rd_buf *buf, const struct repl_capture_segment *
         return false;
     if (snapshot != NULL)
         return rd_buf_printf(buf, ", snapshot %s (%s)", snapshot,
-                             cli_bytes(segment->snapshot_size).s);
+                             rd_show_bytes(segment->snapshot_size).s);
     return !segment->begins || segment->continues || rd_buf_printf(buf, ", without a snapshot");
 }
 

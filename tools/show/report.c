@@ -45,10 +45,10 @@ static void print_rate(double n, double s)
 static void print_row(const struct show_stats *stats, const char *name, const struct show_row *row)
 {
     double s = seconds(stats);
-    printf("%-24s %10s %6.1f%%", name, cli_count(row->commands).s,
+    printf("%-24s %10s %6.1f%%", name, rd_show_count(row->commands).s,
            share(row->commands, stats->all.commands));
     print_rate((double)row->commands, s);
-    printf(" %10s %12s", cli_count(row->keys).s, cli_bytes(row->bytes).s);
+    printf(" %10s %12s", rd_show_count(row->keys).s, rd_show_bytes(row->bytes).s);
     print_rate((double)row->bytes, s);
     printf("\n");
 }
@@ -60,7 +60,8 @@ static void print_table(const struct show_stats *stats, const char *title,
            "bytes", "per s");
     for (size_t i = 0; i < table->n && i < top; i++) {
         const struct show_row *row = &table->rows[i];
-        print_row(stats, row->len > 0 ? cli_plain(rd_slice(row->name, row->len)).s : "(none)", row);
+        print_row(stats, row->len > 0 ? rd_show_plain(rd_slice(row->name, row->len)).s : "(none)",
+                  row);
     }
     struct show_row rest = table->others;
     for (size_t i = top; i < table->n; i++) {
@@ -100,8 +101,9 @@ static void print_spans(const struct show_stats *stats, size_t top)
     for (; top > 0 && busiest(stats, last, i, &i); top--) {
         last = &stats->spans[i];
         printf("%-24s %10s %10s %12s\n",
-               cli_time((stats->start_s + (int64_t)i * stats->width_s) * 1000).s,
-               cli_count(last->commands).s, cli_count(last->keys).s, cli_bytes(last->bytes).s);
+               rd_show_time((stats->start_s + (int64_t)i * stats->width_s) * 1000).s,
+               rd_show_count(last->commands).s, rd_show_count(last->keys).s,
+               rd_show_bytes(last->bytes).s);
     }
 }
 
@@ -110,15 +112,15 @@ void show_report_text(struct show_stats *stats, size_t top)
     double s = seconds(stats);
     sort(&stats->commands);
     sort(&stats->prefixes);
-    printf("%s command%s, %s", cli_count(stats->all.commands).s, cli_plural(stats->all.commands),
-           cli_bytes(stats->all.bytes).s);
+    printf("%s command%s, %s", rd_show_count(stats->all.commands).s,
+           rd_show_plural(stats->all.commands), rd_show_bytes(stats->all.bytes).s);
     if (s > 0)
         printf(", in %s: %.1f commands and %s per second",
-               cli_duration(((uint64_t)stats->last_us - (uint64_t)stats->first_us) / 1000).s,
+               rd_show_duration(((uint64_t)stats->last_us - (uint64_t)stats->first_us) / 1000).s,
                (double)stats->all.commands / s,
-               cli_bytes((uint64_t)((double)stats->all.bytes / s)).s);
-    printf("\n%s key%s in these commands, about %s distinct\n", cli_count(stats->all.keys).s,
-           cli_plural(stats->all.keys), cli_count(show_stats_keys(stats)).s);
+               rd_show_bytes((uint64_t)((double)stats->all.bytes / s)).s);
+    printf("\n%s key%s in these commands, about %s distinct\n", rd_show_count(stats->all.keys).s,
+           rd_show_plural(stats->all.keys), rd_show_count(show_stats_keys(stats)).s);
     print_table(stats, "command", &stats->commands, top);
     print_table(stats, "key prefix", &stats->prefixes, top);
     if (stats->timed > 0)

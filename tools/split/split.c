@@ -265,11 +265,11 @@ static bool report(struct split *split, struct rd_err *err)
     struct cli *cli = split->cli;
     if (split->crowded)
         cli_warn(cli, "more than %s prefixes: the keys of the others are in other.rdb",
-                 cli_count(split->rule.max_parts).s);
+                 rd_show_count(split->rule.max_parts).s);
     for (size_t i = 0; i < split->n_parts; i++) {
         const struct split_part *part = split->parts[i];
-        cli_note(cli, "%s: %s key%s, %s", part->name, cli_count(part->keys).s,
-                 cli_plural(part->keys), cli_bytes(part->bytes).s);
+        cli_note(cli, "%s: %s key%s, %s", part->name, rd_show_count(part->keys).s,
+                 rd_show_plural(part->keys), rd_show_bytes(part->bytes).s);
     }
     if (cli->json)
         put_fields(&cli->out, split);

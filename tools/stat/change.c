@@ -100,22 +100,22 @@ static bool list_patterns(const struct stat_patterns *tree, size_t max, struct l
 /* ---- text ---- */
 
 /* "+1.2 MiB", "-3", "0". */
-static struct cli_text signed_text(uint64_t was, uint64_t is, bool bytes)
+static struct rd_shown signed_text(uint64_t was, uint64_t is, bool bytes)
 {
-    struct cli_text text;
+    struct rd_shown text;
     uint64_t change = is > was ? is - was : was - is;
     snprintf(text.s, sizeof text.s, "%s%.40s",
              is > was   ? "+"
              : is < was ? "-"
                         : "",
-             bytes ? cli_bytes(change).s : cli_count(change).s);
+             bytes ? rd_show_bytes(change).s : rd_show_count(change).s);
     return text;
 }
 
 /* "new", "gone" or the growth in percent. */
-static struct cli_text growth(const struct stat_share *was, const struct stat_share *is)
+static struct rd_shown growth(const struct stat_share *was, const struct stat_share *is)
 {
-    struct cli_text text;
+    struct rd_shown text;
     if (was->keys == 0)
         snprintf(text.s, sizeof text.s, "new");
     else if (is->keys == 0)
@@ -136,7 +136,7 @@ static void print_row(FILE *out, const char *name, const struct stat_share *was,
                       const struct stat_share *is)
 {
     fprintf(out, "  %-*s %11s %10s %10s %8s\n", NAME, name,
-            signed_text(was->keys, is->keys, false).s, cli_bytes(is->memory).s,
+            signed_text(was->keys, is->keys, false).s, rd_show_bytes(is->memory).s,
             signed_text(was->memory, is->memory, true).s, growth(was, is).s);
 }
 
@@ -155,7 +155,7 @@ static void print_list(const struct cli *cli, FILE *out, const char *title, cons
         print_row(out, name, &row->was, &row->is);
     }
     if (list->n > n)
-        fprintf(out, "  and %s with smaller changes\n", cli_count(list->n - n).s);
+        fprintf(out, "  and %s with smaller changes\n", rd_show_count(list->n - n).s);
 }
 
 static struct stat_share share_of(const struct stat_count *count)
@@ -187,10 +187,10 @@ static void print_file(const struct cli *cli, FILE *out, const char *word, const
 {
     fprintf(out, "%s %s%s%s\n", word, cli_color(cli, out, CLI_BOLD),
             stat_fit(rd_slice_str(path), 70).s, cli_color(cli, out, CLI_PLAIN));
-    fprintf(out, "    %s keys, %s, estimated for %s\n", cli_count(read->sum.all.keys).s,
-            cli_bytes(read->sum.all.memory).s, read->layout->name);
+    fprintf(out, "    %s keys, %s, estimated for %s\n", rd_show_count(read->sum.all.keys).s,
+            rd_show_bytes(read->sum.all.memory).s, read->layout->name);
     if (read->sum.written_ms > 0)
-        fprintf(out, "    written at %s\n", cli_time(read->sum.written_ms).s);
+        fprintf(out, "    written at %s\n", rd_show_time(read->sum.written_ms).s);
 }
 
 bool stat_change_print(const struct cli *cli, FILE *out, const struct stat_read *read,
@@ -214,7 +214,7 @@ bool stat_change_print(const struct cli *cli, FILE *out, const struct stat_read 
     print_list(cli, out, "Prefixes by change", &prefixes, n, dbs);
     if (table->floor > 0)
         fprintf(out, "  Not all prefixes could be tracked; the others take at most %s each.\n",
-                cli_bytes(table->floor).s);
+                rd_show_bytes(table->floor).s);
     print_list(cli, out, "Patterns by change", &patterns, n, false);
     if (prefixes.n == 0 && patterns.n == 0)
         fprintf(out, "\nNo prefix or pattern has other totals.\n");

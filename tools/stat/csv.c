@@ -80,7 +80,7 @@ bool stat_csv_row(void *sink, const struct stat_key *key, struct rd_err *err)
     put_number(out, key->elements);
     put_number(out, key->largest);
     if (key->expire_ms != RDB_NO_EXPIRE)
-        put_text(out, cli_time(key->expire_ms).s);
+        put_text(out, rd_show_time(key->expire_ms).s);
     rd_sink_byte(out, '\n');
     if (!out->failed)
         return true;

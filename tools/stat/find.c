@@ -32,9 +32,9 @@ static void add(struct list *list, const char *code, uint64_t memory, const char
 }
 
 /* A name in quotation marks; the middle of a long one is left out. */
-static struct cli_text name_of(struct rd_slice bytes)
+static struct rd_shown name_of(struct rd_slice bytes)
 {
-    struct cli_text text;
+    struct rd_shown text;
     rd_err_quote(text.s, sizeof text.s, bytes);
     return text;
 }
@@ -79,8 +79,8 @@ static void find_lasting(struct list *list)
         "Set an expiry (EXPIRE, SET with EX) where the data is a cache. With maxmemory-policy "
         "volatile-* the server cannot evict these keys.",
         "%s of the memory never expires: %s in %s key%s%s.",
-        stat_percent(never->memory, sum->all.memory).s, cli_bytes(never->memory).s,
-        cli_count(never->keys).s, cli_plural(never->keys), where);
+        stat_percent(never->memory, sum->all.memory).s, rd_show_bytes(never->memory).s,
+        rd_show_count(never->keys).s, rd_show_plural(never->keys), where);
 }
 
 static void find_expired(struct list *list)
@@ -91,8 +91,9 @@ static void find_expired(struct list *list)
         return;
     add(list, "expired-kept", kept->memory,
         "The server removes expired keys too slowly: raise active-expire-effort (1 to 10).",
-        "%s keys (%s) had expired when the file was written, and took %s.", cli_count(kept->keys).s,
-        stat_percent(kept->keys, sum->all.keys).s, cli_bytes(kept->memory).s);
+        "%s keys (%s) had expired when the file was written, and took %s.",
+        rd_show_count(kept->keys).s, stat_percent(kept->keys, sum->all.keys).s,
+        rd_show_bytes(kept->memory).s);
 }
 
 /* ---- big keys ---- */
@@ -136,9 +137,9 @@ static const char *advice_for(enum rdb_kind kind)
 }
 
 /* ", 64 % of the memory" if that is much. */
-static struct cli_text share_of(const struct list *list, uint64_t memory)
+static struct rd_shown share_of(const struct list *list, uint64_t memory)
 {
-    struct cli_text text = {""};
+    struct rd_shown text = {""};
     uint64_t all = list->read->sum.all.memory;
     if (at_least(memory, all, 10))
         snprintf(text.s, sizeof text.s, ", %.20s of the memory", stat_percent(memory, all).s);
@@ -157,14 +158,14 @@ static void find_collections(struct list *list)
             break;
         named++;
         add(list, "big-collection", row->key.memory, advice_for(kind), "%s %s has %s %s (%s%s).",
-            word_of(kind), name_of(stat_top_name(row)).s, cli_count(row->key.elements).s,
-            unit_of(kind), cli_bytes(row->key.memory).s, share_of(list, row->key.memory).s);
+            word_of(kind), name_of(stat_top_name(row)).s, rd_show_count(row->key.elements).s,
+            unit_of(kind), rd_show_bytes(row->key.memory).s, share_of(list, row->key.memory).s);
     }
     if (sum->counters.big > named && named > 0)
         add(list, "big-collections", 0,
             "\"Most elements\" lists them; --top makes the list longer.",
-            "%s more key%s at least %s elements.", cli_count(sum->counters.big - named).s,
-            sum->counters.big - named == 1 ? " has" : "s have", cli_count(STAT_BIG).s);
+            "%s more key%s at least %s elements.", rd_show_count(sum->counters.big - named).s,
+            sum->counters.big - named == 1 ? " has" : "s have", rd_show_count(STAT_BIG).s);
 }
 
 static void find_values(struct list *list)
@@ -182,7 +183,7 @@ static void find_values(struct list *list)
             string ? advice_for(kind)
                    : "A key is on one node of a cluster as a whole: divide it into several keys.",
             "%s %s takes %s%s.", word_of(kind), name_of(stat_top_name(row)).s,
-            cli_bytes(row->key.memory).s, share_of(list, row->key.memory).s);
+            rd_show_bytes(row->key.memory).s, share_of(list, row->key.memory).s);
     }
 }
 
@@ -194,9 +195,9 @@ static const char *plural_of(enum rdb_kind kind)
 }
 
 /* "hash-max-listpack-entries", or its name before 7.0. */
-static struct cli_text setting(const struct list *list, enum rdb_kind kind, const char *end)
+static struct rd_shown setting(const struct list *list, enum rdb_kind kind, const char *end)
 {
-    struct cli_text text;
+    struct rd_shown text;
     snprintf(text.s, sizeof text.s, "%s-max-%s-%s", rdb_kind_name(kind),
              list->read->layout->ziplists ? "ziplist" : "listpack", end);
     return text;
@@ -211,14 +212,14 @@ static void find_few(struct list *list, enum rdb_kind kind)
     if (kind == RDB_KIND_SET && !list->read->layout->set_listpack)
         snprintf(advice, sizeof advice,
                  "Redis 7.2 and Valkey 8 pack such sets, which then take about %s instead of %s.",
-                 cli_bytes(few->packed).s, cli_bytes(few->memory).s);
+                 rd_show_bytes(few->packed).s, rd_show_bytes(few->memory).s);
     else
         snprintf(advice, sizeof advice,
                  "The default limits would pack them. If %s or %s is lower, raise it; keys that "
                  "were larger once are packed after a restart.",
                  setting(list, kind, "entries").s, setting(list, kind, "value").s);
     add(list, "unpacked", few->memory, advice, "%s %s of at most %s %s are stored as hash tables.",
-        cli_count(few->keys).s, plural_of(kind), cli_count(few->elements).s, unit_of(kind));
+        rd_show_count(few->keys).s, plural_of(kind), rd_show_count(few->elements).s, unit_of(kind));
 }
 
 static void find_long(struct list *list, enum rdb_kind kind)
@@ -234,12 +235,12 @@ static void find_long(struct list *list, enum rdb_kind kind)
         limit *= 2;
     snprintf(advice, sizeof advice, "%s %llu packs them and saves about %s.",
              setting(list, kind, "value").s, (unsigned long long)limit,
-             cli_bytes(loose->memory - loose->packed).s);
+             rd_show_bytes(loose->memory - loose->packed).s);
     add(list, "long-elements", loose->memory, advice,
         "%s %s of at most %s %s are stored as hash tables, because an element is longer than %d "
         "bytes.",
-        cli_count(loose->keys).s, plural_of(kind), cli_count(loose->elements).s, unit_of(kind),
-        STAT_PACKED_ELEMENT);
+        rd_show_count(loose->keys).s, plural_of(kind), rd_show_count(loose->elements).s,
+        unit_of(kind), STAT_PACKED_ELEMENT);
 }
 
 /* ---- overhead ---- */
@@ -254,8 +255,8 @@ static void find_overhead(struct list *list)
             "As fields of hashes of about 100 fields, which are packed, they take a fraction of "
             "that. Single fields can expire from Redis 7.4 on.",
             "%s strings of at most %d bytes take %s, of which %s are their values.",
-            cli_count(small->keys).s, STAT_SMALL_STRING, cli_bytes(small->memory).s,
-            cli_bytes(counters->small_bytes).s);
+            rd_show_count(small->keys).s, STAT_SMALL_STRING, rd_show_bytes(small->memory).s,
+            rd_show_bytes(counters->small_bytes).s);
     if (sum->all.keys >= MIN_KEYS && at_least(counters->name_bytes, sum->all.memory, 25))
         add(list, "long-names", counters->name_bytes,
             "Shorten the parts that are the same in every name.",
@@ -269,8 +270,8 @@ static void find_modules(struct list *list)
     struct stat_count count = stat_sum_kind(&list->read->sum, RDB_KIND_MODULE);
     if (count.keys > 0)
         add(list, "modules", count.memory, "Ask the server: MEMORY USAGE key.",
-            "%s value%s of modules count%s with the size in the file.", cli_count(count.keys).s,
-            cli_plural(count.keys), count.keys == 1 ? "s" : "");
+            "%s value%s of modules count%s with the size in the file.", rd_show_count(count.keys).s,
+            rd_show_plural(count.keys), count.keys == 1 ? "s" : "");
 }
 
 static int by_memory(const void *va, const void *vb)

@@ -349,7 +349,7 @@ static bool put_all(struct writer *w, const char *path, const struct stat_read *
         cli_json_end(json);
     }
     if (w->read->made_ms > 0)
-        cli_json_put_str(json, "made_at", cli_time(w->read->made_ms / 1000 * 1000).s);
+        cli_json_put_str(json, "made_at", rd_show_time(w->read->made_ms / 1000 * 1000).s);
     cli_json_put_str(json, "made_by", redoubt_version_string());
     cli_json_put_uint(json, "kept", STAT_KEPT);
     put_types(json);

@@ -28,7 +28,7 @@ static void put_hist(struct cli_json *json, const char *name, const struct stat_
 
 static void put_time(struct cli_json *json, const char *name, int64_t ms)
 {
-    cli_json_put_str(json, name, cli_time(ms).s);
+    cli_json_put_str(json, name, rd_show_time(ms).s);
 }
 
 static void put_meta(struct cli_json *json, const struct stat_read *read)

@@ -45,6 +45,6 @@ bool stat_html_write(struct rd_sink *out, const struct stat_read *read, const ch
 enum { STAT_HTML_KEYS = 300 };
 
 /* Formats a share of a whole, as in "12.5 %"; "0 %" if the whole is zero. */
-struct cli_text stat_percent(uint64_t part, uint64_t whole);
+struct rd_shown stat_percent(uint64_t part, uint64_t whole);
 
 #endif

@@ -12,9 +12,9 @@ enum { BAR = 12, NAME = 34, HEAD = 64, TAIL = 32 };
 
 _Static_assert(STAT_NAME_MAX >= 4 * (HEAD + TAIL) + 8, "a byte takes up to four");
 
-struct cli_text stat_percent(uint64_t part, uint64_t whole)
+struct rd_shown stat_percent(uint64_t part, uint64_t whole)
 {
-    struct cli_text text;
+    struct rd_shown text;
     double share = whole == 0 ? 0 : 100 * ((double)part / (double)whole);
     snprintf(text.s, sizeof text.s, share > 0 && share < 9.95 ? "%.1f %%" : "%.0f %%", share);
     return text;
@@ -43,10 +43,10 @@ struct stat_name stat_fit(struct rd_slice bytes, size_t width)
 }
 
 /* Full blocks, and one of eighths. */
-static struct cli_text bar(uint64_t part, uint64_t whole)
+static struct rd_shown bar(uint64_t part, uint64_t whole)
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    struct cli_text text = {""};
+    struct rd_shown text = {""};
     double share = whole == 0 ? 0 : (double)part / (double)whole;
     unsigned n = (unsigned)(share * BAR * 8 + 0.5);
     n = n == 0 && part > 0 ? 1 : n;
@@ -93,21 +93,21 @@ static void print_head(const struct screen *s, const char *path)
                 meta->writer.version);
     if (meta->ctime_s > 0 && meta->ctime_s < INT64_MAX / 1000)
         fprintf(s->out, "%s at %s", meta->writer.version[0] != '\0' ? "" : "\n  written  ",
-                cli_time(meta->ctime_s * 1000).s);
-    fprintf(s->out, "\n  size      %s in the file\n", cli_bytes(meta->bytes).s);
-    fprintf(s->out, "  keys      %s, %s with an expiry\n", cli_count(all->keys).s,
-            cli_count(all->expires).s);
-    fprintf(s->out, "  memory    %s, estimated for %s\n", cli_bytes(all->memory).s,
+                rd_show_time(meta->ctime_s * 1000).s);
+    fprintf(s->out, "\n  size      %s in the file\n", rd_show_bytes(meta->bytes).s);
+    fprintf(s->out, "  keys      %s, %s with an expiry\n", rd_show_count(all->keys).s,
+            rd_show_count(all->expires).s);
+    fprintf(s->out, "  memory    %s, estimated for %s\n", rd_show_bytes(all->memory).s,
             read->layout->name);
     if (meta->used_memory > 0)
         fprintf(s->out, "            %s used by the server when it wrote the file\n",
-                cli_bytes((uint64_t)meta->used_memory).s);
+                rd_show_bytes((uint64_t)meta->used_memory).s);
 }
 
 static void print_count(const struct screen *s, const char *name, const struct stat_count *count)
 {
-    fprintf(s->out, "  %-18s %12s %15s %10s", name, cli_count(count->keys).s,
-            cli_count(count->elements).s, cli_bytes(count->memory).s);
+    fprintf(s->out, "  %-18s %12s %15s %10s", name, rd_show_count(count->keys).s,
+            rd_show_count(count->elements).s, rd_show_bytes(count->memory).s);
     put_bar(s, count->memory, s->read->sum.all.memory);
 }
 
@@ -158,7 +158,7 @@ static void print_databases(const struct screen *s)
         print_count(s, name, &sum->dbs[i].count);
     }
     if (more > 0)
-        fprintf(s->out, "  and %s more\n", cli_count(more).s);
+        fprintf(s->out, "  and %s more\n", rd_show_count(more).s);
 }
 
 static void print_expiry(const struct screen *s)
@@ -173,9 +173,9 @@ static void print_expiry(const struct screen *s)
 }
 
 /* "db3 " if there are several databases. */
-static struct cli_text db_of(const struct screen *s, uint64_t db)
+static struct rd_shown db_of(const struct screen *s, uint64_t db)
 {
-    struct cli_text text = {""};
+    struct rd_shown text = {""};
     if (s->read->sum.n_dbs > 1)
         snprintf(text.s, sizeof text.s, "db%" PRIu64 " ", db);
     return text;
@@ -189,25 +189,25 @@ static void print_prefixes(const struct screen *s)
     heading(s, "Prefixes", "                                    keys     memory");
     for (size_t i = 0; i < table->n && i < s->n; i++) {
         const struct stat_prefix *row = &table->rows[i];
-        struct cli_text db = db_of(s, row->db);
+        struct rd_shown db = db_of(s, row->db);
         size_t room = NAME - strlen(db.s);
         fprintf(s->out, "  %s%-*s %12s %10s", db.s, (int)room,
-                stat_fit(stat_prefix_name(table, row), room).s, cli_count(row->keys).s,
-                cli_bytes(row->memory).s);
+                stat_fit(stat_prefix_name(table, row), room).s, rd_show_count(row->keys).s,
+                rd_show_bytes(row->memory).s);
         put_bar(s, row->memory, s->read->sum.all.memory);
     }
     if (table->n > s->n)
-        fprintf(s->out, "  and %s smaller\n", cli_count(table->n - s->n).s);
+        fprintf(s->out, "  and %s smaller\n", rd_show_count(table->n - s->n).s);
     if (table->floor > 0)
         fprintf(s->out, "  Not all prefixes could be tracked; the others take at most %s each.\n",
-                cli_bytes(table->floor).s);
+                rd_show_bytes(table->floor).s);
 }
 
 static void print_pattern(void *ctx, const struct stat_pattern *row, struct rd_slice name)
 {
     const struct screen *s = ctx;
-    fprintf(s->out, "  %-*s %12s %10s", NAME, stat_fit(name, NAME).s, cli_count(row->keys).s,
-            cli_bytes(row->memory).s);
+    fprintf(s->out, "  %-*s %12s %10s", NAME, stat_fit(name, NAME).s, rd_show_count(row->keys).s,
+            rd_show_bytes(row->memory).s);
     put_bar(s, row->memory, s->read->sum.all.memory);
 }
 
@@ -221,7 +221,7 @@ static bool print_patterns(struct screen *s, struct rd_err *err)
     if (!stat_patterns_largest(tree, s->n, print_pattern, s, &more, err))
         return false;
     if (more > 0)
-        fprintf(s->out, "  and %s smaller\n", cli_count(more).s);
+        fprintf(s->out, "  and %s smaller\n", rd_show_count(more).s);
     return true;
 }
 
@@ -263,12 +263,12 @@ static void print_top(const struct screen *s, const char *title, const struct st
     heading(s, title, "   type           elements    longest     memory");
     for (size_t i = 0; i < top->n && i < s->n; i++) {
         const struct stat_top_row *row = &top->rows[i];
-        struct cli_text db = db_of(s, row->key.db);
+        struct rd_shown db = db_of(s, row->key.db);
         size_t room = 26 - strlen(db.s);
         fprintf(s->out, "  %s%-*s %-6s %15s %10s %10s\n", db.s, (int)room,
                 stat_fit(stat_top_name(row), room).s, rdb_kind_name(row->key.type->kind),
-                cli_count(row->key.elements).s, cli_bytes(row->key.largest).s,
-                cli_bytes(row->key.memory).s);
+                rd_show_count(row->key.elements).s, rd_show_bytes(row->key.largest).s,
+                rd_show_bytes(row->key.memory).s);
     }
 }
 
@@ -281,7 +281,7 @@ static void print_hist(const struct screen *s, const char *type, const char *wha
     fprintf(s->out, "  %-6s %-16s", type, what);
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
         uint64_t at = stat_hist_at(hist, shares[i]);
-        fprintf(s->out, " %10s", bytes ? cli_bytes(at).s : cli_count(at).s);
+        fprintf(s->out, " %10s", bytes ? rd_show_bytes(at).s : rd_show_count(at).s);
     }
     fputc('\n', s->out);
 }

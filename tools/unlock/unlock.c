@@ -78,9 +78,9 @@ static void heartbeat_text(const struct found *f, char *dst, size_t size)
     const char *what = r->state == ARCHIVE_LOCK_OLD ? "written" : "last heartbeat";
     dst[0] = '\0';
     if (r->age_ms >= 0)
-        snprintf(dst, size, ", %s %s ago", what, cli_duration((uint64_t)r->age_ms).s);
+        snprintf(dst, size, ", %s %s ago", what, rd_show_duration((uint64_t)r->age_ms).s);
     else if (r->holder.beat_ms > 0)
-        snprintf(dst, size, ", %s %s by its clock", what, cli_time(r->holder.beat_ms).s);
+        snprintf(dst, size, ", %s %s by its clock", what, rd_show_time(r->holder.beat_ms).s);
 }
 
 static const char *verdict(const struct found *f)
@@ -114,7 +114,7 @@ static void put_text(const struct run *run, const struct found *f)
     }
     heartbeat_text(f, beat, sizeof beat);
     printf("%s%s (%s)%s\n",
-           r->holder.owner[0] != '\0' ? cli_plain(rd_slice_str(r->holder.owner)).s
+           r->holder.owner[0] != '\0' ? rd_show_plain(rd_slice_str(r->holder.owner)).s
                                       : "another process",
            beat, verdict(f), f->removed ? ": removed" : "");
 }

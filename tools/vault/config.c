@@ -307,7 +307,7 @@ static bool pick(struct vault *vault, char **names, size_t n_names, struct rd_er
             found = strcmp(vault->targets[j].name, names[i]) == 0;
         if (!found)
             return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the configuration has no target %s",
-                              cli_quote(rd_slice_str(names[i])).s);
+                              rd_show_quote(rd_slice_str(names[i])).s);
     }
     for (size_t i = 0; i < vault->n_targets; i++) {
         struct vault_target target = vault->targets[i];

@@ -101,7 +101,7 @@ static void describe_self(struct archive_lock_holder *self, const char *tool)
     self->pid = (uint64_t)getpid();
     find_space(self->space);
     snprintf(self->owner, sizeof self->owner, "redoubt %s, process %ld on %.60s, since %s", tool,
-             (long)getpid(), host, cli_time(cli_now_ms()).s);
+             (long)getpid(), host, rd_show_time(cli_now_ms()).s);
 }
 
 static void init_cond(pthread_cond_t *cond)

@@ -1,6 +1,7 @@
 /* instance.c - keys of S3 from the platform, renewed before they expire. */
 #include "archive/s3_keys.h"
 #include "base/mem.h"
+#include "base/time.h"
 #include "tools/vault/priv.h"
 
 #include <stdio.h>
@@ -63,7 +64,7 @@ static bool renew(struct instance *i, struct rd_err *err)
     if (!ask_platform(&keys, err))
         return false;
     bool ok =
-        keys.expires[0] == '\0' || cli_get_time(keys.expires, 0, &expires_ms) ||
+        keys.expires[0] == '\0' || rd_time_get(keys.expires, 0, &expires_ms) ||
         rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the keys have no valid time of expiry");
     if (ok) {
         i->keys = keys;

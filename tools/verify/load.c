@@ -200,7 +200,8 @@ static void version_of_log(struct load *load, struct rd_slice text)
     while (len < left && version[len] != ',' && version[len] != '\n' && version[len] != ' ')
         len++;
     snprintf(load->server, sizeof load->server, "%.30s %.40s",
-             cli_plain(rd_slice(name, (size_t)(at - name))).s, cli_plain(rd_slice(version, len)).s);
+             rd_show_plain(rd_slice(name, (size_t)(at - name))).s,
+             rd_show_plain(rd_slice(version, len)).s);
 }
 
 static bool explain_end(struct attempt *a, int status, struct rd_err *err)
@@ -217,7 +218,7 @@ static bool explain_end(struct attempt *a, int status, struct rd_err *err)
     if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED)
         return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET,
                           "the program %s cannot be started: name a server with --server",
-                          load->program != NULL ? cli_plain(rd_slice_str(load->program)).s
+                          load->program != NULL ? rd_show_plain(rd_slice_str(load->program)).s
                                                 : "redoubt-server");
     if (WIFSIGNALED(status) && !crashed)
         return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "the server was killed");
@@ -284,7 +285,7 @@ static void set_version(struct load *load, struct rd_slice info)
         snprintf(field, sizeof field, "%s_version", names[i]);
         if (!client_info_find(info, field, &version))
             continue;
-        snprintf(load->server, sizeof load->server, "%s %.40s", names[i], cli_plain(version).s);
+        snprintf(load->server, sizeof load->server, "%s %.40s", names[i], rd_show_plain(version).s);
         return;
     }
 }
@@ -308,8 +309,8 @@ static bool compare_keys(struct attempt *a, struct rd_slice info, struct rd_err 
         load->refused = true;
         return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
                           "%s has %s key%s in database %llu, the backup has %s", load->server,
-                          cli_count(keys).s, cli_plural(keys), (unsigned long long)db->db,
-                          cli_count(db->keys).s);
+                          rd_show_count(keys).s, rd_show_plural(keys), (unsigned long long)db->db,
+                          rd_show_count(db->keys).s);
     }
     load->keys += total;
     return true;
@@ -333,7 +334,7 @@ static bool run_server(struct attempt *a, struct rd_err *err)
     }
     client_peer_reply_done(&reply);
     if (!ok && !a->load->refused)
-        rd_err_doing(err, "the output of %s", cli_plain(rd_slice_str(program)).s);
+        rd_err_doing(err, "the output of %s", rd_show_plain(rd_slice_str(program)).s);
     return ok;
 }
 

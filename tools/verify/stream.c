@@ -51,7 +51,7 @@ static void report_damage(struct verify_stream *v, const char *name, const struc
     char line[1024];
     v->n_damaged++;
     if (json == NULL) {
-        printf("%s %s%s%s: DAMAGED: %s\n", v->repo->target, cli_plain(rd_slice_str(name)).s,
+        printf("%s %s%s%s: DAMAGED: %s\n", v->repo->target, rd_show_plain(rd_slice_str(name)).s,
                v->several ? " in " : "", v->several ? v->repo->store->origin : "",
                rd_err_render(err, line, sizeof line));
         return;
@@ -135,14 +135,14 @@ static void check_others(struct verify_stream *v, const struct archive_stream *s
         rd_err_set(&unsealed, RD_ERR_CHECKSUM, RD_NO_OFFSET,
                    "it is not sealed, although there is a key: it may be forged; see "
                    "--allow-unsealed (%zu segment%s of this kind)",
-                   stream->n_refused, cli_plural(stream->n_refused));
+                   stream->n_refused, rd_show_plural(stream->n_refused));
         report_damage(v, stream->refused, &unsealed);
     }
     if (stream->n_others == 0 || v->level == VERIFY_LIST)
         return;
     rd_err_set(&why, RD_ERR_CORRUPT, RD_NO_OFFSET,
                "this is not the name of a segment (%zu object%s of this kind)", stream->n_others,
-               cli_plural(stream->n_others));
+               rd_show_plural(stream->n_others));
     report_damage(v, stream->other, &why);
 }
 
@@ -161,9 +161,9 @@ static void print_good(const struct verify_stream *v, const char *word, uint64_t
 {
     printf("%s stream%s%s: ok, %" PRIu64 " segment%s (%s)", v->repo->target,
            v->several ? " in " : "", v->several ? v->repo->store->origin : "", v->n_segments,
-           cli_plural(v->n_segments), word);
+           rd_show_plural(v->n_segments), word);
     if (n_interruptions > 0)
-        printf(", %" PRIu64 " interruption%s", n_interruptions, cli_plural(n_interruptions));
+        printf(", %" PRIu64 " interruption%s", n_interruptions, rd_show_plural(n_interruptions));
     printf("\n");
 }
 

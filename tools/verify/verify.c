@@ -247,8 +247,8 @@ static void print_good(const struct job *job, const char *word)
     print_set(job);
     const char *signature = job->authentic ? ", signature" : "";
     if (job->loaded)
-        printf("ok (%s into %s, %s key%s%s)\n", word, job->load.server, cli_count(job->load.keys).s,
-               cli_plural(job->load.keys), signature);
+        printf("ok (%s into %s, %s key%s%s)\n", word, job->load.server,
+               rd_show_count(job->load.keys).s, rd_show_plural(job->load.keys), signature);
     else
         printf("ok (%s%s)\n", word, signature);
 }
@@ -381,7 +381,7 @@ static bool verify_sets(struct run *run, struct vault_open *open, struct archive
     bool ok = true;
     if (run->id != NULL && only == NULL)
         ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s has no set %s", repo->target,
-                        cli_quote(rd_slice_str(run->id)).s);
+                        rd_show_quote(rd_slice_str(run->id)).s);
     for (size_t i = 0; ok && i < sets->n; i++) {
         struct job job = {.run = run, .open = open, .repo = repo, .set = &sets->sets[i]};
         if (!job.set->incomplete && (only == NULL || only == job.set))
@@ -407,7 +407,7 @@ static bool verify_stream_of(struct run *run, struct vault_open *open, struct ar
         char line[1024];
         printf("%s stream%s%s: %" PRIu64 " segment%s not verified: %s\n", repo->target,
                v.several ? " in " : "", v.several ? repo->store->origin : "", v.n_unknown,
-               cli_plural(v.n_unknown), rd_err_render(&v.unknown, line, sizeof line));
+               rd_show_plural(v.n_unknown), rd_err_render(&v.unknown, line, sizeof line));
     }
     return ok;
 }
@@ -439,8 +439,8 @@ static int conclude(struct run *run, const struct vault_each *each)
         return CLI_FINDINGS;
     if (run->n_unknown > 0 || run->n_unknown_segments > 0) {
         cli_warn(cli, "%zu set%s and %" PRIu64 " segment%s are sealed with keys that are not given",
-                 run->n_unknown, cli_plural(run->n_unknown), run->n_unknown_segments,
-                 cli_plural(run->n_unknown_segments));
+                 run->n_unknown, rd_show_plural(run->n_unknown), run->n_unknown_segments,
+                 rd_show_plural(run->n_unknown_segments));
         return CLI_USAGE;
     }
     if (each->status != CLI_OK || run->n_good > 0)
