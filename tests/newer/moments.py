@@ -135,8 +135,8 @@ def run(kind, seconds, moments, seed):
     keys, refused = this.restore()
     subject.close()
     print(f"{kind.name}: {this.writes} writes in {seconds:.0f} s, {len(this.traffic.used)} of its "
-          f"commands, left out: {' '.join(unknown) or 'none'}; {moments} moments, {refused} refused, "
-          f"{keys} keys equal, 0 different", flush=True)
+          f"commands, left out: {' '.join(unknown) or 'none'}; {moments} moments, "
+          f"{refused} refused, {keys} keys equal, 0 different", flush=True)
 
 
 def main():
