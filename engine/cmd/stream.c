@@ -1,8 +1,7 @@
 /* Streams: adding, removing and reading entries. */
-#include "base/endian.h"
-#include "base/xxh3.h"
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/stream_impl.h"
+#include "engine/producer.h"
 #include "engine/value/stream_idmp.h"
 
 /* ---- the options of XADD and XTRIM ---- */
@@ -224,30 +223,6 @@ static struct engine_stream *stream_to_add_to(struct engine_call *call, bool no_
     return engine_call_add(call, call->argv[1], &value)->value.u.stream;
 }
 
-/* The name of an entry without one, from its fields in any order. */
-static void derive_name(const struct engine_call *call, const struct options *o, uint8_t ret[16])
-{
-    uint64_t sum[2] = {0, 0}, all[2] = {0, 0};
-    struct rd_buf pair = {0};
-    for (size_t i = o->id_at + 1; i + 1 < call->argc; i += 2) {
-        uint8_t len[8];
-        rd_put_le64(len, call->argv[i].len);
-        pair.len = 0;
-        if (!rd_buf_add(&pair, call->argv[i].ptr, call->argv[i].len) ||
-            !rd_buf_add(&pair, len, sizeof len) ||
-            !rd_buf_add(&pair, call->argv[i + 1].ptr, call->argv[i + 1].len))
-            break;
-        struct rd_xxh3_128 hash = rd_xxh3_128(rd_buf_slice(&pair));
-        sum[0] += hash.low;
-        sum[1] += hash.high;
-        all[0] ^= hash.low;
-        all[1] ^= hash.high;
-    }
-    rd_buf_done(&pair);
-    rd_put_le64(ret, sum[0] ^ (all[1] << 1 | all[1] >> 63));
-    rd_put_le64(ret + 8, sum[1] ^ (all[0] << 1 | all[0] >> 63));
-}
-
 /* Whether the producer has added the entry before: the ID of that entry is the reply.
  *
  * In a log, an entry that was added has its ID, and one that was not has none. */
@@ -308,10 +283,10 @@ void engine_cmd_xadd(struct engine_call *call)
     struct engine_stream *stream = stream_to_add_to(call, o.no_mkstream);
     if (stream == NULL)
         return;
-    uint8_t derived[16];
+    uint8_t derived[ENGINE_PRODUCED_NAME];
     struct rd_slice name = o.produced != NULL ? *o.produced : rd_slice(derived, sizeof derived);
     if (o.producer != NULL && o.produced == NULL)
-        derive_name(call, &o, derived);
+        engine_produced_name(call->argv + o.id_at + 1, (call->argc - o.id_at - 1) / 2, derived);
     if (o.producer != NULL && is_duplicate(call, &o, stream, name))
         return;
     if (rdb_stream_id_cmp(stream->last_id, ENGINE_STREAM_ID_LAST) == 0) {

@@ -469,6 +469,33 @@ class Played(ReplayTest):
         self.assertEqual(seen[-1], [b"SET", b"z", b"1"])
         self.assertEqual(seen[-2], [b"SELECT", b"0"])
 
+    def test_entries_of_producers_are_sent_as_clients_can(self):
+        # The name of the entry "a" "c" is the one that Redis 8.6.3 gave it.
+        name = bytes.fromhex("893fd0cf5414759ee1ddbfcd0814bd69")
+        stream = (("XADD", "x", "IDMP", "p", "i", "1-1", "a", "b"),
+                  ("xadd", "x", "NOMKSTREAM", "KEEPREF", "idmpauto", "p", "MAXLEN", "~", "5",
+                   "LIMIT", "9", "2-1", "a", "c"),
+                  ("XADD", "x", "MINID", "=", "0-1", "IDMP", "IDMP", "MAXLEN", "3-1", "IDMP", "p"),
+                  ("XADD", "x", "IDMP", "p", "i", "*", "a", "b"),
+                  ("XADD", "x", "MAXLEN", "=", "4", "IDMPAUTO", "p", "*", "a", "b"),
+                  ("XADD", "x", "4-1", "IDMP", "p", "i", "5-1"))
+        self.capture.begin(snapshot([]), b"".join(command(*words) for words in stream))
+
+        def answer(words):
+            return bulk(b"redis_version:8.6.3") if words[0] == b"INFO" else b"+OK\r\n"
+        with FakeServer(answer) as server:
+            self.reported(server.port)
+            seen = [w for w in server.seen if w[0].upper() in (b"XADD", b"XIDMPRECORD")]
+        self.assertEqual(seen, [
+            [b"XADD", b"x", b"1-1", b"a", b"b"],
+            [b"XIDMPRECORD", b"x", b"p", b"i", b"1-1"],
+            [b"xadd", b"x", b"NOMKSTREAM", b"KEEPREF", b"MAXLEN", b"~", b"5", b"LIMIT", b"9",
+             b"2-1", b"a", b"c"],
+            [b"XIDMPRECORD", b"x", b"p", name, b"2-1"],
+            [b"XADD", b"x", b"MINID", b"=", b"0-1", b"3-1", b"IDMP", b"p"],
+            [b"XIDMPRECORD", b"x", b"IDMP", b"MAXLEN", b"3-1"],
+            [b"XADD", b"x", b"4-1", b"IDMP", b"p", b"i", b"5-1"]])
+
     def test_a_connection_that_breaks_is_reported_with_the_place(self):
         self.capture.begin(snapshot([]), command("SET", "a", "1") * 100, step_us=0)
         count = []

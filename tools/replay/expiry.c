@@ -71,7 +71,7 @@ static size_t find_time(const struct known *command, const struct rd_slice *argv
     }
 }
 
-static bool reserve(struct replay_args *args, size_t argc, struct rd_err *err)
+bool replay_args_reserve(struct replay_args *args, size_t argc, struct rd_err *err)
 {
     if (args->cap >= argc)
         return true;
@@ -94,7 +94,7 @@ bool replay_move_expiry(struct replay_args *args, const struct rd_slice **argv, 
     if (at == 0 || !rd_num_get_i64((*argv)[at], &time) ||
         __builtin_add_overflow(time, in_s ? (shift_ms + 999) / 1000 : shift_ms, &time))
         return true;
-    if (!reserve(args, argc, err))
+    if (!replay_args_reserve(args, argc, err))
         return false;
     memcpy(args->argv, *argv, argc * sizeof *args->argv);
     args->argv[at] = rd_slice(args->number, rd_num_put_i64(args->number, time));

@@ -4,6 +4,7 @@
  *     stream.c     start and end; sends the commands, each at its time
  *     snapshot.c   sends the snapshot that the stream is based on
  *     expiry.c     moves expiries
+ *     produced.c   entries of producers of streams
  *     send.c       sends commands and reads replies
  *     verify.c     compares the server with the capture
  *     report.c     prints the result
@@ -83,7 +84,21 @@ struct replay_args {
 /* The command with its absolute times moved by shift_ms; *argv is replaced if it has any. */
 bool replay_move_expiry(struct replay_args *args, const struct rd_slice **argv, size_t argc,
                         int64_t shift_ms, struct rd_err *err);
+bool replay_args_reserve(struct replay_args *args, size_t argc, struct rd_err *err);
 void replay_args_done(struct replay_args *args);
+
+/* ---- tools/replay/produced.c ---- */
+
+struct replay_produced {
+    bool leave_out;          /* it changes nothing */
+    bool record;             /* argv follows the command */
+    struct rd_slice argv[5]; /* XIDMPRECORD */
+    uint8_t derived[16];     /* the name of an entry, in argv */
+};
+
+/* Replaces an XADD of a producer by what a client can send. */
+bool replay_take_produced(struct replay_args *args, const struct rd_slice **argv, size_t *argc,
+                          struct replay_produced *ret, struct rd_err *err);
 
 /* ---- the whole run ---- */
 

@@ -206,7 +206,14 @@ static bool send(struct replay *replay, const struct repl_capture_event *ev, str
         if (!replay_move_expiry(&replay->args, &argv, ev->command.argc, shift_ms, err))
             return false;
     }
-    return replay_send(&replay->sender, argv, ev->command.argc, &sent, err);
+    size_t argc = ev->command.argc;
+    struct replay_produced produced;
+    if (!replay_take_produced(&replay->args, &argv, &argc, &produced, err))
+        return false;
+    if (produced.leave_out)
+        return true;
+    return replay_send(&replay->sender, argv, argc, &sent, err) &&
+           (!produced.record || replay_send(&replay->sender, produced.argv, 5, &sent, err));
 }
 
 /* EXEC of a transaction whose MULTI is not in the capture has no effect. */
