@@ -17,15 +17,16 @@ LAYERS = {
     "repl": {"base", "rdb", "repl"},
     "engine": {"base", "rdb", "engine"},
     "archive": {"base", "rdb", "aof", "repl", "archive"},
+    "backup": {"base", "rdb", "aof", "repl", "archive", "backup"},
     "client": {"base", "rdb", "repl", "client"},
     "rebuild": {"base", "rdb", "aof", "repl", "engine", "rebuild"},
     "server": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "server"},
-    "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "rebuild", "server",
-              "tools"},
+    "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild",
+              "server", "tools"},
 }
 
 # The libraries below server/ and tools/.
-LIBRARIES = ("base", "rdb", "aof", "repl", "engine", "archive", "client", "rebuild")
+LIBRARIES = ("base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild")
 
 SKIPPED = {".git", ".cache", "__pycache__", "build", "node_modules"}
 

@@ -203,7 +203,7 @@ static bool remember_stream(struct archiver *a, struct rd_err *err)
 static bool run_source(struct archiver *a, struct rd_err *err)
 {
     struct capture *c = &a->capture;
-    const char *source = vault_get(a->target, VAULT_KEY_SOURCE);
+    const char *source = backup_get(a->target, BACKUP_KEY_SOURCE);
     if (a->of_log) {
         snprintf(a->source, sizeof a->source, "%s", source);
         return remember_stream(a, err) && start_threads(a, err) && archive_logs_run(a, err);
@@ -260,11 +260,11 @@ static int run(struct archiver *a)
 /* "HOST:PORT,HOST:PORT": the list is cut in place. */
 static bool get_sentinels(struct archiver *a, struct rd_err *err)
 {
-    char *text = a->target->conf.values[VAULT_KEY_SENTINEL];
+    char *text = a->target->conf.values[BACKUP_KEY_SENTINEL];
     struct capture *c = &a->capture;
-    const char *name = vault_get(a->target, VAULT_KEY_MASTER_NAME);
+    const char *name = backup_get(a->target, BACKUP_KEY_MASTER_NAME);
     c->master = name != NULL ? name : "mymaster";
-    c->sentinel_pass_file = vault_get(a->target, VAULT_KEY_SENTINEL_PASS_FILE);
+    c->sentinel_pass_file = backup_get(a->target, BACKUP_KEY_SENTINEL_PASS_FILE);
     for (char *one; text != NULL && (one = strsep(&text, ", ")) != NULL;) {
         if (one[0] == '\0')
             continue;
@@ -283,9 +283,9 @@ static bool is_folder(const char *path)
 
 static bool get_settings(struct archiver *a, struct rd_err *err)
 {
-    const struct vault_target *target = a->target;
+    const struct backup_target *target = a->target;
     struct capture *c = &a->capture;
-    const char *source = vault_get(target, VAULT_KEY_SOURCE);
+    const char *source = backup_get(target, BACKUP_KEY_SOURCE);
     *c = (struct capture){.cli = a->cli,
                           .ack = CAPTURE_ACK_SYNCED,
                           .wait = true,
@@ -300,8 +300,8 @@ static bool get_settings(struct archiver *a, struct rd_err *err)
     if (source == NULL && c->n_sentinels == 0)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
     bool cluster, scan;
-    if (!vault_get_bool(target, VAULT_KEY_CLUSTER, &cluster, err) ||
-        !vault_get_bool(target, VAULT_KEY_SCAN, &scan, err))
+    if (!backup_get_bool(target, BACKUP_KEY_CLUSTER, &cluster, err) ||
+        !backup_get_bool(target, BACKUP_KEY_SCAN, &scan, err))
         return false;
     if (scan)
         return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
@@ -316,10 +316,10 @@ static bool get_settings(struct archiver *a, struct rd_err *err)
         rd_err_origin(err, source);
         return false;
     }
-    return vault_get_interval(target, VAULT_KEY_ARCHIVE_INTERVAL, &a->interval_ms, err) &&
-           vault_get_interval(target, VAULT_KEY_BASE_INTERVAL, &a->base_ms, err) &&
-           vault_get_size(target, VAULT_KEY_SEGMENT_SIZE, &c->segment_size, err) &&
-           vault_get_size(target, VAULT_KEY_SPOOL_SIZE, &c->max_size, err);
+    return backup_get_interval(target, BACKUP_KEY_ARCHIVE_INTERVAL, &a->interval_ms, err) &&
+           backup_get_interval(target, BACKUP_KEY_BASE_INTERVAL, &a->base_ms, err) &&
+           backup_get_size(target, BACKUP_KEY_SEGMENT_SIZE, &c->segment_size, err) &&
+           backup_get_size(target, BACKUP_KEY_SPOOL_SIZE, &c->max_size, err);
 }
 
 /* ---- the spool ---- */
@@ -354,7 +354,7 @@ static bool find_run(struct archiver *a, const char *folder, struct rd_err *err)
         return false;
     if (a->run[0] != '\0')
         return true;
-    if (!vault_random(&chance, sizeof chance, err))
+    if (!backup_random(&chance, sizeof chance, err))
         return false;
     archive_make_id(a->run, cli_now_ms(), chance);
     return true;
@@ -362,8 +362,8 @@ static bool find_run(struct archiver *a, const char *folder, struct rd_err *err)
 
 static bool open_spool(struct archiver *a, struct rd_err *err)
 {
-    char folder[VAULT_PATH_MAX];
-    if (!vault_spool(a->target, folder, err) || !find_run(a, folder, err))
+    char folder[BACKUP_PATH_MAX];
+    if (!backup_spool(a->target, folder, err) || !find_run(a, folder, err))
         return false;
     int len = snprintf(a->spool, sizeof a->spool, "%s/%s", folder, a->run);
     a->capture.out = a->spool;
@@ -379,9 +379,9 @@ static int archive(struct archiver *a)
     struct rd_err err = {0};
     if (!vault_load(&a->vault, cli->args, cli->n_args, &err))
         return cli_fail(cli, &err);
-    if (a->vault.n_targets != 1)
+    if (a->vault.config.n_targets != 1)
         return cli_usage_error(cli, "the configuration has several targets: name one");
-    a->target = &a->vault.targets[0];
+    a->target = &a->vault.config.targets[0];
     bool ok = get_settings(a, &err) && open_spool(a, &err);
     if (!ok)
         rd_err_doing(&err, "the target %s", a->target->name);
@@ -409,8 +409,8 @@ int tool_archive(struct cli *cli, int argc, char **argv)
     struct cli_opt opts[VAULT_OPTS] = {0};
     init(&a, cli);
     vault_options(&a.vault, opts,
-                  VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS | VAULT_FOR_SOURCE | VAULT_FOR_WRITING |
-                      VAULT_FOR_KEEP | VAULT_FOR_STREAM);
+                  BACKUP_FOR_REPOSITORY | BACKUP_FOR_KEYS | BACKUP_FOR_SOURCE | BACKUP_FOR_WRITING |
+                      BACKUP_FOR_KEEP | BACKUP_FOR_STREAM);
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [TARGET]",
         .about = "Continuously archives the replication stream of a server, so that restore can\n"

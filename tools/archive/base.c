@@ -20,7 +20,7 @@ struct base {
     uint64_t wait_ms, next_ms;
     bool failing;
     char snapshot[REPL_CAPTURE_NAME]; /* of the spool: the one that was taken last */
-    bool has[VAULT_STORES];           /* the repositories that have it as a set */
+    bool has[BACKUP_STORES];          /* the repositories that have it as a set */
     bool forked;                      /* the last attempt made the master fork */
 };
 
@@ -73,16 +73,16 @@ static bool find_base(struct archive_repo *repo, const char *run, uint64_t newes
 static bool look_up(struct base *base, struct rd_err *err)
 {
     struct archiver *a = base->a;
-    struct vault_open open;
+    struct backup_open open;
     int64_t ms = 0;
     uint64_t newest = 0;
-    if (!newest_number(a, &newest, err) || !vault_open(a->target, VAULT_WRITE, &open, err))
+    if (!newest_number(a, &newest, err) || !backup_open(a->target, BACKUP_WRITE, &open, err))
         return false;
     size_t i = 0;
     while (open.stores[i] == NULL)
         i++;
     bool ok = find_base(&open.repos[i], a->run, newest, &ms, err);
-    vault_close(&open);
+    backup_close(&open);
     if (!ok)
         return false;
     base->known = true;
@@ -173,11 +173,11 @@ static void say_error(struct base *base, const char *event, const struct rd_err 
 /* As in `backup`, failures after the set is complete do not undo it. */
 static void after(struct base *base, struct set_writer *set, const struct rd_err *failed)
 {
-    const struct vault_target *target = base->a->target;
+    const struct backup_target *target = base->a->target;
     struct rd_err errs[3] = {{0}, {0}, {0}}, err = {0};
     bool ok = failed == NULL, everywhere = ok && backup_everywhere(set->open);
     if (ok)
-        backup_prune(target, set->open, &errs[0]);
+        backup_prune_after(target, set->open, &errs[0]);
     backup_metrics(target, set->open, everywhere, &errs[1]);
     backup_hook(target, ok ? BACKUP_HOOK_POST : BACKUP_HOOK_FAILED, &set->m, failed, &errs[2]);
     for (size_t i = 0; i < 3; i++)
@@ -188,7 +188,7 @@ static void after(struct base *base, struct set_writer *set, const struct rd_err
 
 /* Leaves out the repositories that have the snapshot of the spool already. False: none of the
  * others can be opened. */
-static bool leave_out(const struct base *base, struct vault_open *open, struct rd_err *err)
+static bool leave_out(const struct base *base, struct backup_open *open, struct rd_err *err)
 {
     bool any = false;
     for (size_t i = 0; i < open->n; i++) {
@@ -206,7 +206,7 @@ static bool leave_out(const struct base *base, struct vault_open *open, struct r
 }
 
 /* The first error of a repository that does not have it. */
-static bool is_everywhere(struct base *base, const struct vault_open *open, struct rd_err *err)
+static bool is_everywhere(struct base *base, const struct backup_open *open, struct rd_err *err)
 {
     bool all = true;
     for (size_t i = 0; i < open->n; i++) {
@@ -221,9 +221,9 @@ static bool is_everywhere(struct base *base, const struct vault_open *open, stru
 /* False for a snapshot of the spool that not all repositories have yet. */
 static bool take_base(struct base *base, const struct backup_from *from, struct rd_err *err)
 {
-    struct vault_open open = {0};
+    struct backup_open open = {0};
     struct set_writer set = {.open = &open, .from = from, .cancel = &base->a->cancel};
-    if (!vault_open(base->a->target, VAULT_WRITE, &open, err)) {
+    if (!backup_open(base->a->target, BACKUP_WRITE, &open, err)) {
         after(base, &set, err);
         return false;
     }
@@ -239,7 +239,7 @@ static bool take_base(struct base *base, const struct backup_from *from, struct 
     if (ok && from->snapshot != NULL)
         ok = is_everywhere(base, &open, err);
     set_done(&set);
-    vault_close(&open);
+    backup_close(&open);
     return ok;
 }
 
@@ -275,7 +275,7 @@ static bool take_server(struct base *base, struct rd_err *err)
     uint64_t port = a->server_port;
     pthread_mutex_unlock(&a->mutex);
     backup_peer_options(&opts, a->target);
-    bool ok = peer_target_find(&seed, &opts, vault_get(a->target, VAULT_KEY_SOURCE), err);
+    bool ok = peer_target_find(&seed, &opts, backup_get(a->target, BACKUP_KEY_SOURCE), err);
     bool moved = ok && seed.socket[0] == '\0' && host[0] != '\0';
     ok = ok && (!moved || client_target_at(&master, &seed, rd_slice_str(host), port, err));
     const struct backup_from from = {.server = moved ? &master : &seed};

@@ -37,7 +37,7 @@ enum {
 
 struct logs {
     struct archiver *a;
-    char folder[VAULT_PATH_MAX];
+    char folder[BACKUP_PATH_MAX];
     char name[ARCHIVE_FILE_NAME_MAX]; /* of the manifest */
     struct rd_fs fs;
     bool has_fs;
@@ -63,10 +63,11 @@ struct logs {
     struct rebuild_unsupported unsupported;
 };
 
-static bool join(char ret[VAULT_PATH_MAX], const char *folder, const char *name, struct rd_err *err)
+static bool join(char ret[BACKUP_PATH_MAX], const char *folder, const char *name,
+                 struct rd_err *err)
 {
-    int len = snprintf(ret, VAULT_PATH_MAX, "%s/%s", folder, name);
-    return (len > 0 && len < VAULT_PATH_MAX) ||
+    int len = snprintf(ret, BACKUP_PATH_MAX, "%s/%s", folder, name);
+    return (len > 0 && len < BACKUP_PATH_MAX) ||
            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path of the log is too long");
 }
 
@@ -74,12 +75,12 @@ static bool join(char ret[VAULT_PATH_MAX], const char *folder, const char *name,
 
 static bool read_manifest(const struct logs *l, struct aof_manifest *ret, struct rd_err *err)
 {
-    char path[VAULT_PATH_MAX];
+    char path[BACKUP_PATH_MAX];
     struct rd_buf text = {0};
     struct rd_src *src;
     aof_manifest_init(ret);
     bool ok = join(path, l->folder, l->name, err) &&
-              vault_read_file(path, LOGS_MANIFEST_MAX, &text, err) &&
+              backup_read_file(path, LOGS_MANIFEST_MAX, &text, err) &&
               rd_src_open_memory(&src, rd_buf_slice(&text), NULL, err);
     if (ok) {
         ok = aof_manifest_read(ret, src, NULL, NULL, err);
@@ -137,7 +138,7 @@ static bool load_place(struct logs *l)
     struct rd_buf text = {0};
     struct rd_err err = {0};
     if (!archive_spool_path(path, l->a, "log.place", &err) ||
-        !vault_read_file(path, LOGS_PLACE_MAX, &text, &err) || !rd_buf_add_byte(&text, '\0')) {
+        !backup_read_file(path, LOGS_PLACE_MAX, &text, &err) || !rd_buf_add_byte(&text, '\0')) {
         rd_buf_done(&text);
         return false;
     }
@@ -168,7 +169,7 @@ static void close_file(struct logs *l)
 static bool open_file(struct logs *l, uint64_t at, struct rd_err *err)
 {
     const struct aof_log_opts opts = AOF_LOG_OPTS(.whole = true);
-    char path[VAULT_PATH_MAX];
+    char path[BACKUP_PATH_MAX];
     close_file(l);
     if (!join(path, l->folder, l->file, err))
         return false;
@@ -346,7 +347,7 @@ static bool copy_base(struct logs *l, const char *path, struct rd_err *err)
     struct rd_src *src;
     struct rd_slice s;
     enum rd_src_status status;
-    if (!vault_random(bytes, sizeof bytes, err))
+    if (!backup_random(bytes, sizeof bytes, err))
         return false;
     for (size_t i = 0; i < sizeof bytes; i++)
         snprintf(id.hex + 2 * i, 3, "%02x", bytes[i]);
@@ -372,7 +373,7 @@ static bool begin_chapter(struct logs *l, const struct aof_manifest *m, const ch
                           struct rd_err *err)
 {
     const struct aof_file *base = base_of(m), *first = file_after(m, 0);
-    char path[VAULT_PATH_MAX];
+    char path[BACKUP_PATH_MAX];
     close_file(l);
     if (base == NULL)
         return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "the log has no base");
@@ -410,7 +411,7 @@ static bool resume(struct logs *l, const struct aof_manifest *m, bool *ret_resum
 {
     const struct aof_file *base = base_of(m);
     struct repl_capture_point point;
-    char path[VAULT_PATH_MAX];
+    char path[BACKUP_PATH_MAX];
     struct stat st;
     *ret_resumed = false;
     if (base == NULL || !repl_capture_writer_point(l->a->writer, &point) || !load_place(l) ||
@@ -544,14 +545,14 @@ static bool find_log(struct logs *l, struct rd_err *err)
         return true;
     if (!none)
         return false;
-    if (!join(l->folder, vault_get(l->a->target, VAULT_KEY_SOURCE), "appendonlydir", err))
+    if (!join(l->folder, backup_get(l->a->target, BACKUP_KEY_SOURCE), "appendonlydir", err))
         return false;
     if (backup_find_log(l->folder, l->name, &none, err))
         return true;
     if (!none)
         return false;
     rd_err_sys(err, ENOENT, "there is no log");
-    rd_err_origin(err, vault_get(l->a->target, VAULT_KEY_SOURCE));
+    rd_err_origin(err, backup_get(l->a->target, BACKUP_KEY_SOURCE));
     return false;
 }
 
@@ -591,7 +592,7 @@ static bool begin(struct logs *l, struct rd_err *err)
 bool archive_logs_run(struct archiver *a, struct rd_err *err)
 {
     struct logs l = {.a = a, .fd = -1};
-    snprintf(l.folder, sizeof l.folder, "%s", vault_get(a->target, VAULT_KEY_SOURCE));
+    snprintf(l.folder, sizeof l.folder, "%s", backup_get(a->target, BACKUP_KEY_SOURCE));
     bool ok = begin(&l, err) && loop(&l, err);
     if (a->writer != NULL && repl_capture_writer_sync(a->writer, ok ? err : NULL) &&
         l.base[0] != '\0')

@@ -63,7 +63,7 @@ struct archive_bases {
 struct archiver {
     struct cli *cli;
     struct vault vault;
-    const struct vault_target *target;
+    const struct backup_target *target;
     struct capture capture;
     uint64_t interval_ms, base_ms;
     char run[ARCHIVE_ID_MAX];     /* of the capture in the spool */

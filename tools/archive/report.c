@@ -163,7 +163,7 @@ static void put_figures(struct archiver *a, struct rd_sink *out)
 /* A failure is reported once, and does not end the archive. */
 static void write_metrics(struct archiver *a)
 {
-    const char *path = vault_get(a->target, VAULT_KEY_ARCHIVE_METRICS_FILE);
+    const char *path = backup_get(a->target, BACKUP_KEY_ARCHIVE_METRICS_FILE);
     const struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true, .no_sync = true, .mode = 0644);
     struct rd_err err = {0};
     struct rd_sink *out;

@@ -19,7 +19,7 @@ struct place {
     const char *where;
     struct archive_store *store; /* NULL: not open */
     struct archive_repo repo;
-    struct vault_hold hold;       /* for the whole run: what it had before a failure is its own */
+    struct backup_hold hold;      /* for the whole run: what it had before a failure is its own */
     bool known;                   /* `listed` was read */
     struct archive_stream listed; /* what was there when this run began */
     uint64_t upto;    /* up to this number it is proved that the segments are there; 0: none */
@@ -32,9 +32,9 @@ struct place {
 
 struct ship {
     struct archiver *a;
-    struct place places[VAULT_STORES];
+    struct place places[BACKUP_STORES];
     size_t n;
-    struct vault_keys keys;
+    struct backup_keys keys;
     const struct rd_seal_key *key;
     struct set_writer settings;       /* compression */
     struct repl_capture_segment last; /* the one that was looked at before; number 0: none */
@@ -56,7 +56,7 @@ bool archive_spool_path(char ret[ARCHIVE_PATH_MAX], const struct archiver *a, co
 
 static void close_place(struct place *place)
 {
-    vault_hold_drop(&place->hold, place->store);
+    backup_hold_drop(&place->hold, place->store);
     archive_store_close(place->store);
     place->store = NULL;
 }
@@ -75,7 +75,7 @@ static bool open_place(struct ship *ship, struct place *place, struct rd_err *er
 {
     if (place->store != NULL)
         return true;
-    if (!vault_open_store(&place->store, ship->a->target, place->where, VAULT_WRITE, err)) {
+    if (!backup_open_store(&place->store, ship->a->target, place->where, BACKUP_WRITE, err)) {
         place->store = NULL;
         return false;
     }
@@ -83,7 +83,7 @@ static bool open_place(struct ship *ship, struct place *place, struct rd_err *er
                                         .target = ship->a->target->name,
                                         .ring = &ship->keys.ring,
                                         .lock = &place->hold.lock};
-    if (vault_hold_try(&place->hold, place->store, err) && read_listing(place, err)) {
+    if (backup_hold_try(&place->hold, place->store, err) && read_listing(place, err)) {
         archive_stream_clean(&place->repo);
         return true;
     }
@@ -182,7 +182,7 @@ static bool put(struct ship *ship, struct place *place, const struct item *item,
         .level = ship->settings.level, .key = ship->key, .name = name, .before = item->before};
     struct rd_sink *sink;
     bool ok = archive_segment_name(name, &place->repo, &item->segment, err) &&
-              vault_random(pipe.random, sizeof pipe.random, err) &&
+              backup_random(pipe.random, sizeof pipe.random, err) &&
               archive_segment_put(&place->repo, &item->segment, &sink, err) &&
               archive_pipe_open_sink(&sink, sink, &pipe, &file, err);
     explicit_bzero(pipe.random, sizeof pipe.random);
@@ -473,7 +473,7 @@ static void ship_spool(struct ship *ship)
 {
     struct repl_capture_list list;
     struct rd_err err = {0};
-    bool tried[VAULT_STORES] = {false};
+    bool tried[BACKUP_STORES] = {false};
     size_t n_shipped = 0;
     if (!repl_capture_list(&list, &ship->fs, &err)) {
         rd_err_origin(&err, ship->a->spool);
@@ -508,7 +508,8 @@ static bool add_place(struct ship *ship, const char *where, struct rd_err *err)
 {
     struct place *place = &ship->places[ship->n];
     place->where = where;
-    if (!vault_hold_init(&place->hold, ship->a->target, where, ARCHIVE_LOCK_STREAM, "archive", err))
+    if (!backup_hold_init(&place->hold, ship->a->target, where, ARCHIVE_LOCK_STREAM, "archive",
+                          err))
         return false;
     ship->n++;
     return true;
@@ -517,7 +518,7 @@ static bool add_place(struct ship *ship, const char *where, struct rd_err *err)
 static bool add_places(struct ship *ship, struct rd_err *err)
 {
     const char *where;
-    for (size_t i = 0; (where = vault_repository(ship->a->target, i)) != NULL; i++)
+    for (size_t i = 0; (where = backup_repository(ship->a->target, i)) != NULL; i++)
         if (!add_place(ship, where, err))
             return false;
     return true;
@@ -527,8 +528,8 @@ static bool begin(struct ship *ship, struct rd_err *err)
 {
     ship->has_fs = rd_fs_open_folder(&ship->fs, ship->a->spool, false, err);
     return ship->has_fs && add_places(ship, err) &&
-           vault_keys_open(&ship->keys, ship->a->target, err) &&
-           vault_keys_seal(&ship->keys, &ship->key, err) &&
+           backup_keys_open(&ship->keys, ship->a->target, err) &&
+           backup_keys_seal(&ship->keys, &ship->key, err) &&
            backup_settings(ship->a->target, &ship->settings, err);
 }
 
@@ -574,9 +575,9 @@ void *archive_ship(void *archiver)
     for (size_t i = 0; i < ship.n; i++) {
         close_place(&ship.places[i]);
         archive_stream_done(&ship.places[i].listed);
-        vault_hold_done(&ship.places[i].hold);
+        backup_hold_done(&ship.places[i].hold);
     }
-    vault_keys_done(&ship.keys);
+    backup_keys_done(&ship.keys);
     if (ship.has_fs)
         rd_fs_close_posix(&ship.fs);
     pthread_mutex_lock(&a->mutex);

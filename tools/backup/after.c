@@ -4,12 +4,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-bool backup_hook(const struct vault_target *target, enum backup_hook hook,
+bool backup_hook(const struct backup_target *target, enum backup_hook hook,
                  const struct archive_manifest *m, const struct rd_err *failed, struct rd_err *err)
 {
-    static const enum vault_key keys[] = {VAULT_KEY_HOOK_PRE, VAULT_KEY_HOOK_POST,
-                                          VAULT_KEY_HOOK_FAILED};
-    const char *command = vault_get(target, keys[hook]);
+    static const enum backup_key keys[] = {BACKUP_KEY_HOOK_PRE, BACKUP_KEY_HOOK_POST,
+                                           BACKUP_KEY_HOOK_FAILED};
+    const char *command = backup_get(target, keys[hook]);
     char text[1024] = "", bytes[32];
     uint64_t stored = 0;
     if (command == NULL)
@@ -26,14 +26,14 @@ bool backup_hook(const struct vault_target *target, enum backup_hook hook,
                                "REDOUBT_BYTES",
                                bytes,
                                "REDOUBT_REPOSITORY",
-                               vault_get(target, VAULT_KEY_REPOSITORY),
+                               backup_get(target, BACKUP_KEY_REPOSITORY),
                                "REDOUBT_ERROR",
                                text,
                                NULL};
-    return vault_run(vault_key_name(keys[hook]), command, env, 0, NULL, err);
+    return backup_run(backup_key_name(keys[hook]), command, env, 0, NULL, err);
 }
 
-bool backup_everywhere(const struct vault_open *open)
+bool backup_everywhere(const struct backup_open *open)
 {
     for (size_t i = 0; i < open->n; i++)
         if (open->errs[i].code != RD_ERR_OK)
@@ -134,7 +134,7 @@ static bool keep_sets(struct rd_sink *out, const char *path)
     static const char run[] = "redoubt_backup_last_run_";
     struct rd_buf text = {0};
     struct rd_slice left = {0};
-    if (vault_read_file(path, FIGURES_MAX, &text, NULL))
+    if (backup_read_file(path, FIGURES_MAX, &text, NULL))
         left = rd_buf_slice(&text);
     while (left.len > 0) {
         const uint8_t *end = memchr(left.ptr, '\n', left.len);
@@ -148,7 +148,7 @@ static bool keep_sets(struct rd_sink *out, const char *path)
 }
 
 /* Lists one repository: one that has the set, rather than one that failed. */
-static bool list_sets(struct vault_open *open, struct archive_sets *ret)
+static bool list_sets(struct backup_open *open, struct archive_sets *ret)
 {
     for (unsigned failed = 0; failed < 2; failed++)
         for (size_t i = 0; i < open->n; i++)
@@ -158,10 +158,10 @@ static bool list_sets(struct vault_open *open, struct archive_sets *ret)
     return false;
 }
 
-bool backup_metrics(const struct vault_target *target, struct vault_open *open, bool good,
+bool backup_metrics(const struct backup_target *target, struct backup_open *open, bool good,
                     struct rd_err *err)
 {
-    const char *path = vault_get(target, VAULT_KEY_METRICS_FILE);
+    const char *path = backup_get(target, BACKUP_KEY_METRICS_FILE);
     const struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true, .mode = 0644);
     struct archive_sets sets = {0};
     struct summary sum = {0};

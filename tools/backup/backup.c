@@ -35,7 +35,7 @@ static bool of_snapshot(const struct archive_manifest *m)
     return m->n_files > 0 && m->files[0].role == ARCHIVE_ROLE_RDB;
 }
 
-static void put_repositories(struct cli_json *json, const struct vault_open *open)
+static void put_repositories(struct cli_json *json, const struct backup_open *open)
 {
     cli_json_key(json, "repositories");
     cli_json_array(json);
@@ -87,7 +87,7 @@ static void report_text(struct run *run, const struct set_writer *set)
            rd_show_duration((uint64_t)(m->end_ms - m->begin_ms)).s);
 }
 
-static void report_failure(struct run *run, const struct vault_target *target,
+static void report_failure(struct run *run, const struct backup_target *target,
                            const struct rd_err *err)
 {
     int status = cli_report(run->cli, err);
@@ -106,7 +106,7 @@ static void report_failure(struct run *run, const struct vault_target *target,
 }
 
 /* Repositories that failed although another one has the set. */
-static void report_repositories(struct run *run, const struct vault_open *open)
+static void report_repositories(struct run *run, const struct backup_open *open)
 {
     for (size_t i = 0; i < open->n; i++) {
         if (open->errs[i].code == RD_ERR_OK)
@@ -118,14 +118,14 @@ static void report_repositories(struct run *run, const struct vault_open *open)
 
 /* Failures after the set is complete do not undo it. A heartbeat that does not arrive is not a
  * failure: the service notices it. */
-static void after(struct run *run, const struct vault_target *target, struct set_writer *set,
+static void after(struct run *run, const struct backup_target *target, struct set_writer *set,
                   const struct rd_err *failed)
 {
     struct rd_err errs[3] = {{0}, {0}, {0}}, err = {0};
     char line[600];
     bool ok = failed == NULL, everywhere = ok && backup_everywhere(set->open);
     if (ok)
-        backup_prune(target, set->open, &errs[0]);
+        backup_prune_after(target, set->open, &errs[0]);
     backup_metrics(target, set->open, everywhere, &errs[1]);
     backup_hook(target, ok ? BACKUP_HOOK_POST : BACKUP_HOOK_FAILED, &set->m, failed, &errs[2]);
     for (size_t i = 0; i < 3; i++) {
@@ -139,12 +139,12 @@ static void after(struct run *run, const struct vault_target *target, struct set
                  rd_err_render(&err, line, sizeof line));
 }
 
-static void backup_target(struct run *run, const struct vault_target *target)
+static void backup_target(struct run *run, const struct backup_target *target)
 {
     struct rd_err err = {0};
-    struct vault_open open = {0};
+    struct backup_open open = {0};
     struct set_writer set = {.open = &open};
-    bool opened = vault_open(target, VAULT_WRITE, &open, &err);
+    bool opened = backup_open(target, BACKUP_WRITE, &open, &err);
     bool ok = opened && backup_take(run->cli, &set, &err);
     if (ok) {
         run->n_good++;
@@ -161,7 +161,7 @@ static void backup_target(struct run *run, const struct vault_target *target)
         after(run, target, &set, ok ? NULL : &err);
     set_done(&set);
     if (opened)
-        vault_close(&open);
+        backup_close(&open);
 }
 
 static int backup_all(struct run *run)
@@ -174,8 +174,8 @@ static int backup_all(struct run *run)
         cli_json_key(&cli->out, "sets");
         cli_json_array(&cli->out);
     }
-    for (size_t i = 0; i < run->vault.n_targets; i++)
-        backup_target(run, &run->vault.targets[i]);
+    for (size_t i = 0; i < run->vault.config.n_targets; i++)
+        backup_target(run, &run->vault.config.targets[i]);
     if (cli->json)
         cli_json_end(&cli->out);
     if (run->n_bad > 0)
@@ -189,8 +189,8 @@ int tool_backup(struct cli *cli, int argc, char **argv)
     struct cli_opt opts[VAULT_OPTS] = {0};
     vault_init(&run.vault, cli);
     vault_options(&run.vault, opts,
-                  VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS | VAULT_FOR_SOURCE | VAULT_FOR_WRITING |
-                      VAULT_FOR_KEEP | VAULT_FOR_BACKUP);
+                  BACKUP_FOR_REPOSITORY | BACKUP_FOR_KEYS | BACKUP_FOR_SOURCE | BACKUP_FOR_WRITING |
+                      BACKUP_FOR_KEEP | BACKUP_FOR_BACKUP);
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [TARGET…]",
         .about = "Backs up each TARGET of the configuration: reads the source, checks it,\n"

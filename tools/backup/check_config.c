@@ -2,7 +2,7 @@
 #include "archive/http.h"
 #include "base/buf.h"
 #include "tools/backup/priv.h"
-#include "tools/prune/prune.h"
+#include "backup/prune.h"
 #include "tools/tools.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ struct run {
     int status;
 };
 
-static void say(struct run *run, const struct vault_target *target, const char *what,
+static void say(struct run *run, const struct backup_target *target, const char *what,
                 const char *where, const struct rd_err *err)
 {
     struct cli_json *json = &run->cli->out;
@@ -70,7 +70,7 @@ static bool round_trip(struct archive_repo *repo, struct rd_err *ret_exclusive, 
     char name[ARCHIVE_NAME_MAX];
     uint32_t chance;
     struct rd_buf back = {0};
-    if (!vault_random(&chance, sizeof chance, err))
+    if (!backup_random(&chance, sizeof chance, err))
         return false;
     snprintf(name, sizeof name, "%s/probe-%08x", repo->target, (unsigned)chance);
     if (!archive_store_write(repo->store, name, rd_slice(&chance, sizeof chance), err))
@@ -88,19 +88,19 @@ static bool round_trip(struct archive_repo *repo, struct rd_err *ret_exclusive, 
 /* ---- the tool ---- */
 
 /* Whether others than the owner can read the key. */
-static void look_at_key(struct run *run, const struct vault_target *target)
+static void look_at_key(struct run *run, const struct backup_target *target)
 {
-    const char *path = vault_get(target, VAULT_KEY_KEY_FILE);
+    const char *path = backup_get(target, BACKUP_KEY_KEY_FILE);
     struct stat st;
     if (path != NULL && stat(path, &st) == 0 && (st.st_mode & 077) != 0)
         cli_warn(run->cli, "%s: others can read the key: chmod 600", path);
 }
 
-static const char *source_name(const struct vault_target *target)
+static const char *source_name(const struct backup_target *target)
 {
-    const char *source = vault_get(target, VAULT_KEY_SOURCE);
+    const char *source = backup_get(target, BACKUP_KEY_SOURCE);
     if (source == NULL)
-        return vault_get(target, VAULT_KEY_SENTINEL) != NULL ? "of sentinels" : "";
+        return backup_get(target, BACKUP_KEY_SENTINEL) != NULL ? "of sentinels" : "";
     return client_target_is_url(source) ? "of a server" : source;
 }
 
@@ -111,17 +111,18 @@ static bool is_http(const char *url)
 
 /* Nothing is sent: a monitoring service would take it for a backup. URLs are not printed: they may
  * be secrets. */
-static void check_heartbeat(struct run *run, const struct vault_target *target)
+static void check_heartbeat(struct run *run, const struct backup_target *target)
 {
-    static const enum vault_key urls[] = {VAULT_KEY_HEARTBEAT_URL, VAULT_KEY_HEARTBEAT_FAILED_URL};
+    static const enum backup_key urls[] = {BACKUP_KEY_HEARTBEAT_URL,
+                                           BACKUP_KEY_HEARTBEAT_FAILED_URL};
     struct rd_err err = {0};
     for (size_t i = 0; i < sizeof urls / sizeof *urls && err.code == RD_ERR_OK; i++) {
-        const char *url = vault_get(target, urls[i]);
+        const char *url = backup_get(target, urls[i]);
         if (url == NULL || !archive_http_built("heartbeats", &err))
             continue;
         if (!is_http(url))
             rd_err_set(&err, RD_ERR_USAGE, RD_NO_OFFSET, "%s must begin with http:// or https://",
-                       vault_key_name(urls[i]));
+                       backup_key_name(urls[i]));
     }
     if (err.code != RD_ERR_OK)
         say(run, target, "heartbeat", "", &err);
@@ -130,7 +131,7 @@ static void check_heartbeat(struct run *run, const struct vault_target *target)
 /* The folder in which a file is replaced. */
 static bool check_folder_of(const char *path, struct rd_err *err)
 {
-    char folder[VAULT_PATH_MAX];
+    char folder[BACKUP_PATH_MAX];
     struct stat st;
     int len = snprintf(folder, sizeof folder, "%s", path);
     char *slash = strrchr(folder, '/');
@@ -148,40 +149,41 @@ static bool check_folder_of(const char *path, struct rd_err *err)
     return ok;
 }
 
-static void check_metrics(struct run *run, const struct vault_target *target)
+static void check_metrics(struct run *run, const struct backup_target *target)
 {
-    static const enum vault_key files[] = {VAULT_KEY_METRICS_FILE, VAULT_KEY_ARCHIVE_METRICS_FILE};
+    static const enum backup_key files[] = {BACKUP_KEY_METRICS_FILE,
+                                            BACKUP_KEY_ARCHIVE_METRICS_FILE};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct rd_err err = {0};
-        const char *path = vault_get(target, files[i]);
+        const char *path = backup_get(target, files[i]);
         if (path != NULL && !check_folder_of(path, &err))
-            say(run, target, vault_key_name(files[i]), path, &err);
+            say(run, target, backup_key_name(files[i]), path, &err);
     }
 }
 
-static bool check_values(const struct vault_target *target, struct rd_err *err)
+static bool check_values(const struct backup_target *target, struct rd_err *err)
 {
-    static const enum vault_key words[] = {VAULT_KEY_PRUNE, VAULT_KEY_CLUSTER, VAULT_KEY_SCAN,
-                                           VAULT_KEY_S3_INSTANCE_KEYS};
-    static const enum vault_key times[] = {VAULT_KEY_ARCHIVE_INTERVAL, VAULT_KEY_BASE_INTERVAL};
-    static const enum vault_key sizes[] = {VAULT_KEY_SEGMENT_SIZE, VAULT_KEY_SPOOL_SIZE};
+    static const enum backup_key words[] = {BACKUP_KEY_PRUNE, BACKUP_KEY_CLUSTER, BACKUP_KEY_SCAN,
+                                            BACKUP_KEY_S3_INSTANCE_KEYS};
+    static const enum backup_key times[] = {BACKUP_KEY_ARCHIVE_INTERVAL, BACKUP_KEY_BASE_INTERVAL};
+    static const enum backup_key sizes[] = {BACKUP_KEY_SEGMENT_SIZE, BACKUP_KEY_SPOOL_SIZE};
     uint64_t number;
-    bool word, ok = vault_get_time(target, VAULT_KEY_LOCK_WAIT, &number, err) &&
-                    vault_get_expiry(target, &number, err);
+    bool word, ok = backup_get_time(target, BACKUP_KEY_LOCK_WAIT, &number, err) &&
+                    backup_get_expiry(target, &number, err);
     for (size_t i = 0; ok && i < sizeof times / sizeof *times; i++)
-        ok = vault_get_interval(target, times[i], &number, err);
+        ok = backup_get_interval(target, times[i], &number, err);
     for (size_t i = 0; ok && i < sizeof sizes / sizeof *sizes; i++)
-        ok = vault_get_size(target, sizes[i], &number, err);
+        ok = backup_get_size(target, sizes[i], &number, err);
     for (size_t i = 0; ok && i < sizeof words / sizeof *words; i++)
-        ok = vault_get_bool(target, words[i], &word, err);
+        ok = backup_get_bool(target, words[i], &word, err);
     return ok;
 }
 
 /* What only a run of its own would notice. */
-static bool check_settings(const struct vault_target *target, struct rd_err *err)
+static bool check_settings(const struct backup_target *target, struct rd_err *err)
 {
     struct set_writer set = {.open = NULL};
-    const char *endpoint = vault_get(target, VAULT_KEY_S3_ENDPOINT);
+    const char *endpoint = backup_get(target, BACKUP_KEY_S3_ENDPOINT);
     if (endpoint != NULL && !is_http(endpoint))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "s3-endpoint must begin with http:// or https://");
@@ -190,25 +192,25 @@ static bool check_settings(const struct vault_target *target, struct rd_err *err
 }
 
 /* The folder of what is not stored yet, if the target needs one for certain. */
-static void check_spool(struct run *run, const struct vault_target *target)
+static void check_spool(struct run *run, const struct backup_target *target)
 {
-    char path[VAULT_PATH_MAX] = "";
+    char path[BACKUP_PATH_MAX] = "";
     bool cluster = false;
     struct rd_err err = {0};
-    vault_get_bool(target, VAULT_KEY_CLUSTER, &cluster, NULL);
-    if (!cluster && vault_get(target, VAULT_KEY_SPOOL) == NULL)
+    backup_get_bool(target, BACKUP_KEY_CLUSTER, &cluster, NULL);
+    if (!cluster && backup_get(target, BACKUP_KEY_SPOOL) == NULL)
         return;
-    if (vault_spool(target, path, &err) && access(path, W_OK | X_OK) != 0) {
+    if (backup_spool(target, path, &err) && access(path, W_OK | X_OK) != 0) {
         rd_err_sys(&err, errno, "cannot write to the spool");
         rd_err_origin(&err, path);
     }
     say(run, target, "spool", path, &err);
 }
 
-static void check_target(struct run *run, const struct vault_target *target)
+static void check_target(struct run *run, const struct backup_target *target)
 {
     struct archive_retention rules;
-    struct vault_open open;
+    struct backup_open open;
     struct rd_err err = {0};
     if (!check_settings(target, &err))
         say(run, target, "settings", "", &err);
@@ -217,13 +219,13 @@ static void check_target(struct run *run, const struct vault_target *target)
     say(run, target, "source", source_name(target), &err);
     rd_err_reset(&err);
     check_spool(run, target);
-    prune_rules(target, &rules, &err);
+    backup_prune_rules(target, &rules, &err);
     say(run, target, "keep", archive_retention_given(&rules) ? "rules" : "everything", &err);
     rd_err_reset(&err);
     check_heartbeat(run, target);
     check_metrics(run, target);
-    if (!vault_open(target, VAULT_WRITE, &open, &err)) {
-        say(run, target, "repository", vault_get(target, VAULT_KEY_REPOSITORY), &err);
+    if (!backup_open(target, BACKUP_WRITE, &open, &err)) {
+        say(run, target, "repository", backup_get(target, BACKUP_KEY_REPOSITORY), &err);
         return;
     }
     look_at_key(run, target);
@@ -237,7 +239,7 @@ static void check_target(struct run *run, const struct vault_target *target)
         if (ok)
             say(run, target, "exclusive", where, &err);
     }
-    vault_close(&open);
+    backup_close(&open);
 }
 
 static int check_all(struct run *run)
@@ -250,8 +252,8 @@ static int check_all(struct run *run)
         cli_json_key(&cli->out, "checks");
         cli_json_array(&cli->out);
     }
-    for (size_t i = 0; i < run->vault.n_targets; i++)
-        check_target(run, &run->vault.targets[i]);
+    for (size_t i = 0; i < run->vault.config.n_targets; i++)
+        check_target(run, &run->vault.config.targets[i]);
     if (cli->json)
         cli_json_end(&cli->out);
     return run->status;
@@ -263,8 +265,8 @@ int tool_check_config(struct cli *cli, int argc, char **argv)
     struct cli_opt opts[VAULT_OPTS] = {0};
     vault_init(&run.vault, cli);
     vault_options(&run.vault, opts,
-                  VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS | VAULT_FOR_SOURCE | VAULT_FOR_WRITING |
-                      VAULT_FOR_KEEP | VAULT_FOR_BACKUP);
+                  BACKUP_FOR_REPOSITORY | BACKUP_FOR_KEYS | BACKUP_FOR_SOURCE | BACKUP_FOR_WRITING |
+                      BACKUP_FOR_KEEP | BACKUP_FOR_BACKUP);
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [TARGET…]",
         .about = "Checks the configuration of backups: reaches each source, and writes, reads and\n"

@@ -44,7 +44,7 @@ struct cluster {
     struct client_topology topology;
     struct member *members; /* as the nodes of the topology */
     enum state state;
-    char folder[VAULT_PATH_MAX];
+    char folder[BACKUP_PATH_MAX];
 };
 
 /* ---- the spool ---- */
@@ -54,7 +54,7 @@ static void remove_tree(const char *path, unsigned depth)
 {
     DIR *dir = opendir(path);
     const struct dirent *entry;
-    char inner[VAULT_PATH_MAX];
+    char inner[BACKUP_PATH_MAX];
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
             snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name) >= (int)sizeof inner)
@@ -72,7 +72,7 @@ static void remove_leftovers(const char *spool)
 {
     DIR *dir = opendir(spool);
     const struct dirent *entry;
-    char inner[VAULT_PATH_MAX];
+    char inner[BACKUP_PATH_MAX];
     while (dir != NULL && (entry = readdir(dir)) != NULL)
         if (strncmp(entry->d_name, "cluster-", 8) == 0 &&
             snprintf(inner, sizeof inner, "%s/%s", spool, entry->d_name) < (int)sizeof inner)
@@ -83,8 +83,8 @@ static void remove_leftovers(const char *spool)
 
 static bool make_folder(struct cluster *c, struct rd_err *err)
 {
-    char spool[VAULT_PATH_MAX];
-    if (!vault_spool(c->set->open->target, spool, err))
+    char spool[BACKUP_PATH_MAX];
+    if (!backup_spool(c->set->open->target, spool, err))
         return false;
     remove_leftovers(spool);
     int len = snprintf(c->folder, sizeof c->folder, "%s/cluster-%s", spool, c->set->m.id);
@@ -286,7 +286,7 @@ static bool tick(struct capture *capture, uint64_t now_ms, uint64_t *ret_wait_ms
 static bool take_rdb(struct cluster *c, const struct repl_capture_segment *segment, size_t i,
                      struct rd_err *err)
 {
-    char file[REPL_CAPTURE_NAME], path[VAULT_PATH_MAX], name[40];
+    char file[REPL_CAPTURE_NAME], path[BACKUP_PATH_MAX], name[40];
     struct rd_src *src;
     repl_capture_snapshot_name(segment, file);
     snprintf(name, sizeof name, "shard-%zu.rdb", i + 1);
@@ -304,7 +304,7 @@ static bool take_rdb(struct cluster *c, const struct repl_capture_segment *segme
 static bool take_segment(struct cluster *c, const struct repl_capture_segment *segment, size_t i,
                          struct rd_err *err)
 {
-    char path[VAULT_PATH_MAX], name[40 + REPL_CAPTURE_NAME];
+    char path[BACKUP_PATH_MAX], name[40 + REPL_CAPTURE_NAME];
     struct segment_in in;
     struct rd_src *src;
     snprintf(name, sizeof name, "shard-%zu-%s", i + 1, segment->name);
@@ -370,7 +370,7 @@ static bool take_list(struct cluster *c, size_t i, const struct repl_capture_lis
 
 static bool take_member(struct cluster *c, size_t i, struct rd_err *err)
 {
-    char path[VAULT_PATH_MAX + 40];
+    char path[BACKUP_PATH_MAX + 40];
     struct repl_capture_list list;
     struct rd_fs fs;
     snprintf(path, sizeof path, "%s/shard-%zu", c->folder, i + 1);

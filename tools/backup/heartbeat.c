@@ -10,10 +10,10 @@
 enum { TIMEOUT_S = 5, TRIES = 3, PAUSE_MS = 500, URL_MAX = 4096 };
 
 /* The URL for a failure: its own, or "/fail" after the path of the other. */
-static bool failed_url(const struct vault_target *target, const char *url, char ret[URL_MAX],
+static bool failed_url(const struct backup_target *target, const char *url, char ret[URL_MAX],
                        struct rd_err *err)
 {
-    const char *own = vault_get(target, VAULT_KEY_HEARTBEAT_FAILED_URL);
+    const char *own = backup_get(target, BACKUP_KEY_HEARTBEAT_FAILED_URL);
     size_t path = strcspn(url, "?#");
     bool slash = path > 0 && url[path - 1] == '/';
     int len = own != NULL ? snprintf(ret, URL_MAX, "%s", own)
@@ -46,10 +46,10 @@ static bool send_beat(const struct archive_http *ask, struct rd_err *err)
     }
 }
 
-bool backup_heartbeat(const struct vault_target *target, bool good, struct rd_err *err)
+bool backup_heartbeat(const struct backup_target *target, bool good, struct rd_err *err)
 {
-    const char *url = vault_get(target, VAULT_KEY_HEARTBEAT_URL);
-    const char *own = vault_get(target, VAULT_KEY_HEARTBEAT_FAILED_URL);
+    const char *url = backup_get(target, BACKUP_KEY_HEARTBEAT_URL);
+    const char *own = backup_get(target, BACKUP_KEY_HEARTBEAT_FAILED_URL);
     char failed[URL_MAX] = "";
     bool ok = true;
     if (good ? url == NULL : url == NULL && own == NULL)

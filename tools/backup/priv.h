@@ -19,7 +19,7 @@ struct backup_from {
 };
 
 struct set_writer {
-    struct vault_open *open;
+    struct backup_open *open;
     const struct backup_from *from; /* NULL: the source of the target */
     const atomic_bool *cancel;      /* true: stop; may be NULL */
     const struct rd_seal_key *key;  /* NULL: not sealed */
@@ -56,33 +56,35 @@ bool set_tap(struct rd_src **ret, struct rd_src *inner, struct set_writer *set, 
 /* ---- take.c: a whole set ---- */
 
 /* Applies the target's settings for compression. RD_ERR_USAGE. */
-bool backup_settings(const struct vault_target *target, struct set_writer *set, struct rd_err *err);
+bool backup_settings(const struct backup_target *target, struct set_writer *set,
+                     struct rd_err *err);
 /* Locks the repositories, removes the remains of interrupted backups, and writes a set. After a
  * failure nothing of it is left. */
 bool backup_take(struct cli *cli, struct set_writer *set, struct rd_err *err);
 /* If the target says so, removes the sets that no rule keeps. */
-bool backup_prune(const struct vault_target *target, struct vault_open *open, struct rd_err *err);
+bool backup_prune_after(const struct backup_target *target, struct backup_open *open,
+                        struct rd_err *err);
 
 /* ---- source.c, log.c: where data come from ---- */
 
 /* The login of the target at its server. */
-void backup_peer_options(struct peer_opts *opts, const struct vault_target *target);
+void backup_peer_options(struct peer_opts *opts, const struct backup_target *target);
 
 /* Sets a hint about an error of a server that could not be read. */
 void backup_server_hint(struct cli *cli, const struct rd_err *err);
 
 /* RD_ERR_USAGE if the settings of the source contradict each other. */
-bool backup_check_source(const struct vault_target *target, struct rd_err *err);
+bool backup_check_source(const struct backup_target *target, struct rd_err *err);
 
 /* What a path of a source means: a snapshot, or the folder of a log. In the folder of a server, its
  * log if it has one, because that is what the server would load, or dump.rdb, which may be missing.
  */
-bool backup_find_files(const char *source, char ret[VAULT_PATH_MAX], bool *ret_is_log,
+bool backup_find_files(const char *source, char ret[BACKUP_PATH_MAX], bool *ret_is_log,
                        struct rd_err *err);
 
 /* probe.c: whether the source could be read. Nothing is read, and no server writes a snapshot. Sets
  * a hint. */
-bool backup_probe(struct cli *cli, const struct vault_target *target, struct rd_err *err);
+bool backup_probe(struct cli *cli, const struct backup_target *target, struct rd_err *err);
 
 /* Reads the source of the target into the set: a server, a snapshot or a log. */
 bool backup_read_source(struct cli *cli, struct set_writer *set, struct rd_err *err);
@@ -111,18 +113,18 @@ bool backup_find_log(const char *folder, char ret[ARCHIVE_FILE_NAME_MAX], bool *
 
 enum backup_hook { BACKUP_HOOK_PRE, BACKUP_HOOK_POST, BACKUP_HOOK_FAILED };
 
-bool backup_hook(const struct vault_target *target, enum backup_hook hook,
+bool backup_hook(const struct backup_target *target, enum backup_hook hook,
                  const struct archive_manifest *m, const struct rd_err *failed, struct rd_err *err);
 
 /* Whether no repository failed. */
-bool backup_everywhere(const struct vault_open *open);
+bool backup_everywhere(const struct backup_open *open);
 
 /* Writes the file of figures, whole or not at all. good: all repositories have a new set. If no
  * repository can be listed, the figures of the sets stay as they are in the file. */
-bool backup_metrics(const struct vault_target *target, struct vault_open *open, bool good,
+bool backup_metrics(const struct backup_target *target, struct backup_open *open, bool good,
                     struct rd_err *err);
 
 /* heartbeat.c: requests the URL for a success or a failure, if the target has one. */
-bool backup_heartbeat(const struct vault_target *target, bool good, struct rd_err *err);
+bool backup_heartbeat(const struct backup_target *target, bool good, struct rd_err *err);
 
 #endif

@@ -134,11 +134,11 @@ static bool add_sentinels(struct sentinels *s, struct rd_slice text,
 }
 
 /* The master, for the login of the target. Sentinels have a password of their own, if any. */
-static bool ask_sentinels(const struct vault_target *target, const struct client_target *like,
+static bool ask_sentinels(const struct backup_target *target, const struct client_target *like,
                           struct client_target *ret, struct rd_err *err)
 {
-    const char *name = vault_get(target, VAULT_KEY_MASTER_NAME);
-    struct peer_opts opts = {.pass_file = vault_get(target, VAULT_KEY_SENTINEL_PASS_FILE)};
+    const char *name = backup_get(target, BACKUP_KEY_MASTER_NAME);
+    struct peer_opts opts = {.pass_file = backup_get(target, BACKUP_KEY_SENTINEL_PASS_FILE)};
     struct client_target secret = {.port = 0}, login = {.opts = like->opts, .tls = like->tls};
     struct sentinels s = {.n = 0};
     bool ok = true;
@@ -147,7 +147,7 @@ static bool ask_sentinels(const struct vault_target *target, const struct client
         login.password = secret.password;
     }
     ok = ok &&
-         add_sentinels(&s, rd_slice_str(vault_get(target, VAULT_KEY_SENTINEL)), &login, err) &&
+         add_sentinels(&s, rd_slice_str(backup_get(target, BACKUP_KEY_SENTINEL)), &login, err) &&
          client_topology_find_master(ret, s.targets, s.n, name != NULL ? name : "mymaster", like,
                                      err);
     for (size_t i = 0; i < s.n; i++)
@@ -156,7 +156,7 @@ static bool ask_sentinels(const struct vault_target *target, const struct client
     return ok;
 }
 
-static bool probe_sentinels(const struct vault_target *target, const struct client_target *like,
+static bool probe_sentinels(const struct backup_target *target, const struct client_target *like,
                             struct rd_err *err)
 {
     struct client_target master = {.port = 0};
@@ -167,19 +167,19 @@ static bool probe_sentinels(const struct vault_target *target, const struct clie
 
 /* ---- any source ---- */
 
-static bool probe_place(const struct vault_target *target, const struct client_target *place,
+static bool probe_place(const struct backup_target *target, const struct client_target *place,
                         struct rd_err *err)
 {
     bool scan, cluster;
-    if (!vault_get_bool(target, VAULT_KEY_SCAN, &scan, err) ||
-        !vault_get_bool(target, VAULT_KEY_CLUSTER, &cluster, err))
+    if (!backup_get_bool(target, BACKUP_KEY_SCAN, &scan, err) ||
+        !backup_get_bool(target, BACKUP_KEY_CLUSTER, &cluster, err))
         return false;
-    if (vault_get(target, VAULT_KEY_SOURCE) == NULL)
+    if (backup_get(target, BACKUP_KEY_SOURCE) == NULL)
         return probe_sentinels(target, place, err);
     return cluster ? probe_masters(place, err) : probe_peer(place, scan, err);
 }
 
-static bool probe_server(struct cli *cli, const struct vault_target *target, const char *url,
+static bool probe_server(struct cli *cli, const struct backup_target *target, const char *url,
                          struct rd_err *err)
 {
     struct peer_opts opts;
@@ -193,12 +193,12 @@ static bool probe_server(struct cli *cli, const struct vault_target *target, con
     return ok;
 }
 
-bool backup_probe(struct cli *cli, const struct vault_target *target, struct rd_err *err)
+bool backup_probe(struct cli *cli, const struct backup_target *target, struct rd_err *err)
 {
-    const char *source = vault_get(target, VAULT_KEY_SOURCE);
-    char path[VAULT_PATH_MAX];
+    const char *source = backup_get(target, BACKUP_KEY_SOURCE);
+    char path[BACKUP_PATH_MAX];
     bool is_log;
-    if (source == NULL && vault_get(target, VAULT_KEY_SENTINEL) == NULL)
+    if (source == NULL && backup_get(target, BACKUP_KEY_SENTINEL) == NULL)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
     if (source == NULL || client_target_is_url(source))
         return probe_server(cli, target, source, err);

@@ -8,26 +8,26 @@
 bool set_begin(struct set_writer *set, int64_t now_ms, struct rd_err *err)
 {
     uint32_t chance;
-    if (!vault_random(&chance, sizeof chance, err) ||
-        !vault_keys_seal(&set->open->keys, &set->key, err))
+    if (!backup_random(&chance, sizeof chance, err) ||
+        !backup_keys_seal(&set->open->keys, &set->key, err))
         return false;
     archive_make_id(set->m.id, now_ms, chance);
     set->m.begin_ms = now_ms;
     snprintf(set->m.target, sizeof set->m.target, "%s", set->open->target->name);
     snprintf(set->m.tool, sizeof set->m.tool, "redoubt %s", REDOUBT_VERSION_STRING);
-    vault_host(set->m.host);
+    backup_host(set->m.host);
     if (set->key != NULL)
         rd_seal_key_id(set->key, set->m.key_id);
     return true;
 }
 
 /* Repositories that have not failed. */
-static bool alive(const struct vault_open *open, size_t i)
+static bool alive(const struct backup_open *open, size_t i)
 {
     return open->stores[i] != NULL && open->errs[i].code == RD_ERR_OK;
 }
 
-static bool none_left(const struct vault_open *open, struct rd_err *err)
+static bool none_left(const struct backup_open *open, struct rd_err *err)
 {
     for (size_t i = 0; i < open->n; i++)
         if (alive(open, i))
@@ -39,7 +39,7 @@ static bool none_left(const struct vault_open *open, struct rd_err *err)
 /* An object in each repository. */
 static bool open_tee(struct set_writer *set, struct rd_sink **ret, struct rd_err *err)
 {
-    struct vault_open *open = set->open;
+    struct backup_open *open = set->open;
     set->tee = (struct archive_tee){.n = 0};
     for (size_t i = 0; i < open->n; i++) {
         struct archive_tee *tee = &set->tee;
@@ -67,7 +67,7 @@ bool set_file_begin(struct set_writer *set, const char *name, enum archive_role 
                           "the file name %s is not allowed in a repository",
                           rd_show_quote(rd_slice_str(name)).s);
     bool ok = archive_object_name(bound, set->m.target, set->m.id, set->file.object, err) &&
-              vault_random(pipe.random, sizeof pipe.random, err) && open_tee(set, &tee, err) &&
+              backup_random(pipe.random, sizeof pipe.random, err) && open_tee(set, &tee, err) &&
               archive_pipe_open_sink(&set->sink, tee, &pipe, &set->file, err);
     explicit_bzero(pipe.random, sizeof pipe.random);
     return ok;
@@ -89,7 +89,7 @@ bool set_file_end(struct set_writer *set, bool good, struct rd_err *err)
 
 bool set_commit(struct set_writer *set, struct rd_err *err)
 {
-    struct vault_open *open = set->open;
+    struct backup_open *open = set->open;
     struct rd_buf text = {0};
     bool ok = archive_manifest_print(&set->m, set->key, &text, err);
     for (size_t i = 0; ok && i < open->n; i++)
@@ -151,7 +151,7 @@ static enum rd_src_status tap_read(void *impl, uint8_t *buf, size_t cap, size_t 
         rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "stopped");
         return RD_SRC_FAIL;
     }
-    vault_find_lost(tap->set->open);
+    backup_find_lost(tap->set->open);
     if (none_left(tap->set->open, err))
         return RD_SRC_FAIL;
     enum rd_src_status status = rd_src_need(tap->inner, 1, &s);

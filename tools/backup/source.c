@@ -84,14 +84,14 @@ bool backup_take_snapshot(struct set_writer *set, struct rd_src *src, const char
 
 /* ---- a server ---- */
 
-void backup_peer_options(struct peer_opts *opts, const struct vault_target *target)
+void backup_peer_options(struct peer_opts *opts, const struct backup_target *target)
 {
     peer_opts_init(opts);
-    opts->user = vault_get(target, VAULT_KEY_USER);
-    opts->pass_file = vault_get(target, VAULT_KEY_PASS_FILE);
-    opts->connect.cacert = vault_get(target, VAULT_KEY_CACERT);
-    opts->connect.cert = vault_get(target, VAULT_KEY_CERT);
-    opts->connect.key = vault_get(target, VAULT_KEY_TLS_KEY);
+    opts->user = backup_get(target, BACKUP_KEY_USER);
+    opts->pass_file = backup_get(target, BACKUP_KEY_PASS_FILE);
+    opts->connect.cacert = backup_get(target, BACKUP_KEY_CACERT);
+    opts->connect.cert = backup_get(target, BACKUP_KEY_CERT);
+    opts->connect.key = backup_get(target, BACKUP_KEY_TLS_KEY);
 }
 
 void backup_server_hint(struct cli *cli, const struct rd_err *err)
@@ -106,12 +106,12 @@ void backup_server_hint(struct cli *cli, const struct rd_err *err)
  * goes to the repositories at once, as without a spool. */
 static bool open_spool(struct cli *cli, const struct set_writer *set, struct local *ret)
 {
-    const struct vault_target *target = set->open->target;
-    char folder[VAULT_PATH_MAX], line[600];
+    const struct backup_target *target = set->open->target;
+    char folder[BACKUP_PATH_MAX], line[600];
     struct rd_err err = {0};
-    if (set->from == NULL && vault_get(target, VAULT_KEY_SPOOL) == NULL)
+    if (set->from == NULL && backup_get(target, BACKUP_KEY_SPOOL) == NULL)
         return false;
-    if (vault_spool(target, folder, &err) && local_open(ret, folder, &err))
+    if (backup_spool(target, folder, &err) && local_open(ret, folder, &err))
         return true;
     cli_warn(cli, "%s: the server waits for the upload, because the spool cannot be used: %s",
              target->name, rd_err_render(&err, line, sizeof line));
@@ -197,17 +197,17 @@ static bool read_file(struct cli *cli, struct set_writer *set, const char *path,
 }
 
 /* The log in the folder of a server: in a folder of its own, since Redis 7.0. */
-static bool find_inner(const char *folder, char ret[VAULT_PATH_MAX], bool *ret_is_log,
+static bool find_inner(const char *folder, char ret[BACKUP_PATH_MAX], bool *ret_is_log,
                        struct rd_err *err)
 {
     char name[ARCHIVE_FILE_NAME_MAX];
     struct stat st;
     bool none;
-    snprintf(ret, VAULT_PATH_MAX, "%s/appendonlydir", folder);
+    snprintf(ret, BACKUP_PATH_MAX, "%s/appendonlydir", folder);
     *ret_is_log = backup_find_log(ret, name, &none, err);
     if (*ret_is_log || !none)
         return *ret_is_log;
-    snprintf(ret, VAULT_PATH_MAX, "%s/appendonly.aof", folder);
+    snprintf(ret, BACKUP_PATH_MAX, "%s/appendonly.aof", folder);
     if (stat(ret, &st) == 0) {
         rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
                    "the log of a server before Redis 7.0 cannot be copied: use the URL of the "
@@ -215,11 +215,11 @@ static bool find_inner(const char *folder, char ret[VAULT_PATH_MAX], bool *ret_i
         rd_err_origin(err, ret);
         return false;
     }
-    snprintf(ret, VAULT_PATH_MAX, "%s/dump.rdb", folder);
+    snprintf(ret, BACKUP_PATH_MAX, "%s/dump.rdb", folder);
     return true;
 }
 
-bool backup_find_files(const char *source, char ret[VAULT_PATH_MAX], bool *ret_is_log,
+bool backup_find_files(const char *source, char ret[BACKUP_PATH_MAX], bool *ret_is_log,
                        struct rd_err *err)
 {
     char name[ARCHIVE_FILE_NAME_MAX];
@@ -231,7 +231,7 @@ bool backup_find_files(const char *source, char ret[VAULT_PATH_MAX], bool *ret_i
         rd_err_origin(err, source);
         return false;
     }
-    snprintf(ret, VAULT_PATH_MAX, "%s", source);
+    snprintf(ret, BACKUP_PATH_MAX, "%s", source);
     if (!S_ISDIR(st.st_mode))
         return true;
     *ret_is_log = backup_find_log(source, name, &none, err);
@@ -241,7 +241,7 @@ bool backup_find_files(const char *source, char ret[VAULT_PATH_MAX], bool *ret_i
 static bool read_path(struct cli *cli, struct set_writer *set, const char *source,
                       struct rd_err *err)
 {
-    char path[VAULT_PATH_MAX];
+    char path[BACKUP_PATH_MAX];
     bool is_log;
     if (!backup_find_files(source, path, &is_log, err))
         return false;
@@ -265,12 +265,12 @@ static bool read_from(struct cli *cli, struct set_writer *set, struct rd_err *er
     return true;
 }
 
-bool backup_check_source(const struct vault_target *target, struct rd_err *err)
+bool backup_check_source(const struct backup_target *target, struct rd_err *err)
 {
-    const char *source = vault_get(target, VAULT_KEY_SOURCE);
+    const char *source = backup_get(target, BACKUP_KEY_SOURCE);
     bool cluster, scan;
-    if (!vault_get_bool(target, VAULT_KEY_CLUSTER, &cluster, err) ||
-        !vault_get_bool(target, VAULT_KEY_SCAN, &scan, err))
+    if (!backup_get_bool(target, BACKUP_KEY_CLUSTER, &cluster, err) ||
+        !backup_get_bool(target, BACKUP_KEY_SCAN, &scan, err))
         return false;
     if (cluster && scan)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
@@ -285,14 +285,14 @@ bool backup_read_source(struct cli *cli, struct set_writer *set, struct rd_err *
 {
     if (set->from != NULL)
         return read_from(cli, set, err);
-    const struct vault_target *target = set->open->target;
-    const char *source = vault_get(target, VAULT_KEY_SOURCE);
+    const struct backup_target *target = set->open->target;
+    const char *source = backup_get(target, BACKUP_KEY_SOURCE);
     bool cluster, scan;
     if (source == NULL)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
     if (!backup_check_source(target, err) ||
-        !vault_get_bool(target, VAULT_KEY_CLUSTER, &cluster, err) ||
-        !vault_get_bool(target, VAULT_KEY_SCAN, &scan, err))
+        !backup_get_bool(target, BACKUP_KEY_CLUSTER, &cluster, err) ||
+        !backup_get_bool(target, BACKUP_KEY_SCAN, &scan, err))
         return false;
     if (!client_target_is_url(source))
         return read_path(cli, set, source, err);

@@ -1,12 +1,12 @@
 /* take.c - one set, from the lock to the manifest. */
 #include "base/num.h"
 #include "tools/backup/priv.h"
-#include "tools/prune/prune.h"
+#include "backup/prune.h"
 
-bool backup_settings(const struct vault_target *target, struct set_writer *set, struct rd_err *err)
+bool backup_settings(const struct backup_target *target, struct set_writer *set, struct rd_err *err)
 {
-    const char *word = vault_get(target, VAULT_KEY_COMPRESS);
-    const char *level = vault_get(target, VAULT_KEY_COMPRESS_LEVEL);
+    const char *word = backup_get(target, BACKUP_KEY_COMPRESS);
+    const char *level = backup_get(target, BACKUP_KEY_COMPRESS_LEVEL);
     uint64_t number = 0;
     set->compression = ARCHIVE_COMPRESSION_LZ4;
     if (word != NULL) {
@@ -30,7 +30,7 @@ bool backup_settings(const struct vault_target *target, struct set_writer *set, 
 }
 
 /* Whether nothing but another run, which has the lock, is in the way. */
-static bool is_locked_out(const struct vault_open *open)
+static bool is_locked_out(const struct backup_open *open)
 {
     for (size_t i = 0; i < open->n; i++)
         if (open->errs[i].code != RD_ERR_OK && !open->holds[i].refused)
@@ -38,7 +38,7 @@ static bool is_locked_out(const struct vault_open *open)
     return true;
 }
 
-static bool is_sealed_with(const struct vault_keys *keys, const char *id)
+static bool is_sealed_with(const struct backup_keys *keys, const char *id)
 {
     char have[RD_SEAL_ID_HEX];
     for (size_t i = 0; i < keys->n_keys; i++)
@@ -48,7 +48,7 @@ static bool is_sealed_with(const struct vault_keys *keys, const char *id)
 }
 
 /* Which keys a passphrase makes is known only after it was tried. */
-static void warn_of_keys(struct cli *cli, const struct vault_open *open,
+static void warn_of_keys(struct cli *cli, const struct backup_open *open,
                          const struct archive_repo *repo, const struct archive_sets *sets)
 {
     const struct archive_set *first = NULL;
@@ -70,14 +70,15 @@ static void warn_of_keys(struct cli *cli, const struct vault_open *open,
                  first->m.key_id);
 }
 
-static bool look_at_sets(struct cli *cli, struct vault_open *open, size_t i, struct rd_err *err)
+static bool look_at_sets(struct cli *cli, struct backup_open *open, size_t i, struct rd_err *err)
 {
     struct archive_repo *repo = &open->repos[i];
     struct archive_sets sets;
-    if (!vault_list(cli, repo, &sets, err))
+    const struct rd_watch watch = cli_watch(cli);
+    if (!backup_list(&watch, repo, &sets, err))
         return false;
     warn_of_keys(cli, open, repo, &sets);
-    bool ok = prune_leftovers(repo, &sets, err);
+    bool ok = backup_prune_leftovers(repo, &sets, err);
     archive_sets_done(&sets);
     return ok;
 }
@@ -85,12 +86,14 @@ static bool look_at_sets(struct cli *cli, struct vault_open *open, size_t i, str
 /* Locks all repositories and removes what interrupted backups have left there. */
 static bool prepare(struct cli *cli, struct set_writer *set, struct rd_err *err)
 {
-    struct vault_open *open = set->open;
+    struct backup_open *open = set->open;
+    struct rd_watch watch = cli_watch(cli);
     size_t n = 0;
+    watch.cancel = set->cancel;
     for (size_t i = 0; i < open->n; i++) {
         if (open->stores[i] == NULL)
             continue;
-        if (vault_lock(cli, open, i, set->cancel, &open->errs[i]) &&
+        if (backup_lock(&watch, open, i, cli->tool, &open->errs[i]) &&
             look_at_sets(cli, open, i, &open->errs[i]))
             n++;
     }
@@ -104,7 +107,7 @@ static bool prepare(struct cli *cli, struct set_writer *set, struct rd_err *err)
 
 bool backup_take(struct cli *cli, struct set_writer *set, struct rd_err *err)
 {
-    const struct vault_target *target = set->open->target;
+    const struct backup_target *target = set->open->target;
     if (!backup_settings(target, set, err) || !prepare(cli, set, err) ||
         !backup_hook(target, BACKUP_HOOK_PRE, &set->m, NULL, err) ||
         !set_begin(set, cli_now_ms(), err))
@@ -113,28 +116,29 @@ bool backup_take(struct cli *cli, struct set_writer *set, struct rd_err *err)
     set->m.end_ms = cli_now_ms();
     if (ok && set_commit(set, err))
         return true;
-    vault_explain_lost(set->open, err);
+    backup_explain_lost(set->open, err);
     set_abandon(set);
     return false;
 }
 
-bool backup_prune(const struct vault_target *target, struct vault_open *open, struct rd_err *err)
+bool backup_prune_after(const struct backup_target *target, struct backup_open *open,
+                        struct rd_err *err)
 {
     struct archive_retention rules;
     bool wanted;
     size_t n;
-    if (!vault_get_bool(target, VAULT_KEY_PRUNE, &wanted, err))
+    if (!backup_get_bool(target, BACKUP_KEY_PRUNE, &wanted, err))
         return false;
     if (!wanted)
         return true;
-    bool ok = prune_rules(target, &rules, err);
+    bool ok = backup_prune_rules(target, &rules, err);
     for (size_t i = 0; ok && i < open->n; i++) {
-        struct prune_plan plan;
+        struct backup_prune plan;
         if (open->stores[i] == NULL || open->errs[i].code != RD_ERR_OK)
             continue;
-        ok = prune_plan(&open->repos[i], &rules, cli_now_ms(), &plan, err);
-        ok = ok && prune_run(&open->repos[i], &plan, &n, err);
-        prune_done(&plan);
+        ok = backup_prune_plan(&open->repos[i], &rules, cli_now_ms(), &plan, err);
+        ok = ok && backup_prune_run(&open->repos[i], &plan, &n, err);
+        backup_prune_done(&plan);
     }
     return ok;
 }

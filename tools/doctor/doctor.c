@@ -1,5 +1,6 @@
 /* doctor.c - `redoubt doctor`: checks whether a server, or its folder, is set up so that data
  * survives. */
+#include "archive/retain.h"
 #include "tools/doctor/priv.h"
 #include "tools/tools.h"
 
@@ -67,8 +68,8 @@ static bool load_target(struct run *run, struct rd_err *err)
     struct vault *vault = &run->doctor.vault;
     char name[ARCHIVE_TEXT_MAX];
     char *names[] = {name};
-    if (run->target == NULL && vault->config == NULL &&
-        vault->flags.values[VAULT_KEY_REPOSITORY] == NULL)
+    if (run->target == NULL && vault->config.path == NULL &&
+        vault->config.flags.values[BACKUP_KEY_REPOSITORY] == NULL)
         return true;
     run->doctor.with_backup = true;
     if (run->target == NULL)
@@ -80,10 +81,10 @@ static bool load_target(struct run *run, struct rd_err *err)
 
 /* ---- what is examined ---- */
 
-static const char *given_or_setting(const char *given, const struct vault_target *target,
-                                    enum vault_key key)
+static const char *given_or_setting(const char *given, const struct backup_target *target,
+                                    enum backup_key key)
 {
-    return given != NULL ? given : vault_get(target, key);
+    return given != NULL ? given : backup_get(target, key);
 }
 
 /* The source of the target, with its login, where the command line names no server. */
@@ -91,15 +92,16 @@ static const char *source_of_target(struct run *run)
 {
     const struct vault *vault = &run->doctor.vault;
     struct peer_opts *peer = &run->peer;
-    const struct vault_target *target = vault->n_targets == 1 ? &vault->targets[0] : NULL;
-    const char *source = target != NULL ? vault_get(target, VAULT_KEY_SOURCE) : NULL;
+    const struct backup_target *target =
+        vault->config.n_targets == 1 ? &vault->config.targets[0] : NULL;
+    const char *source = target != NULL ? backup_get(target, BACKUP_KEY_SOURCE) : NULL;
     if (source == NULL || peer_opts_names_one(peer))
         return NULL;
-    peer->user = given_or_setting(peer->user, target, VAULT_KEY_USER);
-    peer->pass_file = given_or_setting(peer->pass_file, target, VAULT_KEY_PASS_FILE);
-    peer->connect.cacert = given_or_setting(peer->connect.cacert, target, VAULT_KEY_CACERT);
-    peer->connect.cert = given_or_setting(peer->connect.cert, target, VAULT_KEY_CERT);
-    peer->connect.key = given_or_setting(peer->connect.key, target, VAULT_KEY_TLS_KEY);
+    peer->user = given_or_setting(peer->user, target, BACKUP_KEY_USER);
+    peer->pass_file = given_or_setting(peer->pass_file, target, BACKUP_KEY_PASS_FILE);
+    peer->connect.cacert = given_or_setting(peer->connect.cacert, target, BACKUP_KEY_CACERT);
+    peer->connect.cert = given_or_setting(peer->connect.cert, target, BACKUP_KEY_CERT);
+    peer->connect.key = given_or_setting(peer->connect.key, target, BACKUP_KEY_TLS_KEY);
     return source;
 }
 
@@ -221,7 +223,7 @@ int tool_doctor(struct cli *cli, int argc, char **argv)
     peer_opts_init(&run.peer);
     memcpy(opts, own, sizeof own);
     vault_options(&run.doctor.vault, opts + sizeof own / sizeof own[0],
-                  VAULT_FOR_REPOSITORY | VAULT_FOR_READING);
+                  BACKUP_FOR_REPOSITORY | BACKUP_FOR_READING);
     if (cli_parse(cli, &usage, argc, argv, &status))
         status = examine(&run);
     doctor_done(&run.doctor);

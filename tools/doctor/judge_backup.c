@@ -38,16 +38,16 @@ static bool judge_repo(const struct doctor *d, struct archive_repo *repo, struct
     return true;
 }
 
-static bool judge_target(const struct doctor *d, const struct vault_target *target,
+static bool judge_target(const struct doctor *d, const struct backup_target *target,
                          struct doctor_verdict *v, struct rd_err *err)
 {
-    struct vault_open open;
-    if (!vault_open(target, VAULT_LIST, &open, err))
+    struct backup_open open;
+    if (!backup_open(target, BACKUP_LIST, &open, err))
         return false;
     bool ok = true;
     for (size_t i = 0; ok && i < open.n; i++)
-        ok = vault_is_open(&open, i, err) && judge_repo(d, &open.repos[i], v, err);
-    vault_close(&open);
+        ok = backup_is_open(&open, i, err) && judge_repo(d, &open.repos[i], v, err);
+    backup_close(&open);
     return ok;
 }
 
@@ -59,8 +59,8 @@ void doctor_judge_backup_age(const struct doctor *d, struct doctor_verdict *v)
         doctor_skipped(v, "--target or --repository is not given");
         return;
     }
-    for (size_t i = 0; i < d->vault.n_targets; i++)
-        if (!judge_target(d, &d->vault.targets[i], v, &err)) {
+    for (size_t i = 0; i < d->vault.config.n_targets; i++)
+        if (!judge_target(d, &d->vault.config.targets[i], v, &err)) {
             if (v->state != DOCTOR_FOUND)
                 doctor_unknown(v, "%s", rd_err_render(&err, line, sizeof line));
             return;
@@ -88,16 +88,16 @@ static bool judge_stream(struct archive_repo *repo, struct doctor_verdict *v, st
     return true;
 }
 
-static bool judge_streams(const struct vault_target *target, struct doctor_verdict *v,
+static bool judge_streams(const struct backup_target *target, struct doctor_verdict *v,
                           struct rd_err *err)
 {
-    struct vault_open open;
-    if (!vault_open(target, VAULT_LIST, &open, err))
+    struct backup_open open;
+    if (!backup_open(target, BACKUP_LIST, &open, err))
         return false;
     bool ok = true;
     for (size_t i = 0; ok && i < open.n; i++)
-        ok = vault_is_open(&open, i, err) && judge_stream(&open.repos[i], v, err);
-    vault_close(&open);
+        ok = backup_is_open(&open, i, err) && judge_stream(&open.repos[i], v, err);
+    backup_close(&open);
     return ok;
 }
 
@@ -110,8 +110,8 @@ void doctor_judge_backup_stream(const struct doctor *d, struct doctor_verdict *v
         return;
     }
     doctor_none(v, "no stream is archived");
-    for (size_t i = 0; i < d->vault.n_targets; i++)
-        if (!judge_streams(&d->vault.targets[i], v, &err)) {
+    for (size_t i = 0; i < d->vault.config.n_targets; i++)
+        if (!judge_streams(&d->vault.config.targets[i], v, &err)) {
             if (v->state != DOCTOR_FOUND)
                 doctor_unknown(v, "%s", rd_err_render(&err, line, sizeof line));
             return;
@@ -120,9 +120,9 @@ void doctor_judge_backup_stream(const struct doctor *d, struct doctor_verdict *v
 
 /* ---- elsewhere ---- */
 
-static const char *repository(const struct vault_target *target, size_t i)
+static const char *repository(const struct backup_target *target, size_t i)
 {
-    return i == 0 ? vault_get(target, VAULT_KEY_REPOSITORY) : target->conf.more[i - 1];
+    return i == 0 ? backup_get(target, BACKUP_KEY_REPOSITORY) : target->conf.more[i - 1];
 }
 
 static bool is_store(const char *where)
@@ -145,7 +145,7 @@ static bool is_network(const char *path)
     return false;
 }
 
-static bool is_elsewhere(const struct vault_target *target)
+static bool is_elsewhere(const struct backup_target *target)
 {
     for (size_t i = 0; i <= target->conf.n_more; i++)
         if (is_store(repository(target, i)) || is_network(repository(target, i)))
@@ -163,8 +163,8 @@ void doctor_judge_backup_elsewhere(const struct doctor *d, struct doctor_verdict
         doctor_none(v, "%s", d->host.why);
         return;
     }
-    for (size_t i = 0; i < d->vault.n_targets; i++) {
-        const struct vault_target *target = &d->vault.targets[i];
+    for (size_t i = 0; i < d->vault.config.n_targets; i++) {
+        const struct backup_target *target = &d->vault.config.targets[i];
         if (!is_elsewhere(target))
             doctor_found(v, "all repositories of %s are folders on the host of the data",
                          target->name);
@@ -200,17 +200,17 @@ static bool judge_seal(struct archive_repo *repo, struct doctor_verdict *v, stru
     return true;
 }
 
-static bool judge_seals(const struct vault_target *target, struct doctor_verdict *v,
+static bool judge_seals(const struct backup_target *target, struct doctor_verdict *v,
                         struct rd_err *err)
 {
-    struct vault_open open;
-    if (!vault_open(target, VAULT_LIST, &open, err))
+    struct backup_open open;
+    if (!backup_open(target, BACKUP_LIST, &open, err))
         return false;
     bool ok = true;
     for (size_t i = 0; ok && i < open.n; i++)
         ok = !is_store(repository(target, i)) ||
-             (vault_is_open(&open, i, err) && judge_seal(&open.repos[i], v, err));
-    vault_close(&open);
+             (backup_is_open(&open, i, err) && judge_seal(&open.repos[i], v, err));
+    backup_close(&open);
     return ok;
 }
 
@@ -224,8 +224,8 @@ void doctor_judge_backup_sealed(const struct doctor *d, struct doctor_verdict *v
         return;
     }
     doctor_none(v, "no set is in a store on another host");
-    for (size_t i = 0; i < d->vault.n_targets; i++)
-        if (!judge_seals(&d->vault.targets[i], v, &err)) {
+    for (size_t i = 0; i < d->vault.config.n_targets; i++)
+        if (!judge_seals(&d->vault.config.targets[i], v, &err)) {
             if (v->state != DOCTOR_FOUND)
                 doctor_unknown(v, "%s", rd_err_render(&err, line, sizeof line));
             return;

@@ -1,4 +1,5 @@
 /* list.c - `redoubt list`: the sets of repositories. */
+#include "archive/retain.h"
 #include "base/buf.h"
 #include "tools/list/priv.h"
 #include "tools/tools.h"
@@ -177,12 +178,12 @@ static void check_age(struct run *run, const struct archive_repo *repo, struct a
     run->status = CLI_FINDINGS;
 }
 
-static bool list_repo(void *ctx, struct vault_open *open, size_t at, struct rd_err *err)
+static bool list_repo(void *ctx, struct backup_open *open, size_t at, struct rd_err *err)
 {
     struct run *run = ctx;
     struct archive_repo *repo = &open->repos[at];
     struct archive_sets sets;
-    if (!vault_list(run->cli, repo, &sets, err))
+    if (!backup_list(&run->vault.watch, repo, &sets, err))
         return false;
     list_sets(run, repo, &sets);
     check_sets(run, repo, &sets);
@@ -257,7 +258,7 @@ static int list_all(struct run *run)
     if (status != CLI_OK)
         return status;
     bool ok = vault_load(&run->vault, cli->args, cli->n_args, &err) &&
-              vault_each_init(&run->each, cli, &run->vault, VAULT_LIST, &err);
+              vault_each_init(&run->each, cli, &run->vault, BACKUP_LIST, &err);
     if (ok && run->html_path != NULL)
         ok = list_html(run, &err);
     else if (ok && cli->json)
@@ -274,8 +275,8 @@ int tool_list(struct cli *cli, int argc, char **argv)
     struct run run = {.cli = cli};
     struct cli_opt opts[VAULT_OPTS] = {0};
     vault_init(&run.vault, cli);
-    size_t n =
-        vault_options(&run.vault, opts, VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS | VAULT_FOR_READING);
+    size_t n = vault_options(&run.vault, opts,
+                             BACKUP_FOR_REPOSITORY | BACKUP_FOR_KEYS | BACKUP_FOR_READING);
     opts[n++] = (struct cli_opt){.name = "max-age",
                                  .kind = CLI_STRING,
                                  .arg = "TIME",

@@ -1,6 +1,7 @@
 /* prune.c - `redoubt prune`: removes the sets that no rule keeps. */
-#include "tools/prune/prune.h"
+#include "backup/prune.h"
 #include "tools/tools.h"
+#include "tools/vault/vault.h"
 
 #include <stdio.h>
 
@@ -43,7 +44,7 @@ static void put_json(struct run *run, const struct archive_repo *repo,
 }
 
 static void show_plan(struct run *run, const struct archive_repo *repo,
-                      const struct prune_plan *plan)
+                      const struct backup_prune *plan)
 {
     char why[200];
     for (size_t i = 0; i < plan->sets.n; i++) {
@@ -60,7 +61,7 @@ static void show_plan(struct run *run, const struct archive_repo *repo,
     }
 }
 
-static void conclude(struct run *run, const struct prune_plan *plan, size_t n_removed)
+static void conclude(struct run *run, const struct backup_prune *plan, size_t n_removed)
 {
     if (run->cli->json || run->cli->quiet)
         return;
@@ -79,7 +80,7 @@ static void conclude(struct run *run, const struct prune_plan *plan, size_t n_re
 }
 
 static void warn_unproved(struct run *run, const struct archive_repo *repo,
-                          const struct prune_plan *plan)
+                          const struct backup_prune *plan)
 {
     size_t n = 0;
     for (size_t i = 0; i < plan->sets.n; i++)
@@ -98,19 +99,19 @@ static void warn_unproved(struct run *run, const struct archive_repo *repo,
 static bool prune_repo(struct run *run, struct archive_repo *repo,
                        const struct archive_retention *rules, struct rd_err *err)
 {
-    struct prune_plan plan;
+    struct backup_prune plan;
     size_t n_removed = 0;
-    if (!prune_plan(repo, rules, cli_now_ms(), &plan, err))
+    if (!backup_prune_plan(repo, rules, cli_now_ms(), &plan, err))
         return false;
     if (plan.sets.n_gone > 0)
         cli_note(run->cli, "%s: %zu set%s removed while the sets were listed", repo->target,
                  plan.sets.n_gone, plan.sets.n_gone == 1 ? " was" : "s were");
     show_plan(run, repo, &plan);
     warn_unproved(run, repo, &plan);
-    bool ok = !run->confirm || prune_run(repo, &plan, &n_removed, err);
+    bool ok = !run->confirm || backup_prune_run(repo, &plan, &n_removed, err);
     if (ok)
         conclude(run, &plan, n_removed);
-    prune_done(&plan);
+    backup_prune_done(&plan);
     return ok;
 }
 
@@ -124,7 +125,7 @@ static bool mark(struct run *run, struct archive_repo *repo, struct rd_err *err)
 {
     struct archive_sets sets;
     const char *id = run->pin != NULL ? run->pin : run->unpin;
-    if (!vault_list(run->cli, repo, &sets, err))
+    if (!backup_list(&run->vault.watch, repo, &sets, err))
         return false;
     const struct archive_set *set = archive_sets_find(&sets, id, cli_now_ms());
     bool ok = set != NULL
@@ -135,17 +136,17 @@ static bool mark(struct run *run, struct archive_repo *repo, struct rd_err *err)
     return ok;
 }
 
-static bool work_on(void *ctx, struct vault_open *open, size_t at, struct rd_err *err)
+static bool work_on(void *ctx, struct backup_open *open, size_t at, struct rd_err *err)
 {
     struct run *run = ctx;
     struct archive_retention rules;
     char line[600];
-    if (!prune_rules(open->target, &rules, err))
+    if (!backup_prune_rules(open->target, &rules, err))
         return false;
     if (at == 0 && open->keys_err.code != RD_ERR_OK)
         cli_warn(run->cli, "%s: signatures are not verified: %s", open->target->name,
                  rd_err_render(&open->keys_err, line, sizeof line));
-    if ((run->confirm || is_mark(run)) && !vault_lock(run->cli, open, at, NULL, err))
+    if ((run->confirm || is_mark(run)) && !backup_lock(&run->vault.watch, open, at, "prune", err))
         return false;
     return is_mark(run) ? mark(run, &open->repos[at], err)
                         : prune_repo(run, &open->repos[at], &rules, err);
@@ -154,10 +155,10 @@ static bool work_on(void *ctx, struct vault_open *open, size_t at, struct rd_err
 /* Before anything is removed. */
 static bool check_rules(const struct run *run, struct rd_err *err)
 {
-    for (size_t i = 0; i < run->vault.n_targets; i++) {
-        const struct vault_target *target = &run->vault.targets[i];
+    for (size_t i = 0; i < run->vault.config.n_targets; i++) {
+        const struct backup_target *target = &run->vault.config.targets[i];
         struct archive_retention rules;
-        if (!prune_rules(target, &rules, err))
+        if (!backup_prune_rules(target, &rules, err))
             return false;
         if (!is_mark(run) && !archive_retention_given(&rules))
             cli_warn(run->cli, "%s has no rules (keep = …): everything is kept", target->name);
@@ -171,7 +172,7 @@ static int prune_all(struct run *run)
     struct vault_each each = {0};
     struct rd_err err = {0};
     if (!vault_load(&run->vault, cli->args, cli->n_args, &err) || !check_rules(run, &err) ||
-        !vault_each_init(&each, cli, &run->vault, VAULT_JUDGE, &err))
+        !vault_each_init(&each, cli, &run->vault, BACKUP_JUDGE, &err))
         return cli_fail(cli, &err);
     if (cli->json) {
         cli_json_put_bool(&cli->out, "confirm", run->confirm);
@@ -193,9 +194,9 @@ int tool_prune(struct cli *cli, int argc, char **argv)
     struct run run = {.cli = cli};
     struct cli_opt opts[VAULT_OPTS] = {0};
     vault_init(&run.vault, cli);
-    size_t n =
-        vault_options(&run.vault, opts,
-                      VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS | VAULT_FOR_KEEP | VAULT_FOR_READING);
+    size_t n = vault_options(&run.vault, opts,
+                             BACKUP_FOR_REPOSITORY | BACKUP_FOR_KEYS | BACKUP_FOR_KEEP |
+                                 BACKUP_FOR_READING);
     opts[n++] = (struct cli_opt){
         .name = "confirm", .kind = CLI_FLAG, .flag = &run.confirm, .help = "remove the sets"};
     opts[n++] = (struct cli_opt){.name = "pin",

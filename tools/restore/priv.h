@@ -60,7 +60,7 @@ struct restore {
 
     enum restore_goal goal;
     uint64_t target; /* offset of RESTORE_OFFSET and RESTORE_BEFORE */
-    struct vault_open open;
+    struct backup_open open;
     struct archive_repo *repo;
     const struct archive_set *set;
     struct restore_plan plan; /* unless goal is RESTORE_SET */

@@ -151,7 +151,7 @@ void restore_report(struct restore *run)
     if (run->set->m.scan)
         cli_note(run->cli,
                  "the keys of this set were read at different times: see --scan of backup");
-    if (run->set->m.key_id[0] == '\0' && vault_keys_given(&run->open.keys))
+    if (run->set->m.key_id[0] == '\0' && backup_keys_given(&run->open.keys))
         cli_note(run->cli,
                  "this set is not sealed, although the target has a key: it may have been "
                  "replaced");

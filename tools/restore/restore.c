@@ -192,14 +192,14 @@ static bool restore_target(struct restore *run, struct rd_err *err)
 {
     bool ok = false;
     unsigned n_removed = 0;
-    if (!vault_open(&run->vault.targets[0], VAULT_READ, &run->open, err))
+    if (!backup_open(&run->vault.config.targets[0], BACKUP_READ, &run->open, err))
         return false;
     for (size_t i = 0; !ok && i < run->open.n; i++) {
         struct archive_sets sets;
         struct rd_err failed = {0};
         run->repo = &run->open.repos[i];
-        bool listed = vault_is_open(&run->open, i, &failed) &&
-                      vault_list(run->cli, run->repo, &sets, &failed);
+        bool listed = backup_is_open(&run->open, i, &failed) &&
+                      backup_list(&run->vault.watch, run->repo, &sets, &failed);
         bool removed = false;
         if (listed) {
             ok = restore_from(run, &sets, &failed);
@@ -223,7 +223,7 @@ static bool restore_target(struct restore *run, struct rd_err *err)
         if (last)
             break;
     }
-    vault_close(&run->open);
+    backup_close(&run->open);
     return ok;
 }
 
@@ -306,7 +306,7 @@ static int restore(struct restore *run)
         return cli_fail(cli, &err);
     if (!vault_load(&run->vault, cli->args, cli->n_args, &err))
         return is_file_argument(cli) ? refuse_file(run) : cli_fail(cli, &err);
-    if (run->vault.n_targets != 1)
+    if (run->vault.config.n_targets != 1)
         return cli_usage_error(cli, "the configuration has several targets: name one");
     peer_opts_init(&opts);
     bool ok = find_server(run, &opts, &err) && restore_target(run, &err);
@@ -394,8 +394,8 @@ int tool_restore(struct cli *cli, int argc, char **argv)
     struct restore run = {.cli = cli, .dialect = -1, .target_ms = INT64_MIN};
     struct cli_opt opts[VAULT_OPTS] = {0};
     vault_init(&run.vault, cli);
-    size_t n =
-        vault_options(&run.vault, opts, VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS | VAULT_FOR_READING);
+    size_t n = vault_options(&run.vault, opts,
+                             BACKUP_FOR_REPOSITORY | BACKUP_FOR_KEYS | BACKUP_FOR_READING);
     const struct cli_opt own[] = {
         {.name = "to",
          .kind = CLI_EACH,
@@ -474,7 +474,7 @@ int tool_restore(struct cli *cli, int argc, char **argv)
          .brief = true},
         FILTER_OPTIONS(&run.filter),
     };
-    _Static_assert(sizeof own / sizeof *own + VAULT_KEY_COUNT + 2 <= VAULT_OPTS, "room");
+    _Static_assert(sizeof own / sizeof *own + BACKUP_KEY_COUNT + 2 <= VAULT_OPTS, "room");
     memcpy(opts + n, own, sizeof own);
     return parse_and_restore(&run, opts, argc, argv);
 }

@@ -12,8 +12,8 @@ struct run {
     struct vault vault;
     const char *out, *make_key, *name;
     bool force, show_id;
-    struct vault_target target; /* the keys of the command line */
-    struct vault_keys keys;
+    struct backup_target target; /* the keys of the command line */
+    struct backup_keys keys;
 };
 
 /* ---- a new key ---- */
@@ -24,7 +24,7 @@ static bool make_key(struct run *run, struct rd_err *err)
     char text[2 * RD_SEAL_KEY + 2];
     const struct rd_sink_opts opts = RD_SINK_OPTS(.mode = 0600, .origin = run->make_key);
     struct rd_sink *sink;
-    if (!vault_random(bytes, sizeof bytes, err) ||
+    if (!backup_random(bytes, sizeof bytes, err) ||
         !rd_sink_open_file(&sink, run->make_key, &opts, err))
         return false;
     rd_digest_hex(text, rd_slice(bytes, sizeof bytes));
@@ -40,9 +40,9 @@ static bool make_key(struct run *run, struct rd_err *err)
 static bool open_sealing(struct run *run, struct rd_sink **sink, struct rd_err *err)
 {
     struct rd_seal_opts opts = {.name = rd_slice_str(run->name != NULL ? run->name : "")};
-    if (!vault_keys_seal(&run->keys, &opts.key, err))
+    if (!backup_keys_seal(&run->keys, &opts.key, err))
         return false;
-    bool ok = vault_random(opts.random, sizeof opts.random, err) &&
+    bool ok = backup_random(opts.random, sizeof opts.random, err) &&
               rd_seal_open_sink(sink, *sink, &opts, err);
     explicit_bzero(opts.random, sizeof opts.random);
     return ok;
@@ -98,8 +98,8 @@ static bool work(struct run *run, bool seal, struct rd_err *err)
 {
     if (run->make_key != NULL)
         return make_key(run, err);
-    run->target.conf = run->vault.flags;
-    if (!vault_keys_open(&run->keys, &run->target, err))
+    run->target.conf = run->vault.config.flags;
+    if (!backup_keys_open(&run->keys, &run->target, err))
         return false;
     if (run->keys.n_keys == 0 && run->keys.passphrase.len == 0)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no key is given");
@@ -118,7 +118,7 @@ static int run_tool(struct cli *cli, int argc, char **argv, bool seal)
     struct rd_err err = {0};
     vault_init(&run.vault, cli);
     /* The settings for seal keys, as options: these tools read no configuration file. */
-    size_t n = vault_options(&run.vault, opts, VAULT_FOR_KEYS) - 1;
+    size_t n = vault_options(&run.vault, opts, BACKUP_FOR_KEYS) - 1;
     memmove(opts, opts + 1, n * sizeof *opts);
     opts[n++] = (struct cli_opt){.name = "output",
                                  .letter = 'o',
@@ -160,7 +160,7 @@ static int run_tool(struct cli *cli, int argc, char **argv, bool seal)
     int status;
     if (cli_parse(cli, &usage, argc, argv, &status))
         status = work(&run, seal, &err) ? CLI_OK : cli_fail(cli, &err);
-    vault_keys_done(&run.keys);
+    backup_keys_done(&run.keys);
     vault_done(&run.vault);
     return status;
 }

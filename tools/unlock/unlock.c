@@ -121,20 +121,20 @@ static void put_text(const struct run *run, const struct found *f)
 
 /* ---- the work ---- */
 
-static bool look_at(struct run *run, struct vault_open *open, size_t at,
+static bool look_at(struct run *run, struct backup_open *open, size_t at,
                     enum archive_lock_kind kind, struct rd_err *err)
 {
-    struct vault_hold hold = {.inited = false};
+    struct backup_hold hold = {.inited = false};
     struct archive_store *store = open->stores[at];
     struct found f = {.repo = &open->repos[at], .kind = kind};
-    if (!vault_hold_init(&hold, open->target, vault_repository(open->target, at), kind, "unlock",
-                         err))
+    if (!backup_hold_init(&hold, open->target, backup_repository(open->target, at), kind, "unlock",
+                          err))
         return false;
     bool ok = archive_lock_look(&hold.lock, store, &f.report, err);
     bool locked = ok && f.report.state != ARCHIVE_LOCK_FREE;
     if (locked && run->confirm && (run->force || is_over(&f)))
         ok = f.removed = archive_lock_break(&hold.lock, store, err);
-    vault_hold_done(&hold);
+    backup_hold_done(&hold);
     if (!ok)
         return false;
     run->n_left += locked && run->confirm && !f.removed;
@@ -145,7 +145,7 @@ static bool look_at(struct run *run, struct vault_open *open, size_t at,
     return true;
 }
 
-static bool work_on(void *ctx, struct vault_open *open, size_t at, struct rd_err *err)
+static bool work_on(void *ctx, struct backup_open *open, size_t at, struct rd_err *err)
 {
     for (int kind = 0; kind < ARCHIVE_LOCK_KINDS; kind++)
         if (!look_at(ctx, open, at, (enum archive_lock_kind)kind, err))
@@ -170,7 +170,7 @@ static int unlock_all(struct run *run)
     if (run->force && !run->confirm)
         return cli_usage_error(cli, "--force needs --confirm");
     if (!vault_load(&run->vault, cli->args, cli->n_args, &err) ||
-        !vault_each_init(&each, cli, &run->vault, VAULT_LIST, &err))
+        !vault_each_init(&each, cli, &run->vault, BACKUP_LIST, &err))
         return cli_fail(cli, &err);
     if (cli->json) {
         cli_json_put_bool(&cli->out, "confirm", run->confirm);
@@ -192,7 +192,7 @@ int tool_unlock(struct cli *cli, int argc, char **argv)
     struct run run = {.cli = cli};
     struct cli_opt opts[VAULT_OPTS] = {0};
     vault_init(&run.vault, cli);
-    size_t n = vault_options(&run.vault, opts, VAULT_FOR_REPOSITORY);
+    size_t n = vault_options(&run.vault, opts, BACKUP_FOR_REPOSITORY);
     opts[n++] = (struct cli_opt){.name = "confirm",
                                  .kind = CLI_FLAG,
                                  .flag = &run.confirm,

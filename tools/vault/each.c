@@ -3,15 +3,15 @@
 #include "tools/vault/vault.h"
 
 bool vault_each_init(struct vault_each *ret, struct cli *cli, const struct vault *vault,
-                     enum vault_mode mode, struct rd_err *err)
+                     enum backup_mode mode, struct rd_err *err)
 {
-    size_t size = VAULT_STORES * sizeof *ret->errs;
+    size_t size = BACKUP_STORES * sizeof *ret->errs;
     *ret = (struct vault_each){.cli = cli, .vault = vault, .mode = mode};
-    ret->errs = rd_calloc(vault->n_targets, size);
-    return ret->errs != NULL || rd_err_nomem(err, vault->n_targets * size);
+    ret->errs = rd_calloc(vault->config.n_targets, size);
+    return ret->errs != NULL || rd_err_nomem(err, vault->config.n_targets * size);
 }
 
-static void fail(struct vault_each *each, const struct vault_target *target, struct rd_err *slot,
+static void fail(struct vault_each *each, const struct backup_target *target, struct rd_err *slot,
                  struct rd_err *err)
 {
     if (slot->code != RD_ERR_OK)
@@ -25,22 +25,22 @@ static void fail(struct vault_each *each, const struct vault_target *target, str
 
 void vault_each(struct vault_each *each, vault_each_fn *work, void *ctx)
 {
-    for (size_t t = 0; t < each->vault->n_targets; t++) {
-        const struct vault_target *target = &each->vault->targets[t];
-        struct rd_err *errs = &each->errs[t * VAULT_STORES];
-        struct vault_open open;
+    for (size_t t = 0; t < each->vault->config.n_targets; t++) {
+        const struct backup_target *target = &each->vault->config.targets[t];
+        struct rd_err *errs = &each->errs[t * BACKUP_STORES];
+        struct backup_open open;
         struct rd_err failed = {0};
-        if (!vault_open(target, each->mode, &open, &failed)) {
+        if (!backup_open(target, each->mode, &open, &failed)) {
             fail(each, target, &errs[0], &failed);
             continue;
         }
         for (size_t i = 0; i < open.n; i++) {
             struct rd_err err = {0};
             if (errs[i].code == RD_ERR_OK &&
-                !(vault_is_open(&open, i, &err) && work(ctx, &open, i, &err)))
+                !(backup_is_open(&open, i, &err) && work(ctx, &open, i, &err)))
                 fail(each, target, &errs[i], &err);
         }
-        vault_close(&open);
+        backup_close(&open);
     }
 }
 
@@ -48,11 +48,11 @@ void vault_each_put_errors(const struct vault_each *each, struct cli_json *json)
 {
     cli_json_key(json, "errors");
     cli_json_array(json);
-    for (size_t i = 0; i < each->vault->n_targets * VAULT_STORES; i++) {
+    for (size_t i = 0; i < each->vault->config.n_targets * BACKUP_STORES; i++) {
         if (each->errs[i].code == RD_ERR_OK)
             continue;
         cli_json_obj(json);
-        cli_json_put_str(json, "target", each->vault->targets[i / VAULT_STORES].name);
+        cli_json_put_str(json, "target", each->vault->config.targets[i / BACKUP_STORES].name);
         cli_json_key(json, "error");
         cli_json_err(json, &each->errs[i]);
         cli_json_end(json);
@@ -64,15 +64,4 @@ void vault_each_done(struct vault_each *each)
 {
     rd_free(each->errs);
     each->errs = NULL;
-}
-
-bool vault_list(struct cli *cli, struct archive_repo *repo, struct archive_sets *ret,
-                struct rd_err *err)
-{
-    if (!archive_repo_list(repo, ret, err))
-        return false;
-    if (ret->n_gone > 0)
-        cli_note(cli, "%s: %zu set%s removed while the sets were listed", repo->target, ret->n_gone,
-                 ret->n_gone == 1 ? " was" : "s were");
-    return true;
 }

@@ -27,7 +27,7 @@ struct run {
 /* A set under verification. */
 struct job {
     struct run *run;
-    struct vault_open *open;
+    struct backup_open *open;
     struct archive_repo *repo;
     struct archive_set *set;
     bool loaded;
@@ -54,7 +54,7 @@ static bool check_manifest(struct job *job, struct rd_err *err)
         rd_err_adopt(err, &why);
         return false;
     }
-    if (!proved && vault_keys_given(&job->open->keys))
+    if (!proved && backup_keys_given(&job->open->keys))
         job->foreign = why;
     job->authentic = set->m.signature == ARCHIVE_SIGNATURE_VALID;
     return set->missing == 0 || rd_err_set(err, RD_ERR_TRUNCATED, RD_NO_OFFSET,
@@ -373,7 +373,7 @@ static bool verify_set(struct job *job, struct rd_err *ret)
 
 /* ---- the tool ---- */
 
-static bool verify_sets(struct run *run, struct vault_open *open, struct archive_repo *repo,
+static bool verify_sets(struct run *run, struct backup_open *open, struct archive_repo *repo,
                         struct archive_sets *sets, struct rd_err *err)
 {
     const struct archive_set *only =
@@ -390,7 +390,7 @@ static bool verify_sets(struct run *run, struct vault_open *open, struct archive
     return ok;
 }
 
-static bool verify_stream_of(struct run *run, struct vault_open *open, struct archive_repo *repo,
+static bool verify_stream_of(struct run *run, struct backup_open *open, struct archive_repo *repo,
                              const struct archive_sets *sets, struct rd_err *err)
 {
     struct verify_stream v = {.cli = run->cli,
@@ -412,12 +412,12 @@ static bool verify_stream_of(struct run *run, struct vault_open *open, struct ar
     return ok;
 }
 
-static bool verify_repo(void *ctx, struct vault_open *open, size_t at, struct rd_err *err)
+static bool verify_repo(void *ctx, struct backup_open *open, size_t at, struct rd_err *err)
 {
     struct run *run = ctx;
     struct archive_repo *repo = &open->repos[at];
     struct archive_sets sets;
-    if (!vault_list(run->cli, repo, &sets, err))
+    if (!backup_list(&run->vault.watch, repo, &sets, err))
         return false;
     bool ok = verify_sets(run, open, repo, &sets, err) &&
               (run->id != NULL || verify_stream_of(run, open, repo, &sets, err));
@@ -455,7 +455,7 @@ static int verify_all(struct run *run)
     struct vault_each each = {0};
     struct rd_err err = {0};
     bool ok = vault_load(&run->vault, cli->args, cli->n_args, &err) &&
-              vault_each_init(&each, cli, &run->vault, VAULT_READ, &err) &&
+              vault_each_init(&each, cli, &run->vault, BACKUP_READ, &err) &&
               (!cli->json || cli_json_later_init(&run->streams, &err));
     if (ok && cli->json) {
         cli_json_key(&cli->out, "sets");
@@ -477,8 +477,8 @@ int tool_verify(struct cli *cli, int argc, char **argv)
     struct run run = {.cli = cli, .level = VERIFY_DIGEST};
     struct cli_opt opts[VAULT_OPTS] = {0};
     vault_init(&run.vault, cli);
-    size_t n =
-        vault_options(&run.vault, opts, VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS | VAULT_FOR_READING);
+    size_t n = vault_options(&run.vault, opts,
+                             BACKUP_FOR_REPOSITORY | BACKUP_FOR_KEYS | BACKUP_FOR_READING);
     opts[n++] = (struct cli_opt){.name = "level",
                                  .kind = CLI_ENUM,
                                  .words = "list|digest|parse|load",

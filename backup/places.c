@@ -1,9 +1,12 @@
 /* places.c - a repository by what the configuration calls it: a folder, a bucket of S3, or a host.
  */
+#include "backup/places.h"
+
+#include "backup/instance.h"
+#include "backup/system.h"
 #include "archive/http.h"
 #include "archive/store_sftp.h"
 #include "base/buf.h"
-#include "tools/vault/priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,44 +35,44 @@ static bool split_lines(struct secrets *s, struct rd_err *err)
                       "it must contain two lines: the id of the access key, and the secret");
 }
 
-static bool find_secrets(struct secrets *s, const struct vault_target *target, struct rd_err *err)
+static bool find_secrets(struct secrets *s, const struct backup_target *target, struct rd_err *err)
 {
-    const char *file = vault_get(target, VAULT_KEY_S3_KEY_FILE);
-    const char *command = vault_get(target, VAULT_KEY_S3_KEY_COMMAND);
-    const char *name = vault_key_name(VAULT_KEY_S3_KEY_COMMAND);
+    const char *file = backup_get(target, BACKUP_KEY_S3_KEY_FILE);
+    const char *command = backup_get(target, BACKUP_KEY_S3_KEY_COMMAND);
+    const char *name = backup_key_name(BACKUP_KEY_S3_KEY_COMMAND);
     if (file == NULL && command == NULL) {
-        s->access_key = getenv("AWS_ACCESS_KEY_ID");
-        s->secret_key = getenv("AWS_SECRET_ACCESS_KEY");
-        s->session_token = getenv("AWS_SESSION_TOKEN");
+        s->access_key = backup_env("AWS_ACCESS_KEY_ID");
+        s->secret_key = backup_env("AWS_SECRET_ACCESS_KEY");
+        s->session_token = backup_env("AWS_SESSION_TOKEN");
         return (s->access_key != NULL && s->secret_key != NULL) ||
                rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "no access key: s3-key-file, s3-key-command, s3-instance-keys, or "
                           "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
     }
-    bool ok = file != NULL ? vault_read_file(file, SECRET_MAX, &s->text, err)
-                           : vault_run(name, command, NULL, SECRET_MAX, &s->text, err);
+    bool ok = file != NULL ? backup_read_file(file, SECRET_MAX, &s->text, err)
+                           : backup_run(name, command, NULL, SECRET_MAX, &s->text, err);
     ok = ok && split_lines(s, err);
     if (!ok)
         rd_err_origin(err, file != NULL ? file : name);
     return ok;
 }
 
-static bool set_style(struct archive_s3_opts *opts, const struct vault_target *target,
+static bool set_style(struct archive_s3_opts *opts, const struct backup_target *target,
                       struct rd_err *err)
 {
-    const char *style = vault_get(target, VAULT_KEY_S3_STYLE);
+    const char *style = backup_get(target, BACKUP_KEY_S3_STYLE);
     opts->host_style = style != NULL && strcmp(style, "host") == 0;
     return style == NULL || opts->host_style || strcmp(style, "path") == 0 ||
            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "s3-style must be path or host");
 }
 
 /* s3://BUCKET[/PREFIX] */
-static bool open_bucket(struct archive_store **ret, const struct vault_target *target,
+static bool open_bucket(struct archive_store **ret, const struct backup_target *target,
                         const char *where, const atomic_bool *cancel, struct rd_err *err)
 {
     char bucket[100], endpoint[300];
-    const char *region = vault_get(target, VAULT_KEY_S3_REGION);
-    const char *place = vault_get(target, VAULT_KEY_S3_ENDPOINT);
+    const char *region = backup_get(target, BACKUP_KEY_S3_REGION);
+    const char *place = backup_get(target, BACKUP_KEY_S3_ENDPOINT);
     const char *name = where + strlen("s3://");
     size_t len = strcspn(name, "/");
     const char *prefix = name[len] != '\0' && name[len + 1] != '\0' ? name + len + 1 : NULL;
@@ -85,15 +88,15 @@ static bool open_bucket(struct archive_store **ret, const struct vault_target *t
                                    .region = region,
                                    .bucket = bucket,
                                    .prefix = prefix,
-                                   .ca_file = vault_get(target, VAULT_KEY_CA_FILE),
-                                   .sse = vault_get(target, VAULT_KEY_S3_SSE),
+                                   .ca_file = backup_get(target, BACKUP_KEY_CA_FILE),
+                                   .sse = backup_get(target, BACKUP_KEY_S3_SSE),
                                    .tries = cancel != NULL,
-                                   .wait_ms = vault_wait_ms,
+                                   .wait_ms = backup_wait_ms,
                                    .cancel = cancel};
     bool instance,
         ok = set_style(&opts, target, err) &&
-             vault_get_bool(target, VAULT_KEY_S3_INSTANCE_KEYS, &instance, err) &&
-             (instance ? vault_instance_keys(&opts, err) : find_secrets(&secrets, target, err));
+             backup_get_bool(target, BACKUP_KEY_S3_INSTANCE_KEYS, &instance, err) &&
+             (instance ? backup_instance_keys(&opts, err) : find_secrets(&secrets, target, err));
     opts.access_key = secrets.access_key;
     opts.secret_key = secrets.secret_key;
     opts.session_token = secrets.session_token;
@@ -106,17 +109,17 @@ static bool open_bucket(struct archive_store **ret, const struct vault_target *t
 
 /* ---- SFTP ---- */
 
-static bool open_host(struct archive_store **ret, const struct vault_target *target,
+static bool open_host(struct archive_store **ret, const struct backup_target *target,
                       const char *where, const atomic_bool *cancel, struct rd_err *err)
 {
     char known[4096];
-    const char *hosts = vault_get(target, VAULT_KEY_SSH_KNOWN_HOSTS), *home = getenv("HOME");
+    const char *hosts = backup_get(target, BACKUP_KEY_SSH_KNOWN_HOSTS), *home = backup_env("HOME");
     snprintf(known, sizeof known, "%s/.ssh/known_hosts", home != NULL ? home : "");
     const struct archive_sftp_opts opts = {.url = where,
-                                           .key_file = vault_get(target, VAULT_KEY_SSH_KEY_FILE),
+                                           .key_file = backup_get(target, BACKUP_KEY_SSH_KEY_FILE),
                                            .known_hosts = hosts != NULL ? hosts : known,
                                            .tries = cancel != NULL,
-                                           .wait_ms = vault_wait_ms,
+                                           .wait_ms = backup_wait_ms,
                                            .cancel = cancel};
     return archive_store_open_sftp(ret, &opts, err);
 }
@@ -129,8 +132,8 @@ static bool may_be_shown(const char *where)
     return rest == NULL || rest[3 + len] == '\0' || memchr(rest + 3, ':', len) == NULL;
 }
 
-static bool open_store(struct archive_store **ret, const struct vault_target *target,
-                       const char *where, enum vault_mode mode, const atomic_bool *cancel,
+static bool open_store(struct archive_store **ret, const struct backup_target *target,
+                       const char *where, enum backup_mode mode, const atomic_bool *cancel,
                        struct rd_err *err)
 {
     bool ok;
@@ -139,7 +142,7 @@ static bool open_store(struct archive_store **ret, const struct vault_target *ta
     else if (strncmp(where, "sftp://", 7) == 0)
         ok = open_host(ret, target, where, cancel, err);
     else if (strstr(where, "://") == NULL)
-        return archive_store_open_posix(ret, where, mode == VAULT_WRITE, err);
+        return archive_store_open_posix(ret, where, mode == BACKUP_WRITE, err);
     else
         ok = rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
                         "a repository must be a folder, s3://BUCKET/PREFIX or "
@@ -149,14 +152,14 @@ static bool open_store(struct archive_store **ret, const struct vault_target *ta
     return ok;
 }
 
-bool vault_open_store(struct archive_store **ret, const struct vault_target *target,
-                      const char *where, enum vault_mode mode, struct rd_err *err)
+bool backup_open_store(struct archive_store **ret, const struct backup_target *target,
+                       const char *where, enum backup_mode mode, struct rd_err *err)
 {
     return open_store(ret, target, where, mode, NULL, err);
 }
 
-bool vault_open_again(struct archive_store **ret, const struct vault_target *target,
-                      const char *where, const atomic_bool *cancel, struct rd_err *err)
+bool backup_open_again(struct archive_store **ret, const struct backup_target *target,
+                       const char *where, const atomic_bool *cancel, struct rd_err *err)
 {
-    return open_store(ret, target, where, VAULT_READ, cancel, err);
+    return open_store(ret, target, where, BACKUP_READ, cancel, err);
 }

@@ -1,7 +1,9 @@
 /* keys.c - the keys that seal sets. */
+#include "backup/keys.h"
+
+#include "backup/system.h"
 #include "base/buf.h"
 #include "base/digest.h"
-#include "tools/vault/vault.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -43,14 +45,14 @@ static bool from_base64(struct rd_slice text, uint8_t ret[RD_SEAL_KEY])
     return n == RD_SEAL_KEY;
 }
 
-static bool add_key(struct vault_keys *keys, const uint8_t bytes[RD_SEAL_KEY], struct rd_err *err)
+static bool add_key(struct backup_keys *keys, const uint8_t bytes[RD_SEAL_KEY], struct rd_err *err)
 {
-    if (keys->n_keys == VAULT_RING)
-        return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "more than %d keys", VAULT_RING);
+    if (keys->n_keys == BACKUP_RING)
+        return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "more than %d keys", BACKUP_RING);
     return rd_seal_key_set(&keys->keys[keys->n_keys], bytes, err) && ++keys->n_keys > 0;
 }
 
-static bool add_line(struct vault_keys *keys, struct rd_slice line, struct rd_err *err)
+static bool add_line(struct backup_keys *keys, struct rd_slice line, struct rd_err *err)
 {
     uint8_t bytes[RD_SEAL_KEY];
     line = trim(line);
@@ -65,7 +67,7 @@ static bool add_line(struct vault_keys *keys, struct rd_slice line, struct rd_er
     return ok;
 }
 
-bool vault_keys_parse(struct vault_keys *keys, struct rd_slice text, struct rd_err *err)
+bool backup_keys_parse(struct backup_keys *keys, struct rd_slice text, struct rd_err *err)
 {
     size_t before = keys->n_keys;
     if (text.len == RD_SEAL_KEY)
@@ -83,45 +85,46 @@ bool vault_keys_parse(struct vault_keys *keys, struct rd_slice text, struct rd_e
 }
 
 /* From a file or a command, whichever is given; *ret_given says whether one is. */
-static bool secret(const struct vault_target *target, enum vault_key file, enum vault_key command,
-                   size_t max, struct rd_buf *ret, bool *ret_given, struct rd_err *err)
+static bool secret(const struct backup_target *target, enum backup_key file,
+                   enum backup_key command, size_t max, struct rd_buf *ret, bool *ret_given,
+                   struct rd_err *err)
 {
-    const char *path = vault_get(target, file), *line = vault_get(target, command);
+    const char *path = backup_get(target, file), *line = backup_get(target, command);
     *ret_given = path != NULL || line != NULL;
     if (path != NULL)
-        return vault_read_file(path, max, ret, err);
-    return line == NULL || vault_run(vault_key_name(command), line, NULL, max, ret, err);
+        return backup_read_file(path, max, ret, err);
+    return line == NULL || backup_run(backup_key_name(command), line, NULL, max, ret, err);
 }
 
-static void name_origin(const struct vault_target *target, enum vault_key file,
-                        enum vault_key command, struct rd_err *err)
+static void name_origin(const struct backup_target *target, enum backup_key file,
+                        enum backup_key command, struct rd_err *err)
 {
-    const char *path = vault_get(target, file), *line = vault_get(target, command);
+    const char *path = backup_get(target, file), *line = backup_get(target, command);
     if (path != NULL || line != NULL)
-        rd_err_origin(err, path != NULL ? path : vault_key_name(command));
+        rd_err_origin(err, path != NULL ? path : backup_key_name(command));
 }
 
-static bool open_keys(struct vault_keys *keys, const struct vault_target *target,
+static bool open_keys(struct backup_keys *keys, const struct backup_target *target,
                       struct rd_err *err)
 {
     struct rd_buf text = {0};
     bool given;
-    bool ok = secret(target, VAULT_KEY_KEY_FILE, VAULT_KEY_KEY_COMMAND, KEY_TEXT_MAX, &text, &given,
-                     err) &&
-              (!given || vault_keys_parse(keys, rd_buf_slice(&text), err));
+    bool ok = secret(target, BACKUP_KEY_KEY_FILE, BACKUP_KEY_KEY_COMMAND, KEY_TEXT_MAX, &text,
+                     &given, err) &&
+              (!given || backup_keys_parse(keys, rd_buf_slice(&text), err));
     if (!ok)
-        name_origin(target, VAULT_KEY_KEY_FILE, VAULT_KEY_KEY_COMMAND, err);
+        name_origin(target, BACKUP_KEY_KEY_FILE, BACKUP_KEY_KEY_COMMAND, err);
     if (text.len > 0)
         explicit_bzero(text.ptr, text.len);
     rd_buf_done(&text);
     return ok;
 }
 
-static bool open_passphrase(struct vault_keys *keys, const struct vault_target *target,
+static bool open_passphrase(struct backup_keys *keys, const struct backup_target *target,
                             struct rd_err *err)
 {
     bool given;
-    bool ok = secret(target, VAULT_KEY_PASSPHRASE_FILE, VAULT_KEY_PASSPHRASE_COMMAND,
+    bool ok = secret(target, BACKUP_KEY_PASSPHRASE_FILE, BACKUP_KEY_PASSPHRASE_COMMAND,
                      PASSPHRASE_MAX, &keys->passphrase, &given, err);
     struct rd_buf *p = &keys->passphrase;
     while (ok && p->len > 0 && (p->ptr[p->len - 1] == '\n' || p->ptr[p->len - 1] == '\r'))
@@ -129,20 +132,20 @@ static bool open_passphrase(struct vault_keys *keys, const struct vault_target *
     if (ok && given && p->len == 0)
         ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the passphrase is empty");
     if (!ok)
-        name_origin(target, VAULT_KEY_PASSPHRASE_FILE, VAULT_KEY_PASSPHRASE_COMMAND, err);
+        name_origin(target, BACKUP_KEY_PASSPHRASE_FILE, BACKUP_KEY_PASSPHRASE_COMMAND, err);
     return ok;
 }
 
 /* Whether the target names a key or a passphrase. */
-static bool names_keys(const struct vault_target *target)
+static bool names_keys(const struct backup_target *target)
 {
-    return vault_get(target, VAULT_KEY_KEY_FILE) != NULL ||
-           vault_get(target, VAULT_KEY_KEY_COMMAND) != NULL ||
-           vault_get(target, VAULT_KEY_PASSPHRASE_FILE) != NULL ||
-           vault_get(target, VAULT_KEY_PASSPHRASE_COMMAND) != NULL;
+    return backup_get(target, BACKUP_KEY_KEY_FILE) != NULL ||
+           backup_get(target, BACKUP_KEY_KEY_COMMAND) != NULL ||
+           backup_get(target, BACKUP_KEY_PASSPHRASE_FILE) != NULL ||
+           backup_get(target, BACKUP_KEY_PASSPHRASE_COMMAND) != NULL;
 }
 
-static void make_ring(struct vault_keys *keys, const struct vault_target *target)
+static void make_ring(struct backup_keys *keys, const struct backup_target *target)
 {
     keys->ring = (struct rd_seal_ring){.keys = keys->keys,
                                        .n_keys = keys->n_keys,
@@ -151,47 +154,48 @@ static void make_ring(struct vault_keys *keys, const struct vault_target *target
                                        .allow_unsealed = target->allow_unsealed};
 }
 
-bool vault_keys_open(struct vault_keys *ret, const struct vault_target *target, struct rd_err *err)
+bool backup_keys_open(struct backup_keys *ret, const struct backup_target *target,
+                      struct rd_err *err)
 {
-    *ret = (struct vault_keys){0};
+    *ret = (struct backup_keys){0};
     if (!open_keys(ret, target, err) || !open_passphrase(ret, target, err)) {
-        vault_keys_done(ret);
+        backup_keys_done(ret);
         return false;
     }
     make_ring(ret, target);
     return true;
 }
 
-void vault_keys_look(struct vault_keys *ret, const struct vault_target *target)
+void backup_keys_look(struct backup_keys *ret, const struct backup_target *target)
 {
-    const char *path = vault_get(target, VAULT_KEY_KEY_FILE);
-    *ret = (struct vault_keys){0};
+    const char *path = backup_get(target, BACKUP_KEY_KEY_FILE);
+    *ret = (struct backup_keys){0};
     if (path != NULL && access(path, R_OK) == 0 && !open_keys(ret, target, NULL))
-        vault_keys_done(ret);
+        backup_keys_done(ret);
     make_ring(ret, target);
 }
 
-bool vault_keys_given(const struct vault_keys *keys)
+bool backup_keys_given(const struct backup_keys *keys)
 {
     return keys->n_keys > 0 || keys->passphrase.len > 0;
 }
 
-void vault_keys_done(struct vault_keys *keys)
+void backup_keys_done(struct backup_keys *keys)
 {
-    for (size_t i = 0; i < VAULT_RING; i++)
+    for (size_t i = 0; i < BACKUP_RING; i++)
         rd_seal_key_done(&keys->keys[i]);
     if (keys->passphrase.len > 0)
         explicit_bzero(keys->passphrase.ptr, keys->passphrase.len);
     rd_buf_done(&keys->passphrase);
-    *keys = (struct vault_keys){0};
+    *keys = (struct backup_keys){0};
 }
 
-bool vault_keys_seal(struct vault_keys *keys, const struct rd_seal_key **ret, struct rd_err *err)
+bool backup_keys_seal(struct backup_keys *keys, const struct rd_seal_key **ret, struct rd_err *err)
 {
     uint8_t salt[RD_SEAL_SALT];
     *ret = NULL;
     if (keys->n_keys == 0 && keys->passphrase.len > 0) {
-        if (!vault_random(salt, sizeof salt, err) ||
+        if (!backup_random(salt, sizeof salt, err) ||
             !rd_seal_key_stretch(&keys->keys[0], rd_buf_slice(&keys->passphrase), salt, err))
             return false;
         keys->n_keys = keys->ring.n_keys = 1;

@@ -1,23 +1,23 @@
 #include "base/mem.h"
-#include "tools/prune/prune.h"
+#include "backup/prune.h"
 
-bool prune_rules(const struct vault_target *target, struct archive_retention *ret,
-                 struct rd_err *err)
+bool backup_prune_rules(const struct backup_target *target, struct archive_retention *ret,
+                        struct rd_err *err)
 {
-    const char *text = vault_get(target, VAULT_KEY_KEEP);
+    const char *text = backup_get(target, BACKUP_KEY_KEEP);
     if (archive_retention_parse(ret, rd_slice_str(text != NULL ? text : ""), err))
         return true;
     rd_err_origin(err, target->name);
     return false;
 }
 
-void prune_done(struct prune_plan *plan)
+void backup_prune_done(struct backup_prune *plan)
 {
     rd_free(plan->why);
     rd_free(plan->needed);
     archive_stream_done(&plan->stream);
     archive_sets_done(&plan->sets);
-    *plan = (struct prune_plan){0};
+    *plan = (struct backup_prune){0};
 }
 
 /* With a key, only sets of someone who has it decide which others go. Without one nothing can be
@@ -46,7 +46,7 @@ static bool is_only_marked(const struct archive_set *set)
            !set->refused;
 }
 
-static size_t put_sets(const struct prune_plan *plan, bool believe_marks,
+static size_t put_sets(const struct backup_prune *plan, bool believe_marks,
                        struct archive_retained *sets)
 {
     size_t n = 0;
@@ -64,7 +64,7 @@ static size_t put_sets(const struct prune_plan *plan, bool believe_marks,
 
 /* Marks are not signed. Where only sealed sets are trusted, a set with a mark of damage does not
  * count for others, but it is not removed because of the mark either. */
-static void keep_marked(struct prune_plan *plan, const struct archive_retention *rules,
+static void keep_marked(struct backup_prune *plan, const struct archive_retention *rules,
                         int64_t now_ms, struct archive_retained *sets)
 {
     archive_retain(rules, sets, put_sets(plan, false, sets), now_ms);
@@ -76,7 +76,7 @@ static void keep_marked(struct prune_plan *plan, const struct archive_retention 
     }
 }
 
-static void count(struct prune_plan *plan)
+static void count(struct backup_prune *plan)
 {
     for (size_t i = 0; i < plan->sets.n; i++) {
         const struct archive_set *set = &plan->sets.sets[i];
@@ -88,7 +88,7 @@ static void count(struct prune_plan *plan)
 }
 
 /* The remains of an interrupted backup are removed. */
-static bool judge(struct prune_plan *plan, const struct archive_repo *repo,
+static bool judge(struct backup_prune *plan, const struct archive_repo *repo,
                   const struct archive_retention *rules, int64_t now_ms, struct rd_err *err)
 {
     size_t size = (plan->sets.n + 1) * sizeof(struct archive_retained);
@@ -110,7 +110,7 @@ static bool judge(struct prune_plan *plan, const struct archive_repo *repo,
 }
 
 /* The stream from the oldest remaining set on. */
-static bool judge_stream(struct prune_plan *plan, struct rd_err *err)
+static bool judge_stream(struct backup_prune *plan, struct rd_err *err)
 {
     plan->needed = rd_calloc(plan->stream.n + 1, sizeof *plan->needed);
     if (plan->needed == NULL)
@@ -123,10 +123,10 @@ static bool judge_stream(struct prune_plan *plan, struct rd_err *err)
     return true;
 }
 
-bool prune_plan(struct archive_repo *repo, const struct archive_retention *rules, int64_t now_ms,
-                struct prune_plan *ret, struct rd_err *err)
+bool backup_prune_plan(struct archive_repo *repo, const struct archive_retention *rules,
+                       int64_t now_ms, struct backup_prune *ret, struct rd_err *err)
 {
-    *ret = (struct prune_plan){0};
+    *ret = (struct backup_prune){0};
     /* The stream first: a set that is listed has all of its stream listed, too. */
     bool ok =
         archive_stream_list(repo, &ret->stream, err) && archive_repo_list(repo, &ret->sets, err);
@@ -134,12 +134,12 @@ bool prune_plan(struct archive_repo *repo, const struct archive_retention *rules
         find_unproved(repo, &ret->sets);
     if (ok && judge(ret, repo, rules, now_ms, err) && judge_stream(ret, err))
         return true;
-    prune_done(ret);
+    backup_prune_done(ret);
     return false;
 }
 
-bool prune_run(struct archive_repo *repo, const struct prune_plan *plan, size_t *ret_n,
-               struct rd_err *err)
+bool backup_prune_run(struct archive_repo *repo, const struct backup_prune *plan, size_t *ret_n,
+                      struct rd_err *err)
 {
     *ret_n = 0;
     for (size_t i = 0; i < plan->sets.n; i++) {
@@ -160,7 +160,8 @@ bool prune_run(struct archive_repo *repo, const struct prune_plan *plan, size_t 
     return true;
 }
 
-bool prune_leftovers(struct archive_repo *repo, const struct archive_sets *sets, struct rd_err *err)
+bool backup_prune_leftovers(struct archive_repo *repo, const struct archive_sets *sets,
+                            struct rd_err *err)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < sets->n; i++)

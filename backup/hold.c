@@ -1,24 +1,19 @@
 /* hold.c - a lock of a repository, and the thread that renews it. */
+#include "backup/hold.h"
+
+#include "backup/places.h"
+#include "backup/system.h"
+#include "base/show.h"
 #include "base/thread.h"
-#include "tools/vault/priv.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---- this process ---- */
-
-/* It continues while the machine is suspended: the locks of a machine that slept have expired. */
-static uint64_t boot_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* Process numbers mean something only within one boot of one kernel and one name space. */
 static void find_space(char ret[ARCHIVE_LOCK_TEXT])
@@ -26,7 +21,7 @@ static void find_space(char ret[ARCHIVE_LOCK_TEXT])
     struct rd_buf boot = {0};
     struct stat ns;
     ret[0] = '\0';
-    if (vault_read_file("/proc/sys/kernel/random/boot_id", 64, &boot, NULL) && boot.len > 36 &&
+    if (backup_read_file("/proc/sys/kernel/random/boot_id", 64, &boot, NULL) && boot.len > 36 &&
         stat("/proc/self/ns/pid", &ns) == 0)
         snprintf(ret, ARCHIVE_LOCK_TEXT, "%.36s/%llu", (const char *)boot.ptr,
                  (unsigned long long)ns.st_ino);
@@ -44,13 +39,9 @@ static bool is_gone(const struct archive_lock_holder *holder)
 /* ---- the thread ---- */
 
 /* False: it is to end. */
-static bool sleep_ms(struct vault_hold *hold, uint64_t ms)
+static bool sleep_ms(struct backup_hold *hold, uint64_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + ms % 1000 * 1000000;
-    until.tv_sec += (time_t)(ms / 1000 + ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
+    const struct timespec until = backup_after_ms(ms);
     pthread_mutex_lock(&hold->mutex);
     int status = 0;
     while (!atomic_load(&hold->stop) && status == 0)
@@ -62,12 +53,12 @@ static bool sleep_ms(struct vault_hold *hold, uint64_t ms)
 /* A renewal that fails is repeated sooner, with a new connection. */
 static void *renew_always(void *arg)
 {
-    struct vault_hold *hold = arg;
+    struct backup_hold *hold = arg;
     struct archive_store *store = NULL;
     uint64_t beat_ms = hold->lock.opts.self.expire_ms / ARCHIVE_LOCK_BEATS, wait_ms = beat_ms;
     while (!atomic_load(&hold->lock.lost) && sleep_ms(hold, wait_ms)) {
-        bool ok =
-            store != NULL || vault_open_again(&store, hold->target, hold->where, &hold->stop, NULL);
+        bool ok = store != NULL ||
+                  backup_open_again(&store, hold->target, hold->where, &hold->stop, NULL);
         ok = ok && archive_lock_renew(&hold->lock, store, NULL);
         wait_ms = ok ? beat_ms : beat_ms / 4;
         if (!ok) {
@@ -79,7 +70,7 @@ static void *renew_always(void *arg)
     return NULL;
 }
 
-static void end_thread(struct vault_hold *hold)
+static void end_thread(struct backup_hold *hold)
 {
     if (!hold->running)
         return;
@@ -96,12 +87,12 @@ static void end_thread(struct vault_hold *hold)
 static void describe_self(struct archive_lock_holder *self, const char *tool)
 {
     char host[ARCHIVE_TEXT_MAX];
-    vault_host(host);
+    backup_host(host);
     snprintf(self->host, sizeof self->host, "%.100s", host);
     self->pid = (uint64_t)getpid();
     find_space(self->space);
     snprintf(self->owner, sizeof self->owner, "redoubt %s, process %ld on %.60s, since %s", tool,
-             (long)getpid(), host, rd_show_time(cli_now_ms()).s);
+             (long)getpid(), host, rd_show_time(backup_now_ms()).s);
 }
 
 static void init_cond(pthread_cond_t *cond)
@@ -113,18 +104,21 @@ static void init_cond(pthread_cond_t *cond)
     pthread_condattr_destroy(&monotonic);
 }
 
-bool vault_hold_init(struct vault_hold *hold, const struct vault_target *target, const char *where,
-                     enum archive_lock_kind kind, const char *tool, struct rd_err *err)
+bool backup_hold_init(struct backup_hold *hold, const struct backup_target *target,
+                      const char *where, enum archive_lock_kind kind, const char *tool,
+                      struct rd_err *err)
 {
-    struct archive_lock_opts opts = {
-        .now_ms = boot_ms, .wall_ms = cli_now_ms, .wait_ms = vault_wait_ms, .gone = is_gone};
+    struct archive_lock_opts opts = {.now_ms = backup_boot_ms,
+                                     .wall_ms = backup_now_ms,
+                                     .wait_ms = backup_wait_ms,
+                                     .gone = is_gone};
     uint64_t chance;
-    if (!vault_get_expiry(target, &opts.self.expire_ms, err) ||
-        !vault_random(&chance, sizeof chance, err))
+    if (!backup_get_expiry(target, &opts.self.expire_ms, err) ||
+        !backup_random(&chance, sizeof chance, err))
         return false;
     snprintf(opts.self.id, sizeof opts.self.id, "%016" PRIx64, chance);
     describe_self(&opts.self, tool);
-    *hold = (struct vault_hold){.target = target, .where = where};
+    *hold = (struct backup_hold){.target = target, .where = where};
     if (!archive_lock_init(&hold->lock, target->name, kind, &opts, err))
         return false;
     pthread_mutex_init(&hold->mutex, NULL);
@@ -133,7 +127,7 @@ bool vault_hold_init(struct vault_hold *hold, const struct vault_target *target,
     return true;
 }
 
-bool vault_hold_try(struct vault_hold *hold, struct archive_store *store, struct rd_err *err)
+bool backup_hold_try(struct backup_hold *hold, struct archive_store *store, struct rd_err *err)
 {
     end_thread(hold);
     if (!archive_lock_try(&hold->lock, store, err))
@@ -148,7 +142,7 @@ bool vault_hold_try(struct vault_hold *hold, struct archive_store *store, struct
     return rd_err_sys(err, EAGAIN, "cannot start a thread");
 }
 
-void vault_hold_drop(struct vault_hold *hold, struct archive_store *store)
+void backup_hold_drop(struct backup_hold *hold, struct archive_store *store)
 {
     if (!hold->inited)
         return;
@@ -157,7 +151,7 @@ void vault_hold_drop(struct vault_hold *hold, struct archive_store *store)
         archive_lock_drop(&hold->lock, store);
 }
 
-void vault_hold_done(struct vault_hold *hold)
+void backup_hold_done(struct backup_hold *hold)
 {
     if (!hold->inited)
         return;

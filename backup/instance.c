@@ -1,8 +1,10 @@
 /* instance.c - keys of S3 from the platform, renewed before they expire. */
+#include "backup/instance.h"
+
+#include "backup/system.h"
 #include "archive/s3_keys.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "tools/vault/priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +19,7 @@ struct instance {
 /* The first line of the file that AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE names; it is rotated. */
 static bool read_authorization(const char *path, struct rd_buf *ret, struct rd_err *err)
 {
-    if (!vault_read_file(path, AUTHORIZATION_MAX, ret, err))
+    if (!backup_read_file(path, AUTHORIZATION_MAX, ret, err))
         return false;
     if (!rd_buf_add_byte(ret, '\0'))
         return rd_err_nomem(err, ret->len);
@@ -27,8 +29,8 @@ static bool read_authorization(const char *path, struct rd_buf *ret, struct rd_e
 
 static bool ask_container(struct archive_s3_keys *ret, const char *url, struct rd_err *err)
 {
-    const char *path = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-    const char *authorization = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+    const char *path = backup_env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+    const char *authorization = backup_env("AWS_CONTAINER_AUTHORIZATION_TOKEN");
     struct rd_buf text = {0};
     bool ok = path == NULL || read_authorization(path, &text, err);
     if (ok && path != NULL)
@@ -43,9 +45,9 @@ static bool ask_container(struct archive_s3_keys *ret, const char *url, struct r
 /* The variables are those that the platforms set and other programs read. */
 static bool ask_platform(struct archive_s3_keys *ret, struct rd_err *err)
 {
-    const char *relative = getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
-    const char *full = getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI");
-    const char *endpoint = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+    const char *relative = backup_env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+    const char *full = backup_env("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+    const char *endpoint = backup_env("AWS_EC2_METADATA_SERVICE_ENDPOINT");
     char url[1000];
     if (relative != NULL) {
         snprintf(url, sizeof url, ARCHIVE_S3_CONTAINER "%s%.900s", relative[0] == '/' ? "" : "/",
@@ -79,7 +81,7 @@ static const struct archive_s3_keys *get_keys(void *ctx, bool rejected, struct r
 {
     struct instance *i = ctx;
     struct rd_err failed = {0};
-    int64_t now = cli_now_ms();
+    int64_t now = backup_now_ms();
     bool due = i->expires_ms == INT64_MIN ||
                (i->expires_ms != INT64_MAX && i->expires_ms - AHEAD_MS <= now);
     if ((due || rejected) && !renew(i, &failed) && (i->expires_ms <= now || rejected)) {
@@ -96,7 +98,7 @@ static void free_keys(void *ctx)
     rd_free(i);
 }
 
-bool vault_instance_keys(struct archive_s3_opts *opts, struct rd_err *err)
+bool backup_instance_keys(struct archive_s3_opts *opts, struct rd_err *err)
 {
     struct instance *i = rd_calloc(1, sizeof *i);
     if (i == NULL)

@@ -1,0 +1,354 @@
+/* config.c - targets and their keys, from the configuration and the command line. */
+#include "backup/config.h"
+
+#include "archive/lock.h"
+#include "archive/retain.h"
+#include "backup/system.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/show.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <stdio.h>
+
+enum { CONFIG_MAX = 1 << 20, TARGETS_MAX = 10000 };
+
+static const struct backup_key_row keys[] = {
+#define X(id, name, arg, mask, help) {name, arg, help, mask},
+    BACKUP_KEYS(X)
+#undef X
+};
+
+/* ---- values ---- */
+
+static bool keep_text(char **ret, const char *text, struct rd_err *err)
+{
+    char *copy = rd_alloc(strlen(text) + 1);
+    if (copy == NULL)
+        return rd_err_nomem(err, strlen(text));
+    *ret = strcpy(copy, text);
+    return true;
+}
+
+/* A URL may hold a password. */
+static void forget(char **text)
+{
+    if (*text != NULL)
+        explicit_bzero(*text, strlen(*text));
+    rd_free(*text);
+    *text = NULL;
+}
+
+static void conf_done(struct backup_conf *conf)
+{
+    for (size_t i = 0; i < BACKUP_KEY_COUNT; i++)
+        forget(&conf->values[i]);
+    for (size_t i = 0; i < conf->n_more; i++)
+        forget(&conf->more[i]);
+    conf->n_more = 0;
+}
+
+/* Repositories may be several; of everything else there is one. */
+static bool conf_set(struct backup_conf *conf, enum backup_key key, const char *value,
+                     struct rd_err *err)
+{
+    if (value[0] == '\0')
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s has no value", keys[key].name);
+    if (conf->values[key] == NULL)
+        return keep_text(&conf->values[key], value, err);
+    if (key != BACKUP_KEY_REPOSITORY)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is given twice", keys[key].name);
+    if (conf->n_more == BACKUP_STORES - 1)
+        return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "more than %d repositories",
+                          BACKUP_STORES);
+    return keep_text(&conf->more[conf->n_more], value, err) && ++conf->n_more > 0;
+}
+
+bool backup_config_set(struct backup_config *config, enum backup_key key, const char *value,
+                       struct rd_err *err)
+{
+    return conf_set(&config->flags, key, value, err);
+}
+
+/* What `conf` does not say is as in `other`. */
+static bool conf_inherit(struct backup_conf *conf, const struct backup_conf *other,
+                         struct rd_err *err)
+{
+    bool repositories = conf->values[BACKUP_KEY_REPOSITORY] == NULL;
+    for (size_t i = 0; i < BACKUP_KEY_COUNT; i++)
+        if (conf->values[i] == NULL && other->values[i] != NULL &&
+            !keep_text(&conf->values[i], other->values[i], err))
+            return false;
+    for (; repositories && conf->n_more < other->n_more; conf->n_more++)
+        if (!keep_text(&conf->more[conf->n_more], other->more[conf->n_more], err))
+            return false;
+    return true;
+}
+
+const struct backup_key_row *backup_key_row(enum backup_key key)
+{
+    return &keys[key];
+}
+
+const char *backup_key_name(enum backup_key key)
+{
+    return keys[key].name;
+}
+
+const char *backup_get(const struct backup_target *target, enum backup_key key)
+{
+    return target->conf.values[key];
+}
+
+const char *backup_repository(const struct backup_target *target, size_t i)
+{
+    if (i == 0)
+        return backup_get(target, BACKUP_KEY_REPOSITORY);
+    return i <= target->conf.n_more ? target->conf.more[i - 1] : NULL;
+}
+
+bool backup_get_bool(const struct backup_target *target, enum backup_key key, bool *ret,
+                     struct rd_err *err)
+{
+    const char *value = backup_get(target, key);
+    *ret = value != NULL && strcmp(value, "yes") == 0;
+    return value == NULL || *ret || strcmp(value, "no") == 0 ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s must be yes or no", keys[key].name);
+}
+
+bool backup_get_time(const struct backup_target *target, enum backup_key key, uint64_t *ret_ms,
+                     struct rd_err *err)
+{
+    const char *text = backup_get(target, key);
+    return text == NULL || archive_get_duration(rd_slice_str(text), ret_ms) ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is not a time such as 10s or 24h",
+                      keys[key].name);
+}
+
+bool backup_get_interval(const struct backup_target *target, enum backup_key key, uint64_t *ret_ms,
+                         struct rd_err *err)
+{
+    return backup_get_time(target, key, ret_ms, err) &&
+           (backup_get(target, key) == NULL || *ret_ms > 0 ||
+            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s must be longer than 0",
+                       keys[key].name));
+}
+
+bool backup_get_size(const struct backup_target *target, enum backup_key key, uint64_t *ret,
+                     struct rd_err *err)
+{
+    const char *text = backup_get(target, key);
+    return text == NULL || (rd_num_get_size(rd_slice_str(text), ret) && *ret > 0) ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is not a size such as 64mb",
+                      keys[key].name);
+}
+
+bool backup_get_expiry(const struct backup_target *target, uint64_t *ret_ms, struct rd_err *err)
+{
+    enum { MIN_MS = 1000, MAX_MS = 24 * 3600 * 1000 };
+    *ret_ms = ARCHIVE_LOCK_EXPIRE_MS;
+    return backup_get_time(target, BACKUP_KEY_LOCK_EXPIRE, ret_ms, err) &&
+           ((*ret_ms >= MIN_MS && *ret_ms <= MAX_MS) ||
+            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                       "lock-expire must be a time from 1s to 24h"));
+}
+
+/* ---- the file ---- */
+
+struct parse {
+    struct backup_config *config;
+    struct backup_target common; /* the keys before the first section */
+    struct rd_err *err;
+};
+
+static struct backup_target *section(struct backup_config *config, const char *name,
+                                     struct rd_err *err)
+{
+    for (size_t i = 0; i < config->n_targets; i++)
+        if (strcmp(config->targets[i].name, name) == 0)
+            return &config->targets[i];
+    if (!archive_name_ok(name) || config->n_targets == TARGETS_MAX) {
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                   "the name of a target must consist of letters, digits, - _ and .");
+        return NULL;
+    }
+    size_t size = (config->n_targets + 1) * sizeof *config->targets;
+    struct backup_target *targets = rd_realloc(config->targets, size);
+    if (targets == NULL) {
+        rd_err_nomem(err, size);
+        return NULL;
+    }
+    config->targets = targets;
+    struct backup_target *target = &targets[config->n_targets++];
+    *target = (struct backup_target){0};
+    snprintf(target->name, sizeof target->name, "%s", name);
+    return target;
+}
+
+/* Called by inih; 0 is a failure. */
+static int on_value(void *user, const char *name, const char *key, const char *value)
+{
+    struct parse *parse = user;
+    struct backup_target *target =
+        name[0] == '\0' ? &parse->common : section(parse->config, name, parse->err);
+    if (target == NULL)
+        return 0;
+    for (size_t i = 0; i < BACKUP_KEY_COUNT; i++)
+        if (strcmp(key, keys[i].name) == 0)
+            return conf_set(&target->conf, (enum backup_key)i, value, parse->err);
+    char quoted[80];
+    rd_err_quote(quoted, sizeof quoted, rd_slice_str(key));
+    return rd_err_set(parse->err, RD_ERR_USAGE, RD_NO_OFFSET, "unknown key %s", quoted);
+}
+
+static bool parse_text(struct parse *parse, const char *path, const char *text)
+{
+    int line = ini_parse_string(text, on_value, parse);
+    bool ok = line == 0;
+    if (!ok && parse->err != NULL && parse->err->code == RD_ERR_OK)
+        rd_err_set(parse->err, RD_ERR_USAGE, RD_NO_OFFSET, "not a section and not a key = value");
+    for (size_t i = 0; ok && i < parse->config->n_targets; i++)
+        ok = conf_inherit(&parse->config->targets[i].conf, &parse->common.conf, parse->err);
+    if (!ok) {
+        rd_err_doing(parse->err, "line %d", line);
+        rd_err_origin(parse->err, path);
+    }
+    conf_done(&parse->common.conf);
+    return ok;
+}
+
+/* inih ends at a zero byte and cuts lines that are longer than its buffer. */
+static bool check_lines(struct rd_slice text, struct rd_err *err)
+{
+    enum { LINE_MAX_BYTES = INI_MAX_LINE - 2 };
+    unsigned line = 1;
+    for (size_t i = 0, begin = 0; i < text.len; i++) {
+        if (text.ptr[i] == '\0')
+            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "line %u has a NUL byte", line);
+        if (text.ptr[i] == '\n') {
+            begin = i + 1;
+            line++;
+        } else if (i - begin >= LINE_MAX_BYTES) {
+            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "line %u is longer than %d bytes",
+                              line, LINE_MAX_BYTES);
+        }
+    }
+    return true;
+}
+
+static bool read_config(struct backup_config *config, const char *path, struct rd_err *err)
+{
+    struct parse parse = {.config = config, .err = err};
+    struct rd_buf text = {0};
+    bool ok = backup_read_file(path, CONFIG_MAX, &text, err);
+    if (ok && !check_lines(rd_buf_slice(&text), err)) {
+        rd_err_origin(err, path);
+        ok = false;
+    }
+    ok = ok && (rd_buf_add_byte(&text, '\0') || rd_err_nomem(err, text.len)) &&
+         parse_text(&parse, path, (const char *)text.ptr);
+    if (text.len > 0)
+        explicit_bzero(text.ptr, text.len);
+    rd_buf_done(&text);
+    return ok;
+}
+
+/* ---- which targets ---- */
+
+static bool wanted(const char *name, char **names, size_t n_names)
+{
+    for (size_t i = 0; i < n_names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return n_names == 0;
+}
+
+static bool pick(struct backup_config *config, char **names, size_t n_names, struct rd_err *err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_names; i++) {
+        bool found = false;
+        for (size_t j = 0; !found && j < config->n_targets; j++)
+            found = strcmp(config->targets[j].name, names[i]) == 0;
+        if (!found)
+            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the configuration has no target %s",
+                              rd_show_quote(rd_slice_str(names[i])).s);
+    }
+    for (size_t i = 0; i < config->n_targets; i++) {
+        struct backup_target target = config->targets[i];
+        if (wanted(target.name, names, n_names))
+            config->targets[n++] = target;
+        else
+            conf_done(&target.conf);
+    }
+    config->n_targets = n;
+    return n > 0 || rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the configuration has no target");
+}
+
+/* Whether the options alone make the targets. */
+static bool without_config(const struct backup_config *config, struct rd_err *err)
+{
+    return config->path == NULL && config->flags.values[BACKUP_KEY_REPOSITORY] != NULL &&
+           err->code == RD_ERR_IO && err->sys == ENOENT;
+}
+
+static bool read_targets(struct backup_config *config, const struct rd_watch *watch, char **names,
+                         size_t n_names, struct rd_err *err)
+{
+    struct rd_err failed = {0};
+    if (read_config(config, config->path != NULL ? config->path : BACKUP_CONFIG, &failed))
+        return pick(config, names, n_names, err);
+    if (!without_config(config, &failed)) {
+        rd_watch_hint(watch, "--config FILE names a configuration");
+        if (config->path == NULL && failed.code == RD_ERR_IO && failed.sys == ENOENT)
+            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                              "no configuration: %s does not exist", BACKUP_CONFIG);
+        rd_err_adopt(err, &failed);
+        return false;
+    }
+    if (n_names == 0)
+        return section(config, "default", err) != NULL;
+    for (size_t i = 0; i < n_names; i++)
+        if (section(config, names[i], err) == NULL)
+            return false;
+    return true;
+}
+
+/* The options take the place of what the file says. */
+static bool override(struct backup_config *config, struct backup_target *target, struct rd_err *err)
+{
+    struct backup_conf file = target->conf;
+    target->allow_unsealed = config->allow_unsealed;
+    target->conf = (struct backup_conf){0};
+    bool ok =
+        conf_inherit(&target->conf, &config->flags, err) && conf_inherit(&target->conf, &file, err);
+    conf_done(&file);
+    if (ok && backup_get(target, BACKUP_KEY_REPOSITORY) == NULL) {
+        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no repository is given");
+        rd_err_origin(err, target->name);
+    }
+    return ok;
+}
+
+bool backup_config_load(struct backup_config *config, const struct rd_watch *watch, char **names,
+                        size_t n_names, struct rd_err *err)
+{
+    if (!read_targets(config, watch, names, n_names, err))
+        return false;
+    for (size_t i = 0; i < config->n_targets; i++)
+        if (!override(config, &config->targets[i], err))
+            return false;
+    return true;
+}
+
+void backup_config_done(struct backup_config *config)
+{
+    conf_done(&config->flags);
+    for (size_t i = 0; i < config->n_targets; i++)
+        conf_done(&config->targets[i].conf);
+    rd_free(config->targets);
+    config->targets = NULL;
+    config->n_targets = 0;
+}
