@@ -57,35 +57,54 @@ static bool add_header(struct curl_slist **list, const char *header)
     return more != NULL || header[0] == '\0';
 }
 
-/* S3 requires the digest of the body as a header. libcurl before 8.1 does not add it, but signs the
- * one that is given. */
-static bool add_digest(const struct archive_s3_request *r, struct curl_slist **list)
+static bool add_signed(const struct archive_s3_signing *signing, struct curl_slist **list,
+                       struct rd_err *err)
 {
-    uint8_t sum[RD_DIGEST_MAX];
-    char hex[RD_DIGEST_HEX], header[sizeof "x-amz-content-sha256: " + RD_DIGEST_HEX];
-    if (!rd_digest_of(RD_DIGEST_SHA256, r->body, sum, NULL))
+    char host[300], digest[sizeof "x-amz-content-sha256: " + RD_DIGEST_HEX];
+    char date[ARCHIVE_S3_DATE], signature[ARCHIVE_S3_SIGNATURE];
+    struct rd_slice name = archive_s3_host(signing->url);
+    if (!archive_s3_sign(signing, date, signature, err))
         return false;
-    snprintf(header, sizeof header, "x-amz-content-sha256: %s",
-             rd_digest_hex(hex, rd_slice(sum, rd_digest_size(RD_DIGEST_SHA256))));
-    return add_header(list, header);
+    snprintf(host, sizeof host, "Host: %.*s", (int)name.len, (const char *)name.ptr);
+    snprintf(digest, sizeof digest, "x-amz-content-sha256: %s", signing->digest);
+    return (add_header(list, host) && add_header(list, signing->content_type) &&
+            add_header(list, digest) && add_header(list, date) && add_header(list, signature) &&
+            add_header(list, signing->token) && add_header(list, signing->sse)) ||
+           rd_err_nomem(err, 0);
 }
 
 static bool set_headers(const struct archive_s3 *s, const struct archive_s3_request *r,
-                        struct curl_slist **list)
+                        struct curl_slist **list, struct rd_err *err)
 {
-    return add_header(list, "Expect:") && add_digest(r, list) &&
-           add_header(list, r->body.len > 0 ? "Content-Type: application/octet-stream"
-                                            : "Content-Type:") &&
-           add_header(list, r->header != NULL ? r->header : "") && add_header(list, s->token) &&
-           add_header(list, r->encrypt ? s->sse : "");
+    static const char type[] = "content-type: application/octet-stream";
+    uint8_t sum[RD_DIGEST_MAX];
+    char hex[RD_DIGEST_HEX];
+    if (!rd_digest_of(RD_DIGEST_SHA256, r->body, sum, err))
+        return false;
+    rd_digest_hex(hex, rd_slice(sum, rd_digest_size(RD_DIGEST_SHA256)));
+    const struct archive_s3_signing signing = {
+        .method = r->method,
+        .url = r->url,
+        .region = s->region,
+        .access = s->access,
+        .secret = s->secret,
+        .digest = hex,
+        .content_type = r->body.len > 0 ? type : "",
+        .token = s->token,
+        .sse = r->encrypt ? s->sse : "",
+        .now_ms = s->now_ms(),
+    };
+    if (!add_header(list, "Expect:") || !add_header(list, r->header != NULL ? r->header : "") ||
+        (r->body.len == 0 && !add_header(list, "Content-Type:")))
+        return rd_err_nomem(err, 0);
+    return add_signed(&signing, list, err);
 }
 
 static void set_up(struct archive_s3 *s, struct archive_s3_request *r, struct curl_slist *headers)
 {
     CURL *c = s->remote.curl;
     bool head = strcmp(r->method, "HEAD") == 0, get = strcmp(r->method, "GET") == 0;
-    curl_easy_setopt(c, CURLOPT_AWS_SIGV4, s->sigv4);
-    curl_easy_setopt(c, CURLOPT_USERPWD, s->userpwd);
+    curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L); /* it is signed */
     curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(c, CURLOPT_HEADERDATA, r);
@@ -130,8 +149,10 @@ bool archive_s3_set_login(struct archive_s3 *s, const char *access, const char *
                           const char *token, struct rd_err *err)
 {
     s->token[0] = '\0';
-    return archive_s3_fits(snprintf(s->userpwd, sizeof s->userpwd, "%s:%s", access, secret),
-                           sizeof s->userpwd, err) &&
+    return archive_s3_fits(snprintf(s->access, sizeof s->access, "%s", access), sizeof s->access,
+                           err) &&
+           archive_s3_fits(snprintf(s->secret, sizeof s->secret, "%s", secret), sizeof s->secret,
+                           err) &&
            (token == NULL || token[0] == '\0' ||
             archive_s3_fits(snprintf(s->token, sizeof s->token, "x-amz-security-token: %s", token),
                             sizeof s->token, err));
@@ -149,12 +170,14 @@ static bool take_keys(struct archive_s3 *s, bool rejected, struct rd_err *err)
 /* Whether the store refused the keys, and new ones were obtained. */
 static bool keys_changed(struct archive_s3 *s, const struct archive_s3_request *r)
 {
-    char before[sizeof s->userpwd];
+    char access[sizeof s->access], secret[sizeof s->secret];
     if (s->keys == NULL || (r->status != 403 && r->status != 400 && r->status != 401))
         return false;
-    memcpy(before, s->userpwd, sizeof before);
-    bool changed = take_keys(s, true, NULL) && strcmp(before, s->userpwd) != 0;
-    explicit_bzero(before, sizeof before);
+    memcpy(access, s->access, sizeof access);
+    memcpy(secret, s->secret, sizeof secret);
+    bool changed = take_keys(s, true, NULL) &&
+                   (strcmp(access, s->access) != 0 || strcmp(secret, s->secret) != 0);
+    explicit_bzero(secret, sizeof secret);
     return changed;
 }
 
@@ -177,7 +200,7 @@ static bool once(struct archive_s3 *s, struct archive_s3_request *r, CURLcode *r
     r->has_length = false;
     r->etag[0] = '\0';
     r->date_s = r->modified_s = -1;
-    bool ok = take_keys(s, false, err) && (set_headers(s, r, &headers) || rd_err_nomem(err, 0));
+    bool ok = take_keys(s, false, err) && set_headers(s, r, &headers, err);
     if (ok) {
         struct archive_remote_body body = {r->out, r->max};
         archive_remote_begin(&s->remote, r->url, "http,https", &body, problem);

@@ -13,6 +13,7 @@
 
 #include "archive/remote.h"
 #include "archive/s3_answer.h"
+#include "archive/s3_sign.h"
 #include "archive/store_s3.h"
 
 enum {
@@ -28,14 +29,15 @@ struct archive_s3 {
     char bucket[ARCHIVE_URL_MAX];       /* of the bucket itself */
     char prefix[ARCHIVE_NAME_MAX];      /* of all keys, with a slash at its end; or "" */
     char escaped[3 * ARCHIVE_NAME_MAX]; /* the same in a URL */
-    char userpwd[512];
-    char sigv4[100];
+    char access[ARCHIVE_S3_LOGIN_MAX], secret[ARCHIVE_S3_LOGIN_MAX];
+    char region[80];
     char token[ARCHIVE_S3_TOKEN_MAX + 40]; /* the header with the session's token, or "" */
     char sse[100];                         /* the header, or "" */
     char *ca_file;
     const struct archive_s3_keys *(*keys)(void *ctx, bool rejected, struct rd_err *err);
     void (*keys_done)(void *ctx);
     void *keys_ctx;
+    int64_t (*now_ms)(void);
     bool connected; /* the last request left a connection that may be used again */
     size_t part_size;
 };

@@ -198,7 +198,7 @@ static void s3_free(struct archive_s3 *s)
     if (s->keys_done != NULL)
         s->keys_done(s->keys_ctx);
     rd_free(s->ca_file);
-    explicit_bzero(s->userpwd, sizeof s->userpwd);
+    explicit_bzero(s->secret, sizeof s->secret);
     explicit_bzero(s->token, sizeof s->token);
     rd_free(s);
 }
@@ -246,8 +246,8 @@ static bool set_place(struct archive_s3 *s, const struct archive_s3_opts *opts, 
 static bool set_secrets(struct archive_s3 *s, const struct archive_s3_opts *opts,
                         struct rd_err *err)
 {
-    if (!archive_s3_fits(snprintf(s->sigv4, sizeof s->sigv4, "aws:amz:%s:s3", opts->region),
-                         sizeof s->sigv4, err))
+    if (!archive_s3_fits(snprintf(s->region, sizeof s->region, "%s", opts->region),
+                         sizeof s->region, err))
         return false;
     if (opts->sse != NULL &&
         !archive_s3_fits(
@@ -285,6 +285,7 @@ bool archive_store_open_s3(struct archive_store **ret, const struct archive_s3_o
         return rd_err_nomem(err, sizeof *s);
     }
     s->store.ops = &ops;
+    s->now_ms = opts->now_ms;
     s->keys = opts->keys;
     s->keys_done = opts->keys_done;
     s->keys_ctx = opts->keys_ctx;

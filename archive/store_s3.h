@@ -6,7 +6,7 @@
  *     if (!archive_store_open_s3(&store, &opts, &err))
  *         ...
  *
- * Requests are signed with AWS Signature Version 4, which libcurl computes. Objects larger than a
+ * Requests are signed with AWS Signature Version 4. Objects larger than a
  * part are uploaded in parts. A request that fails temporarily (the network, 429, 5xx) is repeated,
  * with delays that double: an upload resumes with the part that was interrupted. Memory: one part
  * and one range.
@@ -39,6 +39,7 @@ struct archive_s3_opts {
     const char *sse;              /* x-amz-server-side-encryption: "AES256"; may be NULL */
     bool host_style;              /* BUCKET.HOST instead of HOST/BUCKET */
     size_t part_size;             /* 0: ARCHIVE_S3_PART */
+    int64_t (*now_ms)(void);      /* Unix time: signatures are of a moment */
     unsigned tries;               /* of a request; 0: 6 */
     void (*wait_ms)(uint64_t ms); /* between them */
     const atomic_bool *cancel;    /* true: requests end; NULL: none */

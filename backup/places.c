@@ -90,6 +90,7 @@ static bool open_bucket(struct archive_store **ret, const struct backup_target *
                                    .prefix = prefix,
                                    .ca_file = backup_get(target, BACKUP_KEY_CA_FILE),
                                    .sse = backup_get(target, BACKUP_KEY_S3_SSE),
+                                   .now_ms = backup_now_ms,
                                    .tries = cancel != NULL,
                                    .wait_ms = backup_wait_ms,
                                    .cancel = cancel};

@@ -18,6 +18,11 @@ enum { PART = 20, FEW_BODIES = 1 };
 static struct fake_s3 *fake;
 static struct archive_store *store;
 
+static int64_t a_moment(void)
+{
+    return 1700000000000;
+}
+
 static struct archive_store *open_with(const char *prefix)
 {
     char endpoint[60];
@@ -30,6 +35,7 @@ static struct archive_store *open_with(const char *prefix)
                                          .prefix = prefix,
                                          .access_key = "key",
                                          .secret_key = "secret",
+                                         .now_ms = a_moment,
                                          .part_size = PART,
                                          .tries = 2};
     cr_assert(archive_store_open_s3(&opened, &opts, &err), "%s", err.text);

@@ -1,0 +1,150 @@
+#include "archive/s3_sign.h"
+
+#include "base/buf.h"
+
+#include <stdio.h>
+#include <time.h>
+
+enum { SUM = 32, BLOCK = 64, STAMP = 32, SCOPE = 160, HEX = 2 * SUM + 1 };
+
+#define ALGORITHM "AWS4-HMAC-SHA256"
+
+/* ---- HMAC with SHA-256 ---- */
+
+/* The digest of a key, each byte of it combined with one, and of a text. */
+static bool keyed(struct rd_digest *digest, const uint8_t key[BLOCK], uint8_t with,
+                  struct rd_slice text, uint8_t ret[SUM], struct rd_err *err)
+{
+    uint8_t pad[BLOCK];
+    for (size_t i = 0; i < BLOCK; i++)
+        pad[i] = key[i] ^ with;
+    bool ok = rd_digest_update(digest, pad, BLOCK, err) &&
+              rd_digest_update(digest, text.ptr, text.len, err) && rd_digest_end(digest, ret, err);
+    explicit_bzero(pad, sizeof pad);
+    return ok;
+}
+
+/* `ret` may be the key. */
+static bool hmac(struct rd_slice key, struct rd_slice text, uint8_t ret[SUM], struct rd_err *err)
+{
+    struct rd_digest *digest;
+    uint8_t block[BLOCK] = {0}, inner[SUM];
+    if (key.len > BLOCK) {
+        if (!rd_digest_of(RD_DIGEST_SHA256, key, block, err))
+            return false;
+    } else {
+        memcpy(block, key.ptr, key.len);
+    }
+    bool ok = rd_digest_new(&digest, RD_DIGEST_SHA256, err);
+    if (ok) {
+        ok = keyed(digest, block, 0x36, text, inner, err) &&
+             keyed(digest, block, 0x5c, rd_slice(inner, SUM), ret, err);
+        rd_digest_free(digest);
+    }
+    explicit_bzero(block, sizeof block);
+    return ok;
+}
+
+/* ---- the canonical request ---- */
+
+struct rd_slice archive_s3_host(const char *url)
+{
+    const char *at = strstr(url, "://");
+    at = at != NULL ? at + 3 : url;
+    return rd_slice(at, strcspn(at, "/?"));
+}
+
+static bool add_path(struct rd_buf *text, const char *url)
+{
+    struct rd_slice host = archive_s3_host(url);
+    const char *path = (const char *)host.ptr + host.len, *query = strchr(path, '?');
+    size_t len = query != NULL ? (size_t)(query - path) : strlen(path);
+    return rd_buf_printf(text, "%.*s\n%s\n", len > 0 ? (int)len : 1, len > 0 ? path : "/",
+                         query != NULL ? query + 1 : "");
+}
+
+/* "x-amz-name: value" as "x-amz-name:value", and its name. */
+static bool add_header(struct rd_buf *text, struct rd_buf *names, const char *header)
+{
+    if (header == NULL || header[0] == '\0')
+        return true;
+    size_t len = strcspn(header, ":");
+    const char *value = header + len + 1 + strspn(header + len + 1, " ");
+    return rd_buf_printf(text, "%.*s:%s\n", (int)len, header, value) &&
+           rd_buf_printf(names, "%s%.*s", names->len > 0 ? ";" : "", (int)len, header);
+}
+
+/* In the order of their names. */
+static bool add_headers(struct rd_buf *text, struct rd_buf *names,
+                        const struct archive_s3_signing *s, const char *date)
+{
+    char host[300], digest[sizeof "x-amz-content-sha256: " + HEX];
+    struct rd_slice name = archive_s3_host(s->url);
+    snprintf(host, sizeof host, "host: %.*s", (int)name.len, (const char *)name.ptr);
+    snprintf(digest, sizeof digest, "x-amz-content-sha256: %s", s->digest);
+    return add_header(text, names, s->content_type) && add_header(text, names, host) &&
+           add_header(text, names, digest) && add_header(text, names, date) &&
+           add_header(text, names, s->token) && add_header(text, names, s->sse);
+}
+
+static bool digest_of(const struct archive_s3_signing *s, const char *date, struct rd_buf *names,
+                      char ret[HEX], struct rd_err *err)
+{
+    struct rd_buf text = {0};
+    uint8_t sum[SUM];
+    bool ok = rd_buf_printf(&text, "%s\n", s->method) && add_path(&text, s->url) &&
+              add_headers(&text, names, s, date) && rd_buf_add_byte(&text, '\n') &&
+              rd_buf_add(&text, names->ptr, names->len) &&
+              rd_buf_printf(&text, "\n%s", s->digest) && rd_buf_add_byte(names, '\0');
+    ok = ok ? rd_digest_of(RD_DIGEST_SHA256, rd_buf_slice(&text), sum, err)
+            : rd_err_nomem(err, text.len);
+    if (ok)
+        rd_digest_hex(ret, rd_slice(sum, SUM));
+    rd_buf_done(&text);
+    return ok;
+}
+
+/* ---- the signature ---- */
+
+static bool sign(const struct archive_s3_signing *s, const char *stamp, const char *scope,
+                 const char digest[HEX], char ret[HEX], struct rd_err *err)
+{
+    char text[sizeof ALGORITHM + STAMP + SCOPE + HEX], secret[ARCHIVE_S3_LOGIN_MAX + 8];
+    uint8_t key[SUM];
+    int len = snprintf(secret, sizeof secret, "AWS4%s", s->secret);
+    bool ok = hmac(rd_slice(secret, (size_t)len), rd_slice(stamp, 8), key, err) &&
+              hmac(rd_slice(key, SUM), rd_slice_str(s->region), key, err) &&
+              hmac(rd_slice(key, SUM), rd_slice_str("s3"), key, err) &&
+              hmac(rd_slice(key, SUM), rd_slice_str("aws4_request"), key, err);
+    snprintf(text, sizeof text, "%s\n%s\n%s\n%s", ALGORITHM, stamp, scope, digest);
+    ok = ok && hmac(rd_slice(key, SUM), rd_slice_str(text), key, err);
+    if (ok)
+        rd_digest_hex(ret, rd_slice(key, SUM));
+    explicit_bzero(secret, sizeof secret);
+    explicit_bzero(key, sizeof key);
+    return ok;
+}
+
+bool archive_s3_sign(const struct archive_s3_signing *s, char ret_date[ARCHIVE_S3_DATE],
+                     char ret_header[ARCHIVE_S3_SIGNATURE], struct rd_err *err)
+{
+    char stamp[STAMP], scope[SCOPE], digest[HEX], signature[HEX];
+    struct rd_buf names = {0};
+    time_t now = (time_t)(s->now_ms / 1000);
+    struct tm tm;
+    if (gmtime_r(&now, &tm) == NULL || strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &tm) == 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the clock shows no time");
+    snprintf(ret_date, ARCHIVE_S3_DATE, "x-amz-date: %s", stamp);
+    int len = snprintf(scope, sizeof scope, "%.8s/%s/s3/aws4_request", stamp, s->region);
+    if (len >= SCOPE || strlen(s->secret) > ARCHIVE_S3_LOGIN_MAX)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a setting of S3 is too long");
+    bool ok = digest_of(s, ret_date, &names, digest, err) &&
+              sign(s, stamp, scope, digest, signature, err);
+    if (ok)
+        len = snprintf(ret_header, ARCHIVE_S3_SIGNATURE,
+                       "Authorization: %s Credential=%s/%s, SignedHeaders=%s, Signature=%s",
+                       ALGORITHM, s->access, scope, (const char *)names.ptr, signature);
+    rd_buf_done(&names);
+    return ok && (len < ARCHIVE_S3_SIGNATURE ||
+                  rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a setting of S3 is too long"));
+}
