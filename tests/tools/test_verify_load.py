@@ -9,11 +9,12 @@ import time
 import unittest
 
 from backup_case import FIXTURES, REDOUBT, BackupCase
+import redis_server
 from redis_server import RedisServer
 from test_backup_cluster import ClusterCase
 
 SERVER = os.environ["REDOUBT_SERVER"]
-REDIS = shutil.which("redis-server")
+REDIS = redis_server.program()
 PATIENCE = 600
 
 
@@ -55,7 +56,7 @@ class VerifyLoad(BackupCase):
 
     def test_a_snapshot_with_keys_that_have_expired(self):
         self.backed_up(self.fill)
-        for server, name in ((SERVER, "redoubt "), (REDIS, "redis 7.0.15")):
+        for server, name in ((SERVER, "redoubt "), (REDIS, " ".join(redis_server.installed()))):
             found, status = self.verify(server=server)
             self.assertEqual(status, 0, self.said)
             self.assertTrue(found["good"] and found["loaded"])
@@ -80,13 +81,13 @@ class VerifyLoad(BackupCase):
         self.assertRegex(done.stdout.decode(), r": ok \(load into redoubt [0-9.]+, 58 keys\)\n")
 
     def test_a_server_that_is_too_old(self):
-        self.nightly(source=os.path.join(FIXTURES, "redis-7.4-rc1", "tiny.rdb"))
+        self.nightly(source=os.path.join(FIXTURES, "redis-8.6.3", "r13.rdb"))
         self.good("backup", "nightly")
         found, status = self.verify(server=REDIS)
         self.assertEqual(status, 1, self.said)
         self.assertFalse(found["good"] or found["loaded"])
-        self.assertEqual(found["server"], "Redis 7.0.15")
-        self.assertIn("Can't handle RDB format version 12", found["error"]["text"])
+        self.assertEqual(found["server"].lower(), " ".join(redis_server.installed()))
+        self.assertIn("Can't handle RDB format version 13", found["error"]["text"])
         self.assertEqual(self.sets()[-1]["state"], "ok", "one server's refusal is not damage")
 
     def test_a_server_with_other_keys(self):
@@ -113,11 +114,17 @@ class VerifyLoad(BackupCase):
             _, status = self.verify(server=program)
             self.assertEqual(status, 3, self.said)
             self.assertIn(text, self.said)
-        script = self.write("picky", f'#!/bin/sh\nexec "{REDIS}" --unknown-setting yes\n')
-        os.chmod(script, 0o700)
-        _, status = self.verify(server=script)
-        self.assertEqual(status, 3, self.said)
-        self.assertIn("refuses its settings", self.said)
+        for command in (f'exec "{REDIS}" --unknown-setting yes', """cat <<'END'; exit 1
+7:C 28 Nov 2026 10:00:00.000 * Redis version=8.0.2, bits=64, pid=7, just started
+7:M 28 Nov 2026 10:00:00.000 # Unresolved Configuration(s) Detected:
+7:M 28 Nov 2026 10:00:00.000 # >>> 'a-setting yes'
+7:M 28 Nov 2026 10:00:00.000 # Module Configuration detected without loadmodule directive
+END"""):
+            script = self.write("picky", f"#!/bin/sh\n{command}\n")
+            os.chmod(script, 0o700)
+            _, status = self.verify(server=script)
+            self.assertEqual(status, 3, self.said)
+            self.assertIn("refuses its settings", self.said)
 
     def test_nothing_remains_after_a_signal(self):
         """The server does not listen, so that the tool waits for it."""

@@ -204,6 +204,16 @@ static void version_of_log(struct load *load, struct rd_slice text)
              rd_show_plain(rd_slice(version, len)).s);
 }
 
+/* Since Redis 8.0 a setting that it does not know may be one of a module. */
+static bool refuses_settings(struct rd_slice text)
+{
+    static const char *const marks[] = {"FATAL CONFIG", "# Unresolved Configuration"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0] && text.len > 0; i++)
+        found = found || memmem(text.ptr, text.len, marks[i], strlen(marks[i])) != NULL;
+    return found;
+}
+
 static bool explain_end(struct attempt *a, int status, struct rd_err *err)
 {
     struct load *load = a->load;
@@ -213,7 +223,7 @@ static bool explain_end(struct attempt *a, int status, struct rd_err *err)
     read_log(a, &text);
     version_of_log(load, rd_buf_slice(&text));
     rd_err_printable(line, sizeof line, pick_line(rd_buf_slice(&text)));
-    bool settings = text.len > 0 && memmem(text.ptr, text.len, "FATAL CONFIG", 12) != NULL;
+    bool settings = refuses_settings(rd_buf_slice(&text));
     rd_buf_done(&text);
     if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED)
         return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET,
