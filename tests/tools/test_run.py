@@ -156,8 +156,10 @@ class Packages(Case):
         return run
 
     def start(self, tool):
-        run = subprocess.Popen([RUN, tool, "x"], stdin=subprocess.DEVNULL, env=self.env,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0)
+        # These tests may run under nohup.
+        run = subprocess.Popen(["env", "--default-signal=HUP,INT,TERM", RUN, tool, "x"],
+                               stdin=subprocess.DEVNULL, env=self.env, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, process_group=0)
         self.addCleanup(self.end, run)
         return run
 
@@ -200,7 +202,12 @@ class Packages(Case):
 
     def test_dpkg_is_not_interrupted(self):
         self.touch("unpacking")
+        os.mkdir(self.path("tmp"))
+        self.env["TMPDIR"] = self.path("tmp")
         run = self.begin()
+        while not any(os.path.getsize(self.path("tmp", name))
+                      for name in os.listdir(self.path("tmp"))):
+            time.sleep(0.01)
         os.kill(run.pid, signal.SIGTERM)
         self.assertIn(b"installing", run.stderr.readline())
         self.assertIn(b"stopping as soon as apt", run.stderr.readline())

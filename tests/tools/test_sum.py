@@ -237,9 +237,11 @@ class Check(SumTest):
             self.write(name, name.encode())
         lines = self.run_program("sha256sum", "a", "b c", "new\nline", "back\\slash")[1]
         self.write("list", lines + b"0" * 64 + b"  a\n" + b"0" * 64 + b"  missing\n")
-        want = self.run_program("sha256sum", "-c", "list")
+        status, out, _ = self.run_program("sha256sum", "-c", "list")
+        # Newer ones escape a backslash here, too.
+        out = out.replace(b"\\back\\\\slash: OK", b"back\\slash: OK")
         got = self.sum("-c", "list")
-        self.assertEqual(got[:2], want[:2])
+        self.assertEqual(got[:2], (status, out))
         self.assertEqual(got[0], 1)
 
     def test_own_lists_are_verified_by_us_and_by_coreutils(self):
