@@ -8,7 +8,6 @@ import subprocess
 import unittest
 
 import page
-import redis_server
 import worlds
 from machine import Machine
 
@@ -34,10 +33,6 @@ def shown_commands(text):
 
 
 class Guides(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        redis_server.need("7.0.15")
-
     def guide(self, name):
         with Machine() as machine:
             worlds.prepare(machine, name)

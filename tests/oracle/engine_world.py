@@ -44,7 +44,6 @@ from engine_peers import Died  # noqa: E402
 from engine_resp import quote, split  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SERVER_VERSION = "7.0.15"
 CHECK_EVERY = 1000
 CHUNK = 100
 MAX_WAITING = 5

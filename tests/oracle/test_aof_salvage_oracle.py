@@ -20,9 +20,6 @@ SOURCE = os.path.join(FIXTURES, "redis-7.0.15", "aof-multi.aof.d", "appendonlydi
 ROUNDS = 12
 
 
-redis_server.need("7.0.15")
-
-
 class SalvagedLogs(unittest.TestCase):
     def damage(self, folder, rng):
         """One bit of the framing of some command, or a run of zeros."""

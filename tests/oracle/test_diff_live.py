@@ -1,7 +1,5 @@
 """redoubt diff against real servers: every way to reach one, to log in, and to fail at it; and what
 is found is what differs.
-
-The server is Redis 7.0.15.
 """
 
 import json
@@ -20,7 +18,6 @@ import certificates  # noqa: E402
 import redis_server  # noqa: E402
 
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
-SERVER_VERSION = "7.0.15"
 LATER = 4102444800123
 SECRET = "s3cr3t/w@rd"
 QUOTED = "s3cr3t%2Fw%40rd"
@@ -61,7 +58,6 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        redis_server.need(SERVER_VERSION)
         cls.folder = tempfile.mkdtemp(prefix="redoubt-live-")
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.server = cls.start({"unixsocket": os.path.join(cls.folder, "socket")})

@@ -1,7 +1,7 @@
 """What `redoubt check-rdb --salvage` saves of damaged snapshots is loaded by a real server, and
 every key that the damage did not touch has there the value it had before.
 
-The server is Redis 7.0.15 with sanitize-dump-payload yes. Fixtures that it loads are damaged at
+The server has sanitize-dump-payload yes. Fixtures that it loads are damaged at
 random: a bit flips, 16 bytes are noise, 4 KiB are zeros, the file is cut. REDOUBT_SEED repeats a
 run; REDOUBT_ROUNDS is how often each damage is done to each fixture.
 """
@@ -24,7 +24,6 @@ REDOUBT = os.environ.get("REDOUBT", "redoubt")
 FIXTURES = os.environ.get("REDOUBT_FIXTURES", "fixtures")
 SEED = int(os.environ.get("REDOUBT_SEED", "20240501"))
 ROUNDS = int(os.environ.get("REDOUBT_ROUNDS", "1"))
-SERVER_VERSION = "7.0.15"
 RDB_VERSION = 10
 
 EVENT = re.compile(r"^  (\d+) \(0x[0-9a-f]+\) +([a-z-]+) ")
@@ -86,9 +85,6 @@ def cut(rng, data):
 
 
 DAMAGES = (flip, noise, zeros, cut)
-
-
-redis_server.need(SERVER_VERSION)
 
 
 class Salvage(unittest.TestCase):

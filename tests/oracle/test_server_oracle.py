@@ -26,7 +26,7 @@ PROGRAM = os.environ.get("REDOUBT_SERVER") or os.path.join(
     os.environ["REDOUBT_BUILD"], "server", "redoubt-server")
 
 
-redis_server.need(engine_world.SERVER_VERSION)
+redis_server.need_reference()
 
 
 class Server(unittest.TestCase):

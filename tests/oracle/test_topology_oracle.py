@@ -1,6 +1,4 @@
 """Clusters and sentinels as the tools find them, beside real ones: three masters, and a failover.
-
-The server is Redis 7.0.15.
 """
 
 import os
@@ -14,7 +12,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import redis_server  # noqa: E402
 
 PRINT = os.environ.get("REDOUBT_PRINT_TOPOLOGY", "print_topology")
-SERVER_VERSION = "7.0.15"
 
 
 def find(*args):
@@ -34,9 +31,6 @@ def wait_for(what):
         if time.monotonic() > end:
             raise TimeoutError(what.__name__)
         time.sleep(0.1)
-
-
-redis_server.need(SERVER_VERSION)
 
 
 class Topology(unittest.TestCase):
@@ -89,8 +83,9 @@ class Topology(unittest.TestCase):
             f.write(f"port {server.port}\nbind 127.0.0.1\nsentinel monitor mine 127.0.0.1 "
                     f"{master.port} 1\nsentinel auth-pass mine pw\n"
                     "sentinel down-after-milliseconds mine 500\n")
-        child = subprocess.Popen(["redis-server", path, "--sentinel"], stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        child = subprocess.Popen([redis_server.program(), path, "--sentinel"],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
         return f"redis://127.0.0.1:{server.port}"
@@ -114,7 +109,7 @@ class Topology(unittest.TestCase):
         wait_for(lambda: b"master_link_status:up" in replica.command("INFO", "replication"))
         # The sentinel looks for replicas each ten seconds, or when it begins.
         wait_for(lambda: str(replica.port).encode() in subprocess.run(
-            ["redis-cli", "-u", sentinel, "SENTINEL", "REPLICAS", "mine"],
+            [redis_server.program("cli"), "-u", sentinel, "SENTINEL", "REPLICAS", "mine"],
             stdout=subprocess.PIPE, check=False).stdout)
         master.stop()
         wait_for(lambda: ask() == f"127.0.0.1:{replica.port}")

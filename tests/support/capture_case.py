@@ -12,7 +12,6 @@ import threading
 import time
 import unittest
 
-import redis_server
 from redis_server import RedisServer
 
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
@@ -181,10 +180,6 @@ class Proxy:
 
 class CaptureCase(unittest.TestCase):
     maxDiff = None
-
-    @classmethod
-    def setUpClass(cls):
-        redis_server.need("7.0.15")
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="redoubt-capture-")

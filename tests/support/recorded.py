@@ -22,7 +22,7 @@ import os
 import redis_server
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "recorded")
-VERSION = "7.0.15"
+VERSION = redis_server.REFERENCE[1]
 
 
 def digest(data):
@@ -32,7 +32,7 @@ def digest(data):
 class Answers:
     def __init__(self, name):
         self.path = os.path.join(FOLDER, f"{name}-{VERSION}.json.xz")
-        self.live = redis_server.installed_version() == VERSION
+        self.live = redis_server.is_reference()
         self.recording = self.live and os.environ.get("REDOUBT_RECORD") == "yes"
         self.known = {}
         if self.recording:

@@ -1,15 +1,18 @@
-"""A redis-server of the machine for one test: on a free port, in a folder that goes away with it.
+"""A server of the machine for one test: on a free port, in a folder that goes away with it.
 
-    redis_server.need("7.0.15")
-    ...
     with RedisServer({"databases": "17000"}) as server:
         server.command("SET", "k", "v")
         server.load("dump.rdb")
+
+It is the installed redis-server or else valkey-server, of any version since 7.0, or the program
+that REDOUBT_TEST_SERVER names. What only holds for one version depends on installed(); behaviour of
+7.0.15 that other versions do not have is recorded (recorded.py, tape.py).
 
 The server keeps nothing, listens on loopback alone, and is stopped when the block ends, whatever
 ended it. Replies are bytes, int, None, lists, or ReplyError raised.
 """
 
+import functools
 import os
 import re
 import shutil
@@ -19,6 +22,7 @@ import tempfile
 import time
 
 START_SECONDS = 600
+REFERENCE = ("redis", "7.0.15")
 
 
 class ReplyError(Exception):
@@ -29,21 +33,35 @@ class ServerDied(Exception):
     pass
 
 
-def installed_version():
-    """As "7.0.15", or None."""
-    program = shutil.which("redis-server")
-    if program is None:
-        return None
-    text = subprocess.run([program, "--version"], stdout=subprocess.PIPE).stdout.decode()
-    found = re.search(r"v=(\S+)", text)
-    return found.group(1) if found else None
+def program(kind="server"):
+    """The path of the server, or of the program of its package: "cli", "check-rdb", "check-aof".
+    AssertionError where there is none."""
+    named = os.environ.get("REDOUBT_TEST_SERVER")
+    if named:
+        found = shutil.which(re.sub("server$", kind, named))
+    else:
+        found = shutil.which(f"redis-{kind}") or shutil.which(f"valkey-{kind}")
+    if found is None:
+        raise AssertionError(f"neither redis-{kind} nor valkey-{kind} is installed")
+    return found
 
 
-def need(version):
-    """Fails where redis-server is not this version."""
-    have = installed_version()
-    if have != version:
-        raise AssertionError(f"redis-server is {have or 'not installed'}, not {version}")
+@functools.lru_cache(maxsize=None)
+def installed():
+    """What the server is, as ("redis", "7.0.15")."""
+    text = subprocess.run([program(), "--version"], stdout=subprocess.PIPE, check=True).stdout
+    version = re.search(r"v=(\S+)", text.decode()).group(1)
+    return ("valkey" if b"alkey" in text else "redis"), version
+
+
+def is_reference():
+    """Whether the server is the one that redoubt-server is compared with."""
+    return installed() == REFERENCE
+
+
+def need_reference():
+    if not is_reference():
+        raise AssertionError(f"the server is {' '.join(installed())}, not {' '.join(REFERENCE)}")
 
 
 def _free_port():
@@ -53,7 +71,7 @@ def _free_port():
 
 
 class RedisServer:
-    program = "redis-server"
+    program = None  # the installed one
 
     def __init__(self, config=None, wrap=()):
         """wrap: a command line that runs the one after it."""
@@ -107,7 +125,7 @@ class RedisServer:
         raise ServerDied(self.log[-2000:])
 
     def _spawn(self):
-        args = [*self.wrap, shutil.which(self.program), "--port", str(self.port)]
+        args = [*self.wrap, self.program or program(), "--port", str(self.port)]
         args += ["--dir", self.dir]
         args += ["--logfile", os.path.join(self.dir, "log")]
         for name, value in self.config.items():

@@ -9,6 +9,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from capture_case import CaptureCase, acknowledged, eventually  # noqa: E402
+import redis_server  # noqa: E402
 from redis_server import ReplyError, ServerDied, _free_port  # noqa: E402
 
 
@@ -24,8 +25,8 @@ class Sentinel(CaptureCase):
                     f"sentinel monitor mine 127.0.0.1 {master.port} 1\n"
                     "sentinel down-after-milliseconds mine 1000\n"
                     "sentinel failover-timeout mine 5000\n")
-        process = subprocess.Popen(["redis-server", path, "--sentinel"], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([redis_server.program(), path, "--sentinel"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         eventually("the sentinel answers", lambda: self.answers(server))

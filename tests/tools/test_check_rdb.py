@@ -650,7 +650,6 @@ class Salvage(CheckRdbTest):
         self.assertEqual(self.check("--type=hash", "in.rdb")[0], 2)
 
     def test_output_loads(self):
-        redis_server.need("7.0.15")
         names = (("redis-7.0.15", "mixed.rdb"), ("redis-6.2.16", "streams.rdb"))
         with redis_server.RedisServer({"databases": "17000"}) as server:
             for args in (), ("--partial",):

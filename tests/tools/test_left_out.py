@@ -19,7 +19,7 @@ import vectorset  # noqa: E402
 from fake_server import crc64  # noqa: E402
 from rdb_text import HASH, LIST, SET, STRING, ZSET, Key, length, snapshot  # noqa: E402
 from rdb_text import string, value  # noqa: E402
-from redis_server import RedisServer, need  # noqa: E402
+from redis_server import RedisServer  # noqa: E402
 
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
 FIXTURES = os.environ.get("REDOUBT_FIXTURES", "fixtures")
@@ -130,7 +130,6 @@ class Modules(Case):
             yield name, self.run_tool(*args, *filters), self.path(out)
 
     def test_a_server_without_the_modules_loads_what_excludes_them(self):
-        need("7.0.15")
         with RedisServer() as server:
             for name, text, out in self.outputs("--not", "--type", "module"):
                 with self.subTest(name):

@@ -27,7 +27,7 @@ class Ours:
     @classmethod
     def tearDownClass(cls):
         super().tearDownClass()
-        RedisServer.program = "redis-server"
+        RedisServer.program = None
 
 
 class Capture(Ours, CaptureCase):

@@ -22,8 +22,6 @@ from rdb_text import HASH, LIST, STRING, Key, snapshot  # noqa: E402
 REDOUBT = os.environ["REDOUBT"]
 FIXTURES = os.environ["REDOUBT_FIXTURES"]
 BASE = 1000
-VERSION = "7.0.15"
-redis_server.need(VERSION)
 
 
 class ReplayTest(CaptureTest):
