@@ -294,7 +294,7 @@ static bool get_settings(struct archiver *a, struct rd_err *err)
                           .ctx = a};
     a->interval_ms = ARCHIVE_INTERVAL_MS;
     a->base_ms = (uint64_t)ARCHIVE_BASE_HOURS * 3600 * 1000;
-    backup_peer_options(&c->servers, target);
+    source_peer_options(&c->servers, target);
     if (!get_sentinels(a, err))
         return false;
     if (source == NULL && c->n_sentinels == 0)

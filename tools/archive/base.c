@@ -146,7 +146,7 @@ static bool find_segment(const struct archiver *a, const char *snapshot,
 
 /* ---- a set ---- */
 
-static void note_base(struct base *base, const struct set_writer *set)
+static void note_base(struct base *base, const struct backup_set *set)
 {
     struct archiver *a = base->a;
     pthread_mutex_lock(&a->mutex);
@@ -171,7 +171,7 @@ static void say_error(struct base *base, const char *event, const struct rd_err 
 }
 
 /* As in `backup`, failures after the set is complete do not undo it. */
-static void after(struct base *base, struct set_writer *set, const struct rd_err *failed)
+static void after(struct base *base, struct backup_set *set, const struct rd_err *failed)
 {
     const struct backup_target *target = base->a->target;
     struct rd_err errs[3] = {{0}, {0}, {0}}, err = {0};
@@ -222,13 +222,13 @@ static bool is_everywhere(struct base *base, const struct backup_open *open, str
 static bool take_base(struct base *base, const struct backup_from *from, struct rd_err *err)
 {
     struct backup_open open = {0};
-    struct set_writer set = {.open = &open, .from = from, .cancel = &base->a->cancel};
+    struct backup_set set = {.open = &open, .from = from, .cancel = &base->a->cancel};
     if (!backup_open(base->a->target, BACKUP_WRITE, &open, err)) {
         after(base, &set, err);
         return false;
     }
     bool ok = (from->snapshot == NULL || leave_out(base, &open, err)) &&
-              backup_take(&base->cli, &set, err);
+              source_take(&base->cli, &set, err);
     base->forked = set.asked_server;
     for (size_t i = 0; ok && i < open.n; i++)
         say_error(base, "base-failed", &open.errs[i]);
@@ -238,7 +238,7 @@ static bool take_base(struct base *base, const struct backup_from *from, struct 
         after(base, &set, ok ? NULL : err);
     if (ok && from->snapshot != NULL)
         ok = is_everywhere(base, &open, err);
-    set_done(&set);
+    backup_set_done(&set);
     backup_close(&open);
     return ok;
 }
@@ -274,7 +274,7 @@ static bool take_server(struct base *base, struct rd_err *err)
     memcpy(host, a->server_host, sizeof host);
     uint64_t port = a->server_port;
     pthread_mutex_unlock(&a->mutex);
-    backup_peer_options(&opts, a->target);
+    source_peer_options(&opts, a->target);
     bool ok = peer_target_find(&seed, &opts, backup_get(a->target, BACKUP_KEY_SOURCE), err);
     bool moved = ok && seed.socket[0] == '\0' && host[0] != '\0';
     ok = ok && (!moved || client_target_at(&master, &seed, rd_slice_str(host), port, err));

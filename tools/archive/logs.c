@@ -541,13 +541,13 @@ static bool loop(struct logs *l, struct rd_err *err)
 static bool find_log(struct logs *l, struct rd_err *err)
 {
     bool none;
-    if (backup_find_log(l->folder, l->name, &none, err))
+    if (source_find_log(l->folder, l->name, &none, err))
         return true;
     if (!none)
         return false;
     if (!join(l->folder, backup_get(l->a->target, BACKUP_KEY_SOURCE), "appendonlydir", err))
         return false;
-    if (backup_find_log(l->folder, l->name, &none, err))
+    if (source_find_log(l->folder, l->name, &none, err))
         return true;
     if (!none)
         return false;

@@ -15,7 +15,7 @@
 #include <pthread.h>
 
 #include "archive/stream.h"
-#include "tools/backup/priv.h"
+#include "tools/backup/source.h"
 #include "tools/capture/priv.h"
 
 enum {

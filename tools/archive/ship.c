@@ -36,7 +36,7 @@ struct ship {
     size_t n;
     struct backup_keys keys;
     const struct rd_seal_key *key;
-    struct set_writer settings;       /* compression */
+    struct backup_set settings;       /* compression */
     struct repl_capture_segment last; /* the one that was looked at before; number 0: none */
     struct rd_fs fs;
     bool has_fs;

@@ -1,5 +1,5 @@
 /* backup.c - `redoubt backup`: a verified set of each target into its repositories. */
-#include "tools/backup/priv.h"
+#include "tools/backup/source.h"
 #include "tools/tools.h"
 
 #include <stdio.h>
@@ -53,7 +53,7 @@ static void put_repositories(struct cli_json *json, const struct backup_open *op
     cli_json_end(json);
 }
 
-static void report_json(struct run *run, const struct set_writer *set)
+static void report_json(struct run *run, const struct backup_set *set)
 {
     struct cli_json *json = &run->cli->out;
     const struct archive_manifest *m = &set->m;
@@ -74,7 +74,7 @@ static void report_json(struct run *run, const struct set_writer *set)
     cli_json_end(json);
 }
 
-static void report_text(struct run *run, const struct set_writer *set)
+static void report_text(struct run *run, const struct backup_set *set)
 {
     const struct archive_manifest *m = &set->m;
     if (run->cli->quiet)
@@ -118,7 +118,7 @@ static void report_repositories(struct run *run, const struct backup_open *open)
 
 /* Failures after the set is complete do not undo it. A heartbeat that does not arrive is not a
  * failure: the service notices it. */
-static void after(struct run *run, const struct backup_target *target, struct set_writer *set,
+static void after(struct run *run, const struct backup_target *target, struct backup_set *set,
                   const struct rd_err *failed)
 {
     struct rd_err errs[3] = {{0}, {0}, {0}}, err = {0};
@@ -143,9 +143,9 @@ static void backup_target(struct run *run, const struct backup_target *target)
 {
     struct rd_err err = {0};
     struct backup_open open = {0};
-    struct set_writer set = {.open = &open};
+    struct backup_set set = {.open = &open};
     bool opened = backup_open(target, BACKUP_WRITE, &open, &err);
-    bool ok = opened && backup_take(run->cli, &set, &err);
+    bool ok = opened && source_take(run->cli, &set, &err);
     if (ok) {
         run->n_good++;
         if (run->cli->json)
@@ -159,7 +159,7 @@ static void backup_target(struct run *run, const struct backup_target *target)
     }
     if (!set.locked_out)
         after(run, target, &set, ok ? NULL : &err);
-    set_done(&set);
+    backup_set_done(&set);
     if (opened)
         backup_close(&open);
 }

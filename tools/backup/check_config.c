@@ -1,7 +1,7 @@
 /* check_config.c - `redoubt check-config`: checks whether a backup would work. */
 #include "archive/http.h"
 #include "base/buf.h"
-#include "tools/backup/priv.h"
+#include "tools/backup/source.h"
 #include "backup/prune.h"
 #include "tools/tools.h"
 
@@ -182,12 +182,12 @@ static bool check_values(const struct backup_target *target, struct rd_err *err)
 /* What only a run of its own would notice. */
 static bool check_settings(const struct backup_target *target, struct rd_err *err)
 {
-    struct set_writer set = {.open = NULL};
+    struct backup_set set = {.open = NULL};
     const char *endpoint = backup_get(target, BACKUP_KEY_S3_ENDPOINT);
     if (endpoint != NULL && !is_http(endpoint))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "s3-endpoint must begin with http:// or https://");
-    return backup_settings(target, &set, err) && backup_check_source(target, err) &&
+    return backup_settings(target, &set, err) && source_check(target, err) &&
            check_values(target, err);
 }
 
@@ -215,7 +215,7 @@ static void check_target(struct run *run, const struct backup_target *target)
     if (!check_settings(target, &err))
         say(run, target, "settings", "", &err);
     rd_err_reset(&err);
-    backup_probe(run->cli, target, &err);
+    source_probe(run->cli, target, &err);
     say(run, target, "source", source_name(target), &err);
     rd_err_reset(&err);
     check_spool(run, target);

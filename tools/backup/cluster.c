@@ -7,7 +7,7 @@
  * is known up to the duration of the round, without the clocks of the masters.
  */
 #include "client/topology.h"
-#include "tools/backup/priv.h"
+#include "tools/backup/source.h"
 #include "tools/capture/priv.h"
 #include "tools/cli/peer_options.h"
 #include "tools/input/segment_in.h"
@@ -39,7 +39,7 @@ struct member {
 
 struct cluster {
     struct cli *cli;
-    struct set_writer *set;
+    struct backup_set *set;
     struct capture capture;
     struct client_topology topology;
     struct member *members; /* as the nodes of the topology */
@@ -294,7 +294,7 @@ static bool take_rdb(struct cluster *c, const struct repl_capture_segment *segme
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path of the spool is too long");
     if (!rd_src_open_file(&src, path, NULL, err))
         return false;
-    bool ok = backup_take_snapshot(c->set, src, name, err);
+    bool ok = source_take_snapshot(c->set, src, name, err);
     rd_src_close(src);
     if (ok)
         unlink(path);
@@ -317,8 +317,8 @@ static bool take_segment(struct cluster *c, const struct repl_capture_segment *s
     segment_in_close(&in);
     if (!ok || !rd_src_open_file(&src, path, NULL, err))
         return false;
-    ok = set_file_begin(c->set, name, ARCHIVE_ROLE_STREAM, err) &&
-         set_file_end(c->set, set_copy(c->set, src, err), err);
+    ok = backup_set_file_begin(c->set, name, ARCHIVE_ROLE_STREAM, err) &&
+         backup_set_file_end(c->set, backup_set_copy(c->set, src, err), err);
     rd_src_close(src);
     if (ok)
         unlink(path);
@@ -357,7 +357,7 @@ static bool take_list(struct cluster *c, size_t i, const struct repl_capture_lis
         ;
     if (base >= list->n)
         return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the capture has no snapshot");
-    struct set_writer *set = c->set;
+    struct backup_set *set = c->set;
     size_t first = set->m.n_files;
     bool ok =
         put_node(c, i, &list->segments[base], err) && take_rdb(c, &list->segments[base], i, err);
@@ -432,14 +432,14 @@ static void done(struct cluster *c)
     peer_opts_done(&c->capture.servers);
 }
 
-bool backup_read_cluster(struct cli *cli, struct set_writer *set, const char *url,
+bool source_read_cluster(struct cli *cli, struct backup_set *set, const char *url,
                          struct rd_err *err)
 {
     struct cli quiet = {.tool = cli->tool, .quiet = true, .progress_when = CLI_NEVER};
     struct cluster c = {.cli = cli, .set = set};
     c.capture = (struct capture){.cli = &quiet, .ack = CAPTURE_ACK_WRITTEN, .tick = tick};
     c.capture.ctx = &c;
-    backup_peer_options(&c.capture.servers, set->open->target);
+    source_peer_options(&c.capture.servers, set->open->target);
     cli_progress_begin(cli, "the masters of the cluster", RD_NO_OFFSET);
     bool ok = capture_all(&c, url, err);
     size_t n = c.topology.n;

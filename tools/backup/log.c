@@ -8,7 +8,7 @@
 #include "aof/check.h"
 #include "base/mem.h"
 #include "base/pump.h"
-#include "tools/backup/priv.h"
+#include "tools/backup/source.h"
 #include "tools/input/spool.h"
 
 #include <dirent.h>
@@ -91,7 +91,7 @@ static bool cannot_open(const char *folder, bool *ret_none, struct rd_err *err)
     return false;
 }
 
-bool backup_find_log(const char *folder, char ret[ARCHIVE_FILE_NAME_MAX], bool *ret_none,
+bool source_find_log(const char *folder, char ret[ARCHIVE_FILE_NAME_MAX], bool *ret_none,
                      struct rd_err *err)
 {
     static const char tail[] = ".manifest";
@@ -203,7 +203,7 @@ static bool pin(struct pinned *p, const char *folder, struct rd_err *err)
     p->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (p->folder < 0)
         return rd_err_sys(err, errno, "cannot open the folder");
-    if (!backup_find_log(folder, p->manifest_name, &none, err))
+    if (!source_find_log(folder, p->manifest_name, &none, err))
         return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "there is no log");
     for (unsigned i = 0; again && i < TRIES; i++) {
         if (i > 0)
@@ -253,7 +253,7 @@ static bool cut_tail(struct pinned *p, const struct aof_check_result *res, struc
     return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "%s", p->finding);
 }
 
-static bool check(struct pinned *p, struct set_writer *set, struct rd_err *err)
+static bool check(struct pinned *p, struct backup_set *set, struct rd_err *err)
 {
     struct spool keys = {0};
     struct rdb_spool for_keys = spool_for_keys(&keys);
@@ -279,25 +279,25 @@ static bool check(struct pinned *p, struct set_writer *set, struct rd_err *err)
 
 /* ---- copying ---- */
 
-static bool copy_file(struct pinned *p, size_t i, struct set_writer *set, struct rd_err *err)
+static bool copy_file(struct pinned *p, size_t i, struct backup_set *set, struct rd_err *err)
 {
     const struct aof_file *file = aof_manifest_file(&p->manifest, i);
     enum archive_role role = file->type == AOF_BASE ? ARCHIVE_ROLE_AOF_BASE : ARCHIVE_ROLE_AOF_INCR;
     struct rd_src *src;
-    if (!set_file_begin(set, file->name, role, err))
+    if (!backup_set_file_begin(set, file->name, role, err))
         return false;
     bool ok = open_part(&src, p->fds[i], p->sizes[i], file->name, err);
     if (ok) {
-        ok = set_copy(set, src, err);
+        ok = backup_set_copy(set, src, err);
         rd_src_close(src);
     }
-    return set_file_end(set, ok, err);
+    return backup_set_file_end(set, ok, err);
 }
 
 /* Without the history files, which are not copied. */
-static bool copy_manifest(struct pinned *p, struct set_writer *set, struct rd_err *err)
+static bool copy_manifest(struct pinned *p, struct backup_set *set, struct rd_err *err)
 {
-    if (!set_file_begin(set, p->manifest_name, ARCHIVE_ROLE_AOF_MANIFEST, err))
+    if (!backup_set_file_begin(set, p->manifest_name, ARCHIVE_ROLE_AOF_MANIFEST, err))
         return false;
     for (size_t i = aof_manifest_count(&p->manifest); i-- > 0;)
         if (aof_manifest_file(&p->manifest, i)->type == AOF_HISTORY)
@@ -305,10 +305,10 @@ static bool copy_manifest(struct pinned *p, struct set_writer *set, struct rd_er
     bool ok = aof_manifest_write(&p->manifest, set->sink);
     if (!ok)
         rd_err_adopt(err, rd_sink_err(set->sink));
-    return set_file_end(set, ok, err);
+    return backup_set_file_end(set, ok, err);
 }
 
-static bool copy_all(struct pinned *p, struct set_writer *set, struct rd_err *err)
+static bool copy_all(struct pinned *p, struct backup_set *set, struct rd_err *err)
 {
     size_t n = aof_manifest_count(&p->manifest);
     for (size_t i = 0; i < n; i++)
@@ -322,7 +322,7 @@ static bool copy_all(struct pinned *p, struct set_writer *set, struct rd_err *er
     return copy_manifest(p, set, err);
 }
 
-bool backup_read_log(struct cli *cli, struct set_writer *set, const char *folder,
+bool source_read_log(struct cli *cli, struct backup_set *set, const char *folder,
                      struct rd_err *err)
 {
     struct pinned p = {.folder = -1};

@@ -1,6 +1,6 @@
 /* probe.c - whether a backup could read the source, without reading it. */
 #include "client/topology.h"
-#include "tools/backup/priv.h"
+#include "tools/backup/source.h"
 #include "tools/capture/priv.h"
 #include "tools/cli/peer_options.h"
 
@@ -184,16 +184,16 @@ static bool probe_server(struct cli *cli, const struct backup_target *target, co
 {
     struct peer_opts opts;
     struct client_target place = {.port = 0};
-    backup_peer_options(&opts, target);
+    source_peer_options(&opts, target);
     bool ok = peer_target_find(&place, &opts, url, err) && probe_place(target, &place, err);
     client_target_done(&place);
     peer_opts_done(&opts);
     if (!ok)
-        backup_server_hint(cli, err);
+        source_hint(cli, err);
     return ok;
 }
 
-bool backup_probe(struct cli *cli, const struct backup_target *target, struct rd_err *err)
+bool source_probe(struct cli *cli, const struct backup_target *target, struct rd_err *err)
 {
     const char *source = backup_get(target, BACKUP_KEY_SOURCE);
     char path[BACKUP_PATH_MAX];
@@ -202,7 +202,7 @@ bool backup_probe(struct cli *cli, const struct backup_target *target, struct rd
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
     if (source == NULL || client_target_is_url(source))
         return probe_server(cli, target, source, err);
-    if (!backup_find_files(source, path, &is_log, err))
+    if (!source_find_files(source, path, &is_log, err))
         return false;
     if (access(path, is_log ? R_OK | X_OK : R_OK) == 0)
         return true;

@@ -7,7 +7,7 @@
 #include "client/info.h"
 #include "rdb/reader.h"
 #include "rdb/writer.h"
-#include "tools/backup/priv.h"
+#include "tools/backup/source.h"
 #include "tools/cli/filter.h"
 #include "tools/cli/peer_options.h"
 #include "tools/input/live_in.h"
@@ -118,17 +118,17 @@ static bool copy_once(const struct scan *scan, struct rd_src *src, struct spool 
     return false;
 }
 
-static bool take_source(struct set_writer *set, struct rd_src *src, struct rd_err *err)
+static bool take_source(struct backup_set *set, struct rd_src *src, struct rd_err *err)
 {
     struct scan scan = {.no_memory = false};
     struct spool once = {0};
     struct rd_src *again;
     bool ok = find_repeated(&scan, src, err) && rd_src_seek(src, 0, err);
     if (ok && scan.repeated.len == 0) {
-        ok = backup_take_snapshot(set, src, "dump.rdb", err);
+        ok = source_take_snapshot(set, src, "dump.rdb", err);
     } else if (ok && copy_once(&scan, src, &once, err) &&
                spool_source(&once, rd_src_origin(src), &again, err)) {
-        ok = backup_take_snapshot(set, again, "dump.rdb", err);
+        ok = source_take_snapshot(set, again, "dump.rdb", err);
         rd_src_close(again);
     } else {
         ok = false;
@@ -140,7 +140,7 @@ static bool take_source(struct set_writer *set, struct rd_src *src, struct rd_er
 
 /* ---- the server ---- */
 
-static void read_version(struct set_writer *set, const struct client_target *target)
+static void read_version(struct backup_set *set, const struct client_target *target)
 {
     struct client_peer *peer;
     struct client_peer_reply reply = {0};
@@ -173,7 +173,7 @@ static bool check_result(struct cli *cli, const struct client_live_result *res, 
     return true;
 }
 
-bool backup_read_scan(struct cli *cli, struct set_writer *set, const struct client_target *target,
+bool source_read_scan(struct cli *cli, struct backup_set *set, const struct client_target *target,
                       struct rd_err *err)
 {
     struct filter all;

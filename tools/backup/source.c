@@ -1,6 +1,6 @@
 /* source.c - reads a snapshot into a set, from a running server or from a file. */
 #include "rdb/version.h"
-#include "tools/backup/priv.h"
+#include "tools/backup/source.h"
 #include "tools/snapshot/download.h"
 #include "tools/snapshot/local.h"
 #include "tools/snapshot/sound.h"
@@ -56,22 +56,22 @@ static void on_event(void *ctx, const struct rdb_event *ev)
     db->expires += ev->key.expire_ms != RDB_NO_EXPIRE;
 }
 
-bool backup_take_snapshot(struct set_writer *set, struct rd_src *src, const char *name,
+bool source_take_snapshot(struct backup_set *set, struct rd_src *src, const char *name,
                           struct rd_err *err)
 {
     struct facts facts = {.m = &set->m};
     struct sound sound = {.name = rd_src_origin(src), .event = on_event, .ctx = &facts};
     struct rd_src *tap;
-    if (!set_file_begin(set, name, ARCHIVE_ROLE_RDB, err))
+    if (!backup_set_file_begin(set, name, ARCHIVE_ROLE_RDB, err))
         return false;
-    bool ok = set_tap(&tap, src, set, err);
+    bool ok = backup_set_tap(&tap, src, set, err);
     if (ok) {
         ok = sound_check(&sound, tap, err);
         rd_src_close(tap);
     }
     if (ok && facts.no_memory)
         ok = rd_err_nomem(err, sizeof(struct archive_db));
-    if (!set_file_end(set, ok, err))
+    if (!backup_set_file_end(set, ok, err))
         return false;
     /* The checksum of a snapshot including its own checksum is 0. */
     set->m.files[set->m.n_files - 1].plain.crc64 = sound.res.stored;
@@ -84,7 +84,7 @@ bool backup_take_snapshot(struct set_writer *set, struct rd_src *src, const char
 
 /* ---- a server ---- */
 
-void backup_peer_options(struct peer_opts *opts, const struct backup_target *target)
+void source_peer_options(struct peer_opts *opts, const struct backup_target *target)
 {
     peer_opts_init(opts);
     opts->user = backup_get(target, BACKUP_KEY_USER);
@@ -94,7 +94,7 @@ void backup_peer_options(struct peer_opts *opts, const struct backup_target *tar
     opts->connect.key = backup_get(target, BACKUP_KEY_TLS_KEY);
 }
 
-void backup_server_hint(struct cli *cli, const struct rd_err *err)
+void source_hint(struct cli *cli, const struct rd_err *err)
 {
     if (err->code == RD_ERR_UNSUPPORTED)
         cli_hint(cli, "scan = yes reads a server that refuses replicas key by key");
@@ -104,7 +104,7 @@ void backup_server_hint(struct cli *cli, const struct rd_err *err)
 
 /* Opens a file in the spool, if the target has one: archive always has. What cannot be stored there
  * goes to the repositories at once, as without a spool. */
-static bool open_spool(struct cli *cli, const struct set_writer *set, struct local *ret)
+static bool open_spool(struct cli *cli, const struct backup_set *set, struct local *ret)
 {
     const struct backup_target *target = set->open->target;
     char folder[BACKUP_PATH_MAX], line[600];
@@ -119,7 +119,7 @@ static bool open_spool(struct cli *cli, const struct set_writer *set, struct loc
 }
 
 /* The server is done before the first byte goes to a repository. */
-static bool take_spooled(struct cli *cli, struct set_writer *set, struct download *d,
+static bool take_spooled(struct cli *cli, struct backup_set *set, struct download *d,
                          struct rd_src *src, struct local *local, struct rd_err *err)
 {
     struct rd_src *again;
@@ -132,12 +132,12 @@ static bool take_spooled(struct cli *cli, struct set_writer *set, struct downloa
                  "%s: the spool has no room for the whole snapshot: the server waits for the "
                  "upload of the rest",
                  set->open->target->name);
-    bool ok = backup_take_snapshot(set, again, "dump.rdb", err);
+    bool ok = source_take_snapshot(set, again, "dump.rdb", err);
     rd_src_close(again);
     return ok;
 }
 
-static bool take_download(struct cli *cli, struct set_writer *set, const struct client_target *peer,
+static bool take_download(struct cli *cli, struct backup_set *set, const struct client_target *peer,
                           struct rd_err *err)
 {
     struct download d = {.cli = cli, .target = peer, .cancel = set->cancel};
@@ -148,7 +148,7 @@ static bool take_download(struct cli *cli, struct set_writer *set, const struct 
     bool ok = download_begin(&d, err) && download_source(&d, &src, err);
     if (ok) {
         ok = has_spool ? take_spooled(cli, set, &d, src, &local, err)
-                       : backup_take_snapshot(set, src, "dump.rdb", err);
+                       : source_take_snapshot(set, src, "dump.rdb", err);
         rd_src_close(src);
         cli_progress_end(cli);
     }
@@ -159,20 +159,20 @@ static bool take_download(struct cli *cli, struct set_writer *set, const struct 
     }
     download_end(&d);
     if (!ok && err != NULL && (d.size == 0 || err->code == RD_ERR_PROTOCOL))
-        backup_server_hint(cli, err);
+        source_hint(cli, err);
     return ok;
 }
 
-static bool read_server(struct cli *cli, struct set_writer *set, const char *url, bool scan,
+static bool read_server(struct cli *cli, struct backup_set *set, const char *url, bool scan,
                         struct rd_err *err)
 {
     struct peer_opts opts;
     struct client_target peer = {.port = 0};
-    backup_peer_options(&opts, set->open->target);
+    source_peer_options(&opts, set->open->target);
     bool ok = peer_target_find(&peer, &opts, url, err);
     if (ok) {
         snprintf(set->m.source, sizeof set->m.source, "%s", peer.name);
-        ok = scan ? backup_read_scan(cli, set, &peer, err) : take_download(cli, set, &peer, err);
+        ok = scan ? source_read_scan(cli, set, &peer, err) : take_download(cli, set, &peer, err);
     }
     client_target_done(&peer);
     peer_opts_done(&opts);
@@ -181,7 +181,7 @@ static bool read_server(struct cli *cli, struct set_writer *set, const char *url
 
 /* ---- files ---- */
 
-static bool read_file(struct cli *cli, struct set_writer *set, const char *path, struct rd_err *err)
+static bool read_file(struct cli *cli, struct backup_set *set, const char *path, struct rd_err *err)
 {
     struct rd_src *src;
     if (!rd_src_open_unwrapped(&src, path, NULL, err))
@@ -189,7 +189,7 @@ static bool read_file(struct cli *cli, struct set_writer *set, const char *path,
     snprintf(set->m.source, sizeof set->m.source, "%s", path);
     cli_progress_begin(cli, path, rd_src_size(src));
     cli->progress.src = src;
-    bool ok = backup_take_snapshot(set, src, "dump.rdb", err);
+    bool ok = source_take_snapshot(set, src, "dump.rdb", err);
     cli->progress.src = NULL;
     cli_progress_end(cli);
     rd_src_close(src);
@@ -204,7 +204,7 @@ static bool find_inner(const char *folder, char ret[BACKUP_PATH_MAX], bool *ret_
     struct stat st;
     bool none;
     snprintf(ret, BACKUP_PATH_MAX, "%s/appendonlydir", folder);
-    *ret_is_log = backup_find_log(ret, name, &none, err);
+    *ret_is_log = source_find_log(ret, name, &none, err);
     if (*ret_is_log || !none)
         return *ret_is_log;
     snprintf(ret, BACKUP_PATH_MAX, "%s/appendonly.aof", folder);
@@ -219,7 +219,7 @@ static bool find_inner(const char *folder, char ret[BACKUP_PATH_MAX], bool *ret_
     return true;
 }
 
-bool backup_find_files(const char *source, char ret[BACKUP_PATH_MAX], bool *ret_is_log,
+bool source_find_files(const char *source, char ret[BACKUP_PATH_MAX], bool *ret_is_log,
                        struct rd_err *err)
 {
     char name[ARCHIVE_FILE_NAME_MAX];
@@ -234,23 +234,23 @@ bool backup_find_files(const char *source, char ret[BACKUP_PATH_MAX], bool *ret_
     snprintf(ret, BACKUP_PATH_MAX, "%s", source);
     if (!S_ISDIR(st.st_mode))
         return true;
-    *ret_is_log = backup_find_log(source, name, &none, err);
+    *ret_is_log = source_find_log(source, name, &none, err);
     return *ret_is_log || (none && find_inner(source, ret, ret_is_log, err));
 }
 
-static bool read_path(struct cli *cli, struct set_writer *set, const char *source,
+static bool read_path(struct cli *cli, struct backup_set *set, const char *source,
                       struct rd_err *err)
 {
     char path[BACKUP_PATH_MAX];
     bool is_log;
-    if (!backup_find_files(source, path, &is_log, err))
+    if (!source_find_files(source, path, &is_log, err))
         return false;
-    return is_log ? backup_read_log(cli, set, path, err) : read_file(cli, set, path, err);
+    return is_log ? source_read_log(cli, set, path, err) : read_file(cli, set, path, err);
 }
 
 /* A source given by `archive`: another address of the same server, or the snapshot with which its
  * capture began. */
-static bool read_from(struct cli *cli, struct set_writer *set, struct rd_err *err)
+static bool read_from(struct cli *cli, struct backup_set *set, struct rd_err *err)
 {
     const struct backup_from *from = set->from;
     if (from->server != NULL) {
@@ -265,7 +265,7 @@ static bool read_from(struct cli *cli, struct set_writer *set, struct rd_err *er
     return true;
 }
 
-bool backup_check_source(const struct backup_target *target, struct rd_err *err)
+bool source_check(const struct backup_target *target, struct rd_err *err)
 {
     const char *source = backup_get(target, BACKUP_KEY_SOURCE);
     bool cluster, scan;
@@ -281,7 +281,7 @@ bool backup_check_source(const struct backup_target *target, struct rd_err *err)
     return true;
 }
 
-bool backup_read_source(struct cli *cli, struct set_writer *set, struct rd_err *err)
+bool source_read(struct cli *cli, struct backup_set *set, struct rd_err *err)
 {
     if (set->from != NULL)
         return read_from(cli, set, err);
@@ -290,12 +290,24 @@ bool backup_read_source(struct cli *cli, struct set_writer *set, struct rd_err *
     bool cluster, scan;
     if (source == NULL)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
-    if (!backup_check_source(target, err) ||
-        !backup_get_bool(target, BACKUP_KEY_CLUSTER, &cluster, err) ||
+    if (!source_check(target, err) || !backup_get_bool(target, BACKUP_KEY_CLUSTER, &cluster, err) ||
         !backup_get_bool(target, BACKUP_KEY_SCAN, &scan, err))
         return false;
     if (!client_target_is_url(source))
         return read_path(cli, set, source, err);
-    return cluster ? backup_read_cluster(cli, set, source, err)
+    return cluster ? source_read_cluster(cli, set, source, err)
                    : read_server(cli, set, source, scan, err);
+}
+
+static bool read_with(void *ctx, struct backup_set *set, struct rd_err *err)
+{
+    return source_read(ctx, set, err);
+}
+
+bool source_take(struct cli *cli, struct backup_set *set, struct rd_err *err)
+{
+    const struct backup_job job = {.tool = cli->tool, .read = read_with, .ctx = cli};
+    struct rd_watch watch = cli_watch(cli);
+    watch.cancel = set->cancel;
+    return backup_take(&watch, &job, set, err);
 }

@@ -1,9 +1,12 @@
-/* take.c - one set, from the lock to the manifest. */
-#include "base/num.h"
-#include "tools/backup/priv.h"
-#include "backup/prune.h"
+#include "backup/take.h"
 
-bool backup_settings(const struct backup_target *target, struct set_writer *set, struct rd_err *err)
+#include "backup/hook.h"
+#include "backup/prune.h"
+#include "backup/system.h"
+#include "base/num.h"
+#include "base/show.h"
+
+bool backup_settings(const struct backup_target *target, struct backup_set *set, struct rd_err *err)
 {
     const char *word = backup_get(target, BACKUP_KEY_COMPRESS);
     const char *level = backup_get(target, BACKUP_KEY_COMPRESS_LEVEL);
@@ -48,7 +51,7 @@ static bool is_sealed_with(const struct backup_keys *keys, const char *id)
 }
 
 /* Which keys a passphrase makes is known only after it was tried. */
-static void warn_of_keys(struct cli *cli, const struct backup_open *open,
+static void warn_of_keys(const struct rd_watch *watch, const struct backup_open *open,
                          const struct archive_repo *repo, const struct archive_sets *sets)
 {
     const struct archive_set *first = NULL;
@@ -63,38 +66,37 @@ static void warn_of_keys(struct cli *cli, const struct backup_open *open,
         first = set;
     }
     if (n > 0)
-        cli_warn(cli,
-                 "%s: %zu set%s in %s cannot be restored with the given keys; the oldest one, %s, "
-                 "is sealed with the key %s",
-                 repo->target, n, rd_show_plural(n), repo->store->origin, first->id,
-                 first->m.key_id);
+        rd_watch_warn(
+            watch,
+            "%s: %zu set%s in %s cannot be restored with the given keys; the oldest one, %s, "
+            "is sealed with the key %s",
+            repo->target, n, rd_show_plural(n), repo->store->origin, first->id, first->m.key_id);
 }
 
-static bool look_at_sets(struct cli *cli, struct backup_open *open, size_t i, struct rd_err *err)
+static bool look_at_sets(const struct rd_watch *watch, struct backup_open *open, size_t i,
+                         struct rd_err *err)
 {
     struct archive_repo *repo = &open->repos[i];
     struct archive_sets sets;
-    const struct rd_watch watch = cli_watch(cli);
-    if (!backup_list(&watch, repo, &sets, err))
+    if (!backup_list(watch, repo, &sets, err))
         return false;
-    warn_of_keys(cli, open, repo, &sets);
+    warn_of_keys(watch, open, repo, &sets);
     bool ok = backup_prune_leftovers(repo, &sets, err);
     archive_sets_done(&sets);
     return ok;
 }
 
 /* Locks all repositories and removes what interrupted backups have left there. */
-static bool prepare(struct cli *cli, struct set_writer *set, struct rd_err *err)
+static bool prepare(const struct rd_watch *watch, const char *tool, struct backup_set *set,
+                    struct rd_err *err)
 {
     struct backup_open *open = set->open;
-    struct rd_watch watch = cli_watch(cli);
     size_t n = 0;
-    watch.cancel = set->cancel;
     for (size_t i = 0; i < open->n; i++) {
         if (open->stores[i] == NULL)
             continue;
-        if (backup_lock(&watch, open, i, cli->tool, &open->errs[i]) &&
-            look_at_sets(cli, open, i, &open->errs[i]))
+        if (backup_lock(watch, open, i, tool, &open->errs[i]) &&
+            look_at_sets(watch, open, i, &open->errs[i]))
             n++;
     }
     if (n == 0) {
@@ -105,19 +107,20 @@ static bool prepare(struct cli *cli, struct set_writer *set, struct rd_err *err)
     return n > 0;
 }
 
-bool backup_take(struct cli *cli, struct set_writer *set, struct rd_err *err)
+bool backup_take(const struct rd_watch *watch, const struct backup_job *job, struct backup_set *set,
+                 struct rd_err *err)
 {
     const struct backup_target *target = set->open->target;
-    if (!backup_settings(target, set, err) || !prepare(cli, set, err) ||
+    if (!backup_settings(target, set, err) || !prepare(watch, job->tool, set, err) ||
         !backup_hook(target, BACKUP_HOOK_PRE, &set->m, NULL, err) ||
-        !set_begin(set, cli_now_ms(), err))
+        !backup_set_begin(set, backup_now_ms(), err))
         return false;
-    bool ok = backup_read_source(cli, set, err);
-    set->m.end_ms = cli_now_ms();
-    if (ok && set_commit(set, err))
+    bool ok = job->read(job->ctx, set, err);
+    set->m.end_ms = backup_now_ms();
+    if (ok && backup_set_commit(set, err))
         return true;
     backup_explain_lost(set->open, err);
-    set_abandon(set);
+    backup_set_abandon(set);
     return false;
 }
 
@@ -136,7 +139,7 @@ bool backup_prune_after(const struct backup_target *target, struct backup_open *
         struct backup_prune plan;
         if (open->stores[i] == NULL || open->errs[i].code != RD_ERR_OK)
             continue;
-        ok = backup_prune_plan(&open->repos[i], &rules, cli_now_ms(), &plan, err);
+        ok = backup_prune_plan(&open->repos[i], &rules, backup_now_ms(), &plan, err);
         ok = ok && backup_prune_run(&open->repos[i], &plan, &n, err);
         backup_prune_done(&plan);
     }

@@ -1,37 +1,9 @@
-/* after.c - hooks, and figures for monitoring. */
-#include "tools/backup/priv.h"
+#include "backup/metrics.h"
+
+#include "backup/system.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-
-bool backup_hook(const struct backup_target *target, enum backup_hook hook,
-                 const struct archive_manifest *m, const struct rd_err *failed, struct rd_err *err)
-{
-    static const enum backup_key keys[] = {BACKUP_KEY_HOOK_PRE, BACKUP_KEY_HOOK_POST,
-                                           BACKUP_KEY_HOOK_FAILED};
-    const char *command = backup_get(target, keys[hook]);
-    char text[1024] = "", bytes[32];
-    uint64_t stored = 0;
-    if (command == NULL)
-        return true;
-    if (failed != NULL)
-        rd_err_render(failed, text, sizeof text);
-    for (size_t i = 0; i < m->n_files; i++)
-        stored += m->files[i].stored.bytes;
-    snprintf(bytes, sizeof bytes, "%" PRIu64, stored);
-    const char *const env[] = {"REDOUBT_TARGET",
-                               target->name,
-                               "REDOUBT_SET",
-                               hook == BACKUP_HOOK_POST ? m->id : "",
-                               "REDOUBT_BYTES",
-                               bytes,
-                               "REDOUBT_REPOSITORY",
-                               backup_get(target, BACKUP_KEY_REPOSITORY),
-                               "REDOUBT_ERROR",
-                               text,
-                               NULL};
-    return backup_run(backup_key_name(keys[hook]), command, env, 0, NULL, err);
-}
 
 bool backup_everywhere(const struct backup_open *open)
 {
@@ -81,7 +53,7 @@ static void add_sets(struct summary *sum, struct archive_sets *sets)
         if (sum->oldest == NULL)
             sum->oldest = set;
     }
-    sum->newest = archive_sets_newest(sets, cli_now_ms());
+    sum->newest = archive_sets_newest(sets, backup_now_ms());
 }
 
 static bool put_figures(struct rd_sink *out, const char *target, const struct figure *figures,
@@ -95,7 +67,7 @@ static bool put_figures(struct rd_sink *out, const char *target, const struct fi
 static bool put_run(struct rd_sink *out, const char *target, bool good)
 {
     const struct figure figures[] = {
-        {"last_run_timestamp_seconds", "Time of the last backup.", (uint64_t)cli_now_ms(), true},
+        {"last_run_timestamp_seconds", "Time of the last backup.", (uint64_t)backup_now_ms(), true},
         {"last_run_success", "Whether the last backup succeeded.", good, false},
     };
     return put_figures(out, target, figures, sizeof figures / sizeof *figures);

@@ -1,11 +1,13 @@
-#include "tools/backup/priv.h"
+#include "backup/set.h"
 
+#include "backup/system.h"
 #include "base/mem.h"
 #include "base/pump.h"
+#include "base/show.h"
 
 #include <stdio.h>
 
-bool set_begin(struct set_writer *set, int64_t now_ms, struct rd_err *err)
+bool backup_set_begin(struct backup_set *set, int64_t now_ms, struct rd_err *err)
 {
     uint32_t chance;
     if (!backup_random(&chance, sizeof chance, err) ||
@@ -37,7 +39,7 @@ static bool none_left(const struct backup_open *open, struct rd_err *err)
 }
 
 /* An object in each repository. */
-static bool open_tee(struct set_writer *set, struct rd_sink **ret, struct rd_err *err)
+static bool open_tee(struct backup_set *set, struct rd_sink **ret, struct rd_err *err)
 {
     struct backup_open *open = set->open;
     set->tee = (struct archive_tee){.n = 0};
@@ -51,8 +53,8 @@ static bool open_tee(struct set_writer *set, struct rd_sink **ret, struct rd_err
     return !none_left(open, err) && archive_tee_open(ret, &set->tee, err);
 }
 
-bool set_file_begin(struct set_writer *set, const char *name, enum archive_role role,
-                    struct rd_err *err)
+bool backup_set_file_begin(struct backup_set *set, const char *name, enum archive_role role,
+                           struct rd_err *err)
 {
     char bound[ARCHIVE_NAME_MAX];
     struct archive_pipe pipe = {.level = set->level, .key = set->key, .name = bound};
@@ -73,7 +75,7 @@ bool set_file_begin(struct set_writer *set, const char *name, enum archive_role 
     return ok;
 }
 
-bool set_file_end(struct set_writer *set, bool good, struct rd_err *err)
+bool backup_set_file_end(struct backup_set *set, bool good, struct rd_err *err)
 {
     struct rd_sink *sink = set->sink;
     set->sink = NULL;
@@ -87,7 +89,7 @@ bool set_file_end(struct set_writer *set, bool good, struct rd_err *err)
     return ok && archive_manifest_add_file(&set->m, &set->file, err);
 }
 
-bool set_commit(struct set_writer *set, struct rd_err *err)
+bool backup_set_commit(struct backup_set *set, struct rd_err *err)
 {
     struct backup_open *open = set->open;
     struct rd_buf text = {0};
@@ -99,7 +101,7 @@ bool set_commit(struct set_writer *set, struct rd_err *err)
     return ok && !none_left(open, err);
 }
 
-static void remove_object(const struct set_writer *set, struct archive_store *store,
+static void remove_object(const struct backup_set *set, struct archive_store *store,
                           const char *object)
 {
     char name[ARCHIVE_NAME_MAX];
@@ -110,7 +112,7 @@ static void remove_object(const struct set_writer *set, struct archive_store *st
 }
 
 /* Removes the manifest first: it may exist although its last step failed. */
-void set_abandon(struct set_writer *set)
+void backup_set_abandon(struct backup_set *set)
 {
     for (size_t i = 0; i < set->open->n; i++) {
         struct archive_store *store = set->open->stores[i];
@@ -123,13 +125,13 @@ void set_abandon(struct set_writer *set)
     }
 }
 
-void set_done(struct set_writer *set)
+void backup_set_done(struct backup_set *set)
 {
     rd_sink_abort(set->sink);
     archive_manifest_done(&set->m);
 }
 
-bool set_copy(struct set_writer *set, struct rd_src *src, struct rd_err *err)
+bool backup_set_copy(struct backup_set *set, struct rd_src *src, struct rd_err *err)
 {
     return rd_pump(src, set->sink, NULL, NULL, err);
 }
@@ -138,7 +140,7 @@ bool set_copy(struct set_writer *set, struct rd_src *src, struct rd_err *err)
 
 struct tap {
     struct rd_src *inner;
-    struct set_writer *set;
+    struct backup_set *set;
 };
 
 static enum rd_src_status tap_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
@@ -170,7 +172,8 @@ static enum rd_src_status tap_read(void *impl, uint8_t *buf, size_t cap, size_t 
     return RD_SRC_OK;
 }
 
-bool set_tap(struct rd_src **ret, struct rd_src *inner, struct set_writer *set, struct rd_err *err)
+bool backup_set_tap(struct rd_src **ret, struct rd_src *inner, struct backup_set *set,
+                    struct rd_err *err)
 {
     static const struct rd_src_ops ops = {.read = tap_read, .close = rd_free};
     const struct rd_src_opts opts =

@@ -1,11 +1,9 @@
-/* heartbeat.c - a request to a monitoring service after each backup, which raises an alarm when
- * none arrives. */
-#include "archive/http.h"
-#include "tools/backup/priv.h"
+#include "backup/heartbeat.h"
 
-#include <errno.h>
+#include "archive/http.h"
+#include "backup/system.h"
+
 #include <stdio.h>
-#include <time.h>
 
 enum { TIMEOUT_S = 5, TRIES = 3, PAUSE_MS = 500, URL_MAX = 4096 };
 
@@ -26,11 +24,10 @@ static bool failed_url(const struct backup_target *target, const char *url, char
 /* Repeats the request after a short failure. */
 static bool send_beat(const struct archive_http *ask, struct rd_err *err)
 {
-    const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
     for (unsigned i = 1;; i++) {
         struct rd_err failed = {0};
         long status = 0;
-        time_t begin = time(NULL);
+        uint64_t begin_ms = backup_boot_ms();
         bool ok = archive_http_ask(ask, &status, NULL, &failed);
         if (ok && status >= 200 && status < 300)
             return true;
@@ -38,11 +35,11 @@ static bool send_beat(const struct archive_http *ask, struct rd_err *err)
             rd_err_set(&failed, RD_ERR_PROTOCOL, RD_NO_OFFSET,
                        "the server answered with status %ld", status);
         bool passes = ok ? status >= 500 || status == 429 : failed.code == RD_ERR_PROTOCOL;
-        if (i == TRIES || !passes || time(NULL) - begin >= TIMEOUT_S - 1) {
+        if (i == TRIES || !passes || backup_boot_ms() - begin_ms >= (TIMEOUT_S - 1) * 1000) {
             rd_err_adopt(err, &failed);
             return false;
         }
-        nanosleep(&pause, NULL);
+        backup_wait_ms(PAUSE_MS);
     }
 }
 
