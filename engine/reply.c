@@ -2,6 +2,7 @@
 
 #include "base/num.h"
 #include "base/num_g17.h"
+#include "base/num_grisu.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -118,12 +119,8 @@ static size_t double_text(char dst[40], double value)
     return rd_num_put_g17(dst, value);
 }
 
-void engine_reply_double(struct engine_reply *r, double value)
+static void put_double(struct engine_reply *r, const char *text, size_t len)
 {
-    char text[40];
-    if (r->off)
-        return;
-    size_t len = double_text(text, value);
     if (r->proto < 3) {
         engine_reply_bulk(r, rd_slice(text, len));
         return;
@@ -131,6 +128,20 @@ void engine_reply_double(struct engine_reply *r, double value)
     add(r, ",", 1);
     add(r, text, len);
     add(r, "\r\n", 2);
+}
+
+void engine_reply_double(struct engine_reply *r, double value)
+{
+    char text[40];
+    if (!r->off)
+        put_double(r, text, double_text(text, value));
+}
+
+void engine_reply_short_double(struct engine_reply *r, double value)
+{
+    char text[RD_NUM_GRISU_MAX];
+    if (!r->off)
+        put_double(r, text, rd_num_put_grisu(text, value));
 }
 
 void engine_reply_verbatim(struct engine_reply *r, struct rd_slice bytes, const char format[4])

@@ -45,6 +45,8 @@ void engine_reply_null(struct engine_reply *r);                    /* $-1 or _ *
 void engine_reply_null_array(struct engine_reply *r);              /* *-1 or _ */
 void engine_reply_bool(struct engine_reply *r, bool value);
 void engine_reply_double(struct engine_reply *r, double value); /* RESP2: %.17g as a bulk string */
+/* The same in few digits, as servers since 7.2 do, and the commands that came after that. */
+void engine_reply_short_double(struct engine_reply *r, double value);
 void engine_reply_big_number(struct engine_reply *r, struct rd_slice digits); /* RESP2: a string */
 void engine_reply_verbatim(struct engine_reply *r, struct rd_slice bytes, const char format[4]);
 

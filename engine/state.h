@@ -34,6 +34,7 @@ struct engine {
     uint64_t other_memory; /* bytes of the caller that count for maxmemory, at the last eviction */
     bool tables_held;      /* engine_hold_tables() */
     bool had_producers;    /* a stream may have settings for producers */
+    uint64_t vector_sets;  /* that were given a number */
 };
 
 /* Encloses all changes of the data set, so that their bytes are counted for this engine. Can be

@@ -111,16 +111,24 @@ void vector_restore(const struct vector_shape *shape, const void *quants, float 
 
 /* ---- distance ---- */
 
+static float dot_4(const float *a, const float *b)
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3];
+}
+
+/* Two sums of four products at a time, in this order. Redis 8.2 and later have other orders for
+ * processors with AVX, from 16 numbers on. */
 static float distance_f32(const float *a, const float *b, uint32_t n)
 {
-    float dot[4] = {0, 0, 0, 0};
+    float dot[2] = {0, 0};
     uint32_t i = 0;
-    for (; n - i >= 4; i += 4)
-        for (unsigned k = 0; k < 4; k++)
-            dot[k] += a[i + k] * b[i + k];
+    for (; n - i >= 8; i += 8) {
+        dot[0] += dot_4(a + i, b + i);
+        dot[1] += dot_4(a + i + 4, b + i + 4);
+    }
     for (; i < n; i++)
         dot[0] += a[i] * b[i];
-    return 1.0F - (dot[0] + dot[1] + dot[2] + dot[3]);
+    return 1.0F - (dot[0] + dot[1]);
 }
 
 static float distance_q8(struct vector_point a, struct vector_point b, uint32_t n)
@@ -131,7 +139,7 @@ static float distance_q8(struct vector_point a, struct vector_point b, uint32_t 
         return 1;
     for (uint32_t i = 0; i < n; i++)
         dot += x[i] * y[i];
-    float cosine = (float)dot * (a.range / 127) * (b.range / 127);
+    float cosine = (float)dot * ((a.range / 127) * (b.range / 127));
     return 1.0F - (cosine > 1 ? 1 : cosine < -1 ? -1 : cosine);
 }
 

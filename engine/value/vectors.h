@@ -29,6 +29,7 @@ struct engine_vectors {
     float *projection;            /* dim rows of `input` floats; NULL: none */
     uint32_t input;               /* the dimension of vectors before the projection; 0: none */
     uint64_t n_attributes;        /* nodes with attributes */
+    uint64_t uid;                 /* of the engine's sets; 0: not asked for so far */
 };
 
 /* An empty set. input: the dimension of vectors that are projected; 0: they are not. */

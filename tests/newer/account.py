@@ -14,6 +14,7 @@ import json
 import re
 
 import facts as facts_of_files
+import vectorset
 from redis_server import ReplyError
 
 KINDS = ("string", "list", "set", "zset", "hash", "stream", "vectorset")
@@ -122,8 +123,13 @@ def _vectors(server, key):
 
 
 def _module(server, key):
-    """The payload of DUMP without its version and checksum."""
-    return {"dump": shown(server.command("DUMP", key)[:-10])}
+    """The payload of DUMP without its version and checksum, and however its strings are stored."""
+    payload = server.command("DUMP", key)
+    found = vectorset.items_of_payload(payload)
+    if found is None:
+        return {"dump": shown(payload[:-10])}
+    return {"module": found[0],
+            "items": [shown(item) if isinstance(item, bytes) else item for item in found[1]]}
 
 
 READERS = {"string": _string, "list": _list, "set": _set, "zset": _zset, "hash": _hash,

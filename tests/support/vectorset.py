@@ -69,6 +69,9 @@ class _Reader:
 
     def string(self):
         assert self.length() == 5, "no string"
+        return self.text()
+
+    def text(self):
         first = self.data[self.at]
         if first == 0xc3:
             self.at += 1
@@ -165,6 +168,24 @@ def of_payload(payload):
     if payload[0] != TYPE_MODULE_2 or payload[1:2] != b"\x81" or payload[2:10] != NAME:
         return None
     return parse(payload[10:-10])
+
+
+def items_of_payload(payload):
+    """The id and the items of the value of any module in a payload of DUMP, which may have its
+    strings compressed or not. None: it is another value."""
+    if payload[0] != TYPE_MODULE_2:
+        return None
+    r, items = _Reader(payload[1:-10]), []
+    ident = r.length()
+    while (opcode := r.length()) != 0:
+        if opcode == 5:
+            items.append(r.text())
+        elif opcode in (3, 4):
+            items.append(r.take(4 if opcode == 3 else 8).hex())
+        else:
+            items.append(r.length())
+    assert r.at == len(r.data), "bytes after the value"
+    return ident, items
 
 
 def restored(data):
