@@ -1,8 +1,10 @@
 /* What the engine knows of commands, for a test in another language.
  *
- *     print_commands              one JSON object a line: name, container, owner, group, since,
- * later print_commands 2            answers COMMAND in RESP2: each line of standard input is a
- * command print_commands 3            line, its words parted by tabs; RESP3
+ *     print_commands          one JSON object a line: name, container, owner, group, since, later
+ *     print_commands 2        answers COMMAND in RESP2: each line of standard input is a command
+ *                             line, its words parted by tabs
+ *     print_commands 3        in RESP3
+ *     print_commands 2 all    to clients who have the commands of all servers
  *
  * "COMMAND LIST FILTERBY ACLCAT hash" answers with the table's own code, no other command runs.
  */
@@ -11,6 +13,7 @@
 
 #include "engine/call.h"
 #include "engine/reply.h"
+#include "engine/state.h"
 
 enum { LINE_MAX_LEN = 1 << 16, ARGS_MAX_N = 256 };
 
@@ -51,9 +54,10 @@ static size_t split(char *line, struct rd_slice argv[ARGS_MAX_N])
     return n;
 }
 
-static void answer(struct engine_reply *reply, size_t argc, const struct rd_slice *argv)
+static void answer(struct engine *engine, struct engine_reply *reply, size_t argc,
+                   const struct rd_slice *argv)
 {
-    struct engine_call call = {.argc = argc, .argv = argv, .reply = reply};
+    struct engine_call call = {.engine = engine, .argc = argc, .argv = argv, .reply = reply};
     call.command = engine_command_resolve(argv, argc);
     if (call.command == NULL)
         engine_reply_error(reply, "ERR unknown");
@@ -76,8 +80,12 @@ int main(int argc, char **argv)
         return 0;
     }
     struct engine_reply reply = {.proto = (unsigned)atoi(argv[1])};
+    static struct engine engine;
+    if (argc > 2)
+        engine.config.level =
+            ENGINE_LEVEL_REDIS_8_0 | ENGINE_LEVEL_REDIS_8_6 | ENGINE_LEVEL_VALKEY_9_1;
     while (fgets(line, sizeof line, stdin) != NULL)
-        answer(&reply, split(line, words), words);
+        answer(&engine, &reply, split(line, words), words);
     engine_reply_done(&reply);
     return 0;
 }

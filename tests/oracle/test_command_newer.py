@@ -31,8 +31,8 @@ def read(path):
 class Newer(unittest.TestCase):
     def ours(self, names):
         text = "\t".join(["COMMAND", "INFO", *names]) + "\n"
-        out = subprocess.run([PRINT_COMMANDS, "2"], input=text.encode(), stdout=subprocess.PIPE,
-                             check=True).stdout
+        out = subprocess.run([PRINT_COMMANDS, "2", "all"], input=text.encode(),
+                             stdout=subprocess.PIPE, check=True).stdout
         found = {}
         for name, command in zip(names, engine_resp.parse(out, 0)[0][1]):
             if command[1] is None:
