@@ -80,7 +80,8 @@ static size_t count_sets(size_t i)
     return n;
 }
 
-static bool take(bool (*read)(void *ctx, struct backup_set *set, struct rd_err *ret), char *name)
+static bool take_set(bool (*read)(void *ctx, struct backup_set *set, struct rd_err *ret),
+                     char *name)
 {
     const struct backup_job job = {.tool = "test", .read = read, .ctx = name};
     struct backup_set set = {.open = &open};
@@ -97,7 +98,7 @@ static bool take(bool (*read)(void *ctx, struct backup_set *set, struct rd_err *
 Test(backup_take, a_set_is_in_every_repository)
 {
     char name[] = "dump.rdb";
-    cr_assert(take(read_all, name), "%s", err.text);
+    cr_assert(take_set(read_all, name), "%s", err.text);
     cr_expect_eq(count_sets(0), 1);
     cr_expect_eq(count_sets(1), 1);
 }
@@ -105,17 +106,17 @@ Test(backup_take, a_set_is_in_every_repository)
 Test(backup_take, a_source_that_fails_leaves_nothing)
 {
     char name[] = "dump.rdb";
-    cr_assert_not(take(read_half, NULL));
+    cr_assert_not(take_set(read_half, NULL));
     cr_expect_eq(err.code, RD_ERR_CORRUPT);
     cr_expect_eq(count_sets(0), 0);
-    cr_assert(take(read_all, name), "%s", err.text);
+    cr_assert(take_set(read_all, name), "%s", err.text);
     cr_expect_eq(count_sets(0), 1);
 }
 
 Test(backup_take, a_name_that_a_repository_cannot_hold_is_refused)
 {
     char name[] = "../dump.rdb";
-    cr_assert_not(take(read_all, name));
+    cr_assert_not(take_set(read_all, name));
     cr_expect_eq(err.code, RD_ERR_UNSUPPORTED);
     cr_expect_eq(count_sets(0), 0);
 }
@@ -123,10 +124,10 @@ Test(backup_take, a_name_that_a_repository_cannot_hold_is_refused)
 Test(backup_take, a_repository_that_fails_does_not_keep_the_other_from_its_set)
 {
     char name[] = "dump.rdb", command[200];
-    cr_assert(take(read_all, name), "%s", err.text);
+    cr_assert(take_set(read_all, name), "%s", err.text);
     snprintf(command, sizeof command, "rm -rf %s/1 && touch %s/1", folder, folder);
     cr_assert_eq(system(command), 0);
-    cr_assert(take(read_all, name), "%s", err.text);
+    cr_assert(take_set(read_all, name), "%s", err.text);
     cr_expect_eq(count_sets(0), 2);
     cr_expect_neq(open.errs[1].code, RD_ERR_OK);
 }
@@ -134,7 +135,7 @@ Test(backup_take, a_repository_that_fails_does_not_keep_the_other_from_its_set)
 Test(backup_take, what_no_rule_keeps_is_removed_afterwards)
 {
     char name[] = "dump.rdb";
-    cr_assert(take(read_all, name) && take(read_all, name), "%s", err.text);
+    cr_assert(take_set(read_all, name) && take_set(read_all, name), "%s", err.text);
     cr_expect_eq(count_sets(0), 2);
     cr_assert(backup_prune_after(&config.targets[0], &open, &err), "%s", err.text);
     cr_expect_eq(count_sets(0), 1);
