@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/endian.h"
+#include "rdb/modules.h"
 
 void rdb_content_init(struct rdb_content *content, const struct rdb_content_opts *opts)
 {
@@ -303,7 +304,8 @@ static bool put_idmp(struct rdb_content *c, const struct rdb_event *ev, struct r
 
 /* ---- modules ---- */
 
-static void put_item(struct rdb_content *c, const struct rdb_event *ev)
+/* Items of which only their order is known. */
+static void put_raw_item(struct rdb_content *c, const struct rdb_event *ev)
 {
     if (ev->item.opcode == RDB_MODULE_STRING) {
         if (add_string(c, &ev->item.str))
@@ -322,6 +324,102 @@ static void put_item(struct rdb_content *c, const struct rdb_event *ev)
     rd_siphash_add_u64(&c->hash, ev->item.opcode);
 }
 
+/* ---- vector sets ---- */
+
+static void begin_vectors(struct rdb_content *c)
+{
+    rdb_vectors_begin(&c->vectors);
+    c->open = true;
+    begin_part(c, RDB_PART_META);
+    name_by_numbers(c, UINT64_MAX, UINT64_MAX);
+}
+
+static bool begin_element(struct rdb_content *c, const struct rdb_string *name, struct rd_err *err)
+{
+    if (name->first) {
+        if (c->open && !end_part(c, err))
+            return false;
+        begin_part(c, RDB_PART_MEMBER);
+        c->open = true;
+        c->has_attributes = false;
+    }
+    add_name(c, name);
+    return true;
+}
+
+/* An element without attributes is as one with empty ones. */
+static void add_vector(struct rdb_content *c, const struct rdb_string *vector)
+{
+    if (vector->first && !c->has_attributes)
+        rd_siphash_add_u64(&c->hash, 0);
+    add_string(c, vector);
+}
+
+/* Only bytes have a range. */
+static bool end_element(struct rdb_content *c, uint64_t length, struct rd_err *err)
+{
+    bool bytes = c->vectors.quant == RDB_VECTORS_Q8;
+    rd_siphash_add_u64(&c->hash, bytes ? length : length & UINT32_MAX);
+    c->open = false;
+    return end_part(c, err);
+}
+
+/* In a value of another form all items count, in their order, from here on. */
+static void put_strange_item(struct rdb_content *c, const struct rdb_event *ev)
+{
+    if (!c->open) {
+        begin_part(c, RDB_PART_ELEMENT);
+        name_by_numbers(c, 0, c->part.index);
+        c->open = true;
+    }
+    put_raw_item(c, ev);
+}
+
+static bool put_vectors_item(struct rdb_content *c, const struct rdb_event *ev, struct rd_err *err)
+{
+    c->at = rdb_vectors_next(&c->vectors, ev);
+    switch (c->at) {
+    case RDB_VECTORS_STRANGE:
+        put_strange_item(c, ev);
+        return true;
+    case RDB_VECTORS_NAME:
+        return begin_element(c, &ev->item.str, err);
+    case RDB_VECTORS_ATTRIBUTES:
+        c->has_attributes = true;
+        add_string(c, &ev->item.str);
+        return true;
+    case RDB_VECTORS_MATRIX:
+        add_string(c, &ev->item.str);
+        return true;
+    case RDB_VECTORS_VECTOR:
+        add_vector(c, &ev->item.str);
+        return true;
+    case RDB_VECTORS_DIM:
+    case RDB_VECTORS_CONFIG:
+    case RDB_VECTORS_INPUT:
+        rd_siphash_add_u64(&c->hash, ev->item.uint);
+        return true;
+    case RDB_VECTORS_LENGTH:
+        return end_element(c, ev->item.uint, err);
+    default:
+        return true;
+    }
+}
+
+/* The last part is open if there are no elements, or if the form is another one. */
+static bool end_vectors(struct rdb_content *c, struct rd_err *err)
+{
+    return !c->open || end_part(c, err);
+}
+
+static bool put_item(struct rdb_content *c, const struct rdb_event *ev, struct rd_err *err)
+{
+    if (c->is_vectors)
+        return put_vectors_item(c, ev, err);
+    put_raw_item(c, ev);
+    return true;
+}
+
 /* ---- values ---- */
 
 static void begin_value(struct rdb_content *c, const struct rdb_event *ev)
@@ -330,7 +428,10 @@ static void begin_value(struct rdb_content *c, const struct rdb_event *ev)
     c->n_parts = 0;
     c->sum = (struct rd_hash128){0};
     c->in_group = c->in_consumer = false;
-    if (c->kind == RDB_KIND_MODULE) {
+    c->is_vectors = c->kind == RDB_KIND_MODULE && ev->value.module_id == RDB_MODULE_VECTORS;
+    if (c->is_vectors) {
+        begin_vectors(c);
+    } else if (c->kind == RDB_KIND_MODULE) {
         begin_part(c, RDB_PART_ELEMENT);
         rd_siphash_add_u64(&c->hash, ev->value.module_id);
     }
@@ -338,6 +439,8 @@ static void begin_value(struct rdb_content *c, const struct rdb_event *ev)
 
 static bool end_value(struct rdb_content *c, struct rd_err *err)
 {
+    if (c->is_vectors)
+        return end_vectors(c, err);
     if (c->kind == RDB_KIND_MODULE)
         return end_placed_part(c, 0, err);
     return end_group(c, err);
@@ -373,8 +476,7 @@ bool rdb_content_put(struct rdb_content *c, const struct rdb_event *ev, struct r
     case RDB_IDMP_END:
         return put_idmp(c, ev, err);
     case RDB_MODULE_ITEM:
-        put_item(c, ev);
-        return true;
+        return put_item(c, ev, err);
     case RDB_VALUE_END:
         return end_value(c, err);
     case RDB_NOTE:

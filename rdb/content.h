@@ -22,9 +22,11 @@
  *     hash     each field, with its value and expiry
  *     stream   each entry; its metadata; each group, with its consumers and pending entries
  *     array    each item, with its index     module   all items, in order
+ *     vector set: its dimension and the like; each element, with its attributes and vector
  *
  * Not included, because servers change them on their own: the times at which a consumer was last
- * seen or active, and the division of a stream into nodes. -0 and 0 are the same score, and so are
+ * seen or active, the division of a stream into nodes, and the graph of a vector set, in which
+ * chance links the elements. -0 and 0 are the same score, and so are
  * all NaNs, because packed encodings do not distinguish them.
  */
 #ifndef RDB_CONTENT_H
@@ -33,13 +35,14 @@
 #include "base/err.h"
 #include "base/siphash.h"
 #include "rdb/event.h"
+#include "rdb/vectors.h"
 
 enum rdb_part_kind {
     RDB_PART_ELEMENT, /* of a list or array, by its index; a whole string or module value */
-    RDB_PART_MEMBER,  /* of a set or sorted set */
+    RDB_PART_MEMBER,  /* of a set, sorted set or vector set */
     RDB_PART_FIELD,   /* of a hash */
     RDB_PART_ENTRY,   /* of a stream */
-    RDB_PART_META,    /* of a stream: ids and counters */
+    RDB_PART_META,    /* of a stream: ids and counters; of a vector set: what all have in common */
     RDB_PART_GROUP,
     RDB_PART_IDMP /* state of idempotent XADD in a stream */
 };
@@ -82,6 +85,11 @@ struct rdb_content {
     struct rd_hash128 consumers;
     struct rd_siphash consumer;
     struct rd_hash128 owned;
+    struct rdb_vectors vectors;
+    enum rdb_vectors_part at; /* of a vector set: what the last item was */
+    bool is_vectors;
+    bool open;           /* a part of the vector set */
+    bool has_attributes; /* the element */
 };
 
 /* The options are copied. */
@@ -90,6 +98,12 @@ void rdb_content_init(struct rdb_content *content, const struct rdb_content_opts
 /* Adds the events VALUE … VALUE_END of a reader, by element; RD_ERR_USAGE for packed events.
  * Otherwise it fails only if opts.part fails. It allocates no memory. */
 bool rdb_content_put(struct rdb_content *content, const struct rdb_event *ev, struct rd_err *err);
+
+/* Whether the last event was a piece of the name of an element of a vector set. */
+static inline bool rdb_content_is_name(const struct rdb_content *content)
+{
+    return content->is_vectors && content->at == RDB_VECTORS_NAME;
+}
 
 /* After VALUE_END: the hash, and the number of parts. */
 struct rd_hash128 rdb_content_sum(const struct rdb_content *content);

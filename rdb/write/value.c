@@ -34,7 +34,7 @@ static bool begin_module(struct rdb_writer *w, uint64_t id)
         return rdb_write_refuse_key(w, "module value");
     w->vectors.converts = false;
     if (id == RDB_MODULE_VECTORS && w->opts.server == RDB_SERVER_REDIS_8_0)
-        rdb_vectors_begin(w);
+        rdb_write_vectors_begin(w);
     return rdb_write_prefix(w, RDB_TYPE_MODULE_2) && rdb_put_len(w->out, id);
 }
 
@@ -90,12 +90,13 @@ static bool module_event(struct rdb_writer *w, const struct rdb_event *ev)
 {
     if (ev->kind != RDB_MODULE_ITEM)
         return rdb_write_misuse(w, "a module value contains only items");
-    return w->vectors.converts ? rdb_vectors_item(w, ev) : rdb_write_item(w, w->out, ev);
+    return w->vectors.converts ? rdb_write_vectors_item(w, ev) : rdb_write_item(w, w->out, ev);
 }
 
 static bool end_module(struct rdb_writer *w)
 {
-    return (!w->vectors.converts || rdb_vectors_end(w)) && rdb_put_len(w->out, RDB_MODULE_END);
+    return (!w->vectors.converts || rdb_write_vectors_end(w)) &&
+           rdb_put_len(w->out, RDB_MODULE_END);
 }
 
 static bool body_event(struct rdb_writer *w, const struct rdb_event *ev)

@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "rdb/enc/pack.h"
 #include "rdb/enc/put.h"
+#include "rdb/vectors.h"
 #include "rdb/writer.h"
 
 enum {
@@ -180,16 +181,10 @@ struct rdb_stream_writer {
 };
 
 /* A vector set whose nodes are written in the first form. */
-struct rdb_vectors {
+struct rdb_write_vectors {
     bool converts;
-    int at;         /* which part is next */
-    uint64_t items; /* that are left */
-    bool has_attributes;
-    /* of the node */
-    uint64_t count; /* its numbers, in the source */
-    uint64_t id;
-    uint64_t layers, links; /* that are left */
-    bool has_worst;
+    struct rdb_vectors walk;
+    uint64_t count, id; /* of the node, not written yet */
 };
 
 struct rdb_writer {
@@ -223,7 +218,7 @@ struct rdb_writer {
     struct rdb_collection collection;
     struct rdb_list list;
     struct rdb_stream_writer stream;
-    struct rdb_vectors vectors;
+    struct rdb_write_vectors vectors;
 };
 
 /* RD_ERR_USAGE: no reader returns this. */
@@ -335,9 +330,9 @@ bool rdb_group_event(struct rdb_writer *w, const struct rdb_event *ev);
 bool rdb_group_end(struct rdb_writer *w);
 
 /* vectors.c: between begin and end, the items of a vector set */
-void rdb_vectors_begin(struct rdb_writer *w);
-bool rdb_vectors_item(struct rdb_writer *w, const struct rdb_event *ev);
-bool rdb_vectors_end(struct rdb_writer *w);
+void rdb_write_vectors_begin(struct rdb_writer *w);
+bool rdb_write_vectors_item(struct rdb_writer *w, const struct rdb_event *ev);
+bool rdb_write_vectors_end(struct rdb_writer *w);
 
 /* unpack.c */
 bool rdb_write_unpack(struct rdb_writer *w, const struct rdb_event *ev);

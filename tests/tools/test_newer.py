@@ -299,6 +299,70 @@ class VectorSets(NewerTest):
         self.same(made, source)
         self.assertEqual(made.versions(), {0})
 
+    def snapshot(self, name, value):
+        return self.path(name, b"REDIS0012\xfe\x00\x07\x01k" + vectorset.composed(value) + b"\xff"
+                         + bytes(8))
+
+    def diff(self, a, b, expect):
+        out, _ = self.run_tool("diff", "--values", a, b, expect=expect)
+        return out.decode()
+
+    def test_the_same_elements_are_equal_whatever_links_them(self):
+        paths = [fixture(f"redis-{v}", "vectors.rdb") for v in ("8.0.2", "8.0.6", "8.6.3")]
+        for a in paths:
+            for b in paths:
+                if a != b:
+                    self.assertNotEqual(*(self.values(p)[b"v:Q8"].elements() for p in (a, b)))
+                    self.assertIn("0 different", self.diff(a, b, 0))
+
+    def test_other_elements_are_named(self):
+        value = self.values(fixture("redis-8.0.6", "vectors.rdb"))[b"v:Q8"]
+        a = self.snapshot("a.rdb", value)
+
+        def changed(**members):
+            nodes = [dict(n) for n in value.nodes]
+            nodes[7].update(members)
+            return self.snapshot("b.rdb", vectorset.Value(value.dim, value.config,
+                                                          value.projection, nodes))
+        name = value.nodes[7]["name"].decode()
+        self.diff(a, changed(id=999999), 0)
+        for members in ({"attributes": b"x"}, {"vector": bytes(5)}, {"length": 7.5},
+                        {"range": 0.25}):
+            text = self.diff(a, changed(**members), 1)
+            self.assertIn("24 and 24 parts, 1 different, 0 only in A, 0 only in B", text)
+            self.assertIn(f'member "{name}"\n', text)
+        text = self.diff(a, changed(name=b"other"), 1)
+        self.assertIn("0 different, 1 only in A, 1 only in B", text)
+        self.assertIn(f'member "{name}" only in A\n', text)
+        self.assertIn('member "other" only in B\n', text)
+        fewer = vectorset.Value(value.dim, value.config, None, value.nodes[1:])
+        self.assertIn("1 only in A, 0 only in B", self.diff(a, self.snapshot("b.rdb", fewer), 1))
+        other = vectorset.Value(value.dim, value.config ^ 1 << 8, None, value.nodes)
+        self.assertIn("    meta\n", self.diff(a, self.snapshot("b.rdb", other), 1))
+
+    def test_only_bytes_have_a_range_and_attributes_can_be_empty(self):
+        node = {"name": b"e", "attributes": b"", "vector": bytes(4), "id": 1, "version": 0,
+                "length": 2.0, "range": 0.5, "worst": [], "layers": [(32, [])]}
+        more = dict(node, name=b"f", id=2, attributes=b"y")
+        for config, same in ((0, 0), (1, 1), (2, 0)):
+            a = self.snapshot("a.rdb", vectorset.Value(1, config, None, [node]))
+            b = self.snapshot("b.rdb", vectorset.Value(1, config, None, [dict(node, range=0.7)]))
+            self.diff(a, b, same)
+        a = self.snapshot("a.rdb", vectorset.Value(1, 0, None, [node]))
+        b = self.snapshot("b.rdb", vectorset.Value(1, 0, None, [node, more]))
+        self.assertIn("0 different, 0 only in A, 1 only in B", self.diff(a, b, 1))
+        a = self.snapshot("a.rdb", vectorset.Value(1, 0, (3, b"m" * 12), [node]))
+        b = self.snapshot("b.rdb", vectorset.Value(1, 0, (3, b"m" * 11 + b"n"), [node]))
+        self.assertIn("    meta\n", self.diff(a, b, 1))
+
+    def test_of_an_unknown_form_every_item_counts(self):
+        node = {"name": b"e", "attributes": b"", "vector": bytes(4), "id": 1, "version": 2,
+                "length": 2.0, "range": 0.5, "worst": [3], "layers": [(32, [])]}
+        a = self.snapshot("a.rdb", vectorset.Value(1, 0, None, [node]))
+        b = self.snapshot("b.rdb", vectorset.Value(1, 0, None, [dict(node, worst=[4])]))
+        self.diff(a, a, 0)
+        self.assertIn('member "e"', self.diff(a, b, 1))
+
     def test_an_unknown_form_is_refused_for_8_0_alone(self):
         with open(fixture("redis-8.0.6", "vectors.rdb"), "rb") as f:
             data = f.read()

@@ -314,11 +314,20 @@ static bool add_consumer(struct diff_part *part, enum diff_side side, const stru
            add_words(part, side, owned, err);
 }
 
+/* The name of an element of a vector set. */
+static bool add_element(struct diff_part *part, enum diff_side side, const struct rdb_event *ev,
+                        struct rd_err *err)
+{
+    char tmp[RD_NUM_I64_MAX];
+    return (side == DIFF_B && part->present[DIFF_A]) ||
+           add_cut(&part->name, rdb_string_bytes(&ev->item.str, tmp), &part->name_cut, err);
+}
+
 /* Whether this event adds text to a part. */
-static bool has_text(enum rdb_event_kind kind)
+static bool has_text(const struct rdb_content *content, enum rdb_event_kind kind)
 {
     return kind == RDB_ELEM || kind == RDB_ENTRY || kind == RDB_STREAM || kind == RDB_GROUP ||
-           kind == RDB_CONSUMER;
+           kind == RDB_CONSUMER || (kind == RDB_MODULE_ITEM && rdb_content_is_name(content));
 }
 
 static bool read_event(struct diff_value *value, enum diff_side side, struct rdb_content *content,
@@ -327,13 +336,15 @@ static bool read_event(struct diff_value *value, enum diff_side side, struct rdb
     if (!rdb_content_put(content, ev, err))
         return false;
     struct diff_part *part = NULL;
-    if (has_text(ev->kind))
+    if (has_text(content, ev->kind))
         part = find(value, side, rdb_content_parts(content) - 1);
     if (part == NULL)
         return true;
     switch (ev->kind) {
     case RDB_ELEM:
         return add_elem(part, side, content->kind, ev, err);
+    case RDB_MODULE_ITEM:
+        return add_element(part, side, ev, err);
     case RDB_ENTRY:
         return name_part(part, ev, err);
     case RDB_STREAM:
