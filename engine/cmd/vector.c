@@ -402,7 +402,7 @@ void engine_cmd_vinfo(struct engine_call *call)
     reply_number(call, "vector-dim", g->shape.dim);
     reply_number(call, "projection-input-dim", set->input);
     reply_number(call, "size", g->n);
-    reply_number(call, "max-level", g->entry->level);
+    reply_number(call, "max-level", g->entry != NULL ? g->entry->level : 0);
     reply_number(call, "attributes-count", set->n_attributes);
     reply_number(call, "vset-uid", uid_of(call, set));
     reply_number(call, "hnsw-max-node-uid", g->last_id);
@@ -452,11 +452,13 @@ void engine_cmd_vrandmember(struct engine_call *call)
     }
     if (!engine_vector_find(call, &entry))
         return;
-    if (call->argc == 2 && entry == NULL)
+    /* A payload can hold a set without elements. */
+    bool empty = entry == NULL || entry->value.u.vectors->graph.n == 0;
+    if (call->argc == 2 && empty)
         engine_reply_null(call->reply);
     else if (call->argc == 2)
         reply_random(call, entry->value.u.vectors);
-    else if (entry == NULL || count == 0)
+    else if (empty || count == 0)
         engine_reply_array(call->reply, 0);
     else
         reply_sample(call, entry->value.u.vectors, count);
@@ -545,7 +547,7 @@ void engine_cmd_vrange(struct engine_call *call)
     int64_t count;
     if (!parse_range(call, &start, &end, &count) || !engine_vector_find(call, &entry))
         return;
-    if (entry == NULL)
+    if (entry == NULL || entry->value.u.vectors->graph.n == 0)
         engine_reply_array(call->reply, 0);
     else
         reply_range(call, entry->value.u.vectors, &start, &end, count);

@@ -269,7 +269,11 @@ void engine_cmd_vsim(struct engine_call *call)
         engine_reply_array(call->reply, 0);
         return;
     }
-    if (take_query(call, entry, &q)) {
+    if (!take_query(call, entry, &q)) {
+        /* an error was replied */
+    } else if (entry->value.u.vectors->graph.n == 0) {
+        engine_reply_array(call->reply, 0);
+    } else {
         search(&entry->value.u.vectors->graph, &q, &near);
         reply_found(call, &q, &near);
         engine_scratch_free(near.items);

@@ -263,3 +263,29 @@ Test(vector_search, the_nearest_of_many_come_first)
     cr_assert(strncmp(ask_line(&ask, "VSIM many VALUES 2 1 0"), "*10\r\n", 5) == 0);
     ask_done(&ask);
 }
+
+/* VREM removes the key with the last element, but a payload can have none. */
+Test(vector_search, a_set_without_elements_has_no_answers)
+{
+    static const uint8_t payload[] = {
+        0x07, 0x81, 0xbd, 0xe7, 0x2d, 0xa2, 0xbb, 0x1e, 0xb4, 0x00, 0x02, 0x81, 0x00,
+        0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x03, 0x02, 0x81, 0x00, 0x00, 0x00, 0x00,
+        0x00, 0x00, 0x00, 0x00, 0x02, 0x81, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x10,
+        0x01, 0x02, 0x81, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0a,
+        0x00, 0x41, 0xb4, 0xe5, 0xfd, 0x66, 0x94, 0xb2, 0xa3};
+    const struct rd_slice restore[] = {rd_slice_str("RESTORE"), rd_slice_str("e"),
+                                       rd_slice_str("0"), rd_slice(payload, sizeof payload)};
+    struct ask ask;
+    ask_init(&ask, ENGINE_CLIENT);
+    cr_assert_str_eq(ask_argv(&ask, 4, restore), "+OK\r\n");
+    PLAY(&ask, {"VCARD e", ":0\r\n"}, {"VDIM e", ":3\r\n"}, {"VRANDMEMBER e", "$-1\r\n"},
+         {"VRANDMEMBER e 2", "*0\r\n"}, {"VRANDMEMBER e -2", "*0\r\n"},
+         {"VSIM e VALUES 3 1 2 3", "*0\r\n"}, {"VLINKS e x", "$-1\r\n"}, {"VRANGE e - +", "*0\r\n"},
+         {"VSIM e ELE x", "-ERR element not found in set\r\n"}, {"VREM e x", ":0\r\n"},
+         {"VSETATTR e x {}", ":0\r\n"}, {"VEMB e x", "$-1\r\n"});
+    expect_like(&ask, "VINFO e", "*18\r\n",
+                "+size\r\n:0\r\n+max-level\r\n:0\r\n+attributes-count\r\n:0\r\n+vset-uid\r\n:0\r\n"
+                "+hnsw-max-node-uid\r\n:0\r\n");
+    PLAY(&ask, {"VADD e VALUES 3 1 2 3 a", ":1\r\n"}, {"VSIM e ELE a", "*1\r\n$1\r\na\r\n"});
+    ask_done(&ask);
+}
