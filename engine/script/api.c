@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { NUMBER_LEN = SCRIPT_NUMBER_LEN, ARGV_MIN = 32 };
+enum { NUMBER_LEN = SCRIPT_NUMBER_LEN, ARGV_MIN = 32, COMMAND_WORK = 5000 };
 
 static const char version[] = "7.0.15";
 enum { VERSION_NUMBER = 0x0007000f };
@@ -167,6 +167,7 @@ static bool call_command(lua_State *L, struct script_run *run)
 {
     struct arguments args;
     struct engine_scripts *s = script_state(run->call->engine);
+    script_work(L, COMMAND_WORK);
     if (!read_arguments(L, &args))
         return true;
     script_debug_command(run, args.n, args.list);
@@ -260,6 +261,7 @@ static int redis_sha1hex(lua_State *L)
     if (lua_gettop(L) != 1)
         return script_raise(L, "wrong number of arguments");
     const char *ptr = lua_tolstring(L, 1, &len);
+    script_work(L, len / 64);
     if (!rd_digest_of(RD_DIGEST_SHA1, rd_slice(ptr != NULL ? ptr : "", len), sum, NULL))
         return script_raise(L, "SHA-1 is not available");
     lua_pushstring(L, rd_digest_hex(hex, rd_slice(sum, rd_digest_size(RD_DIGEST_SHA1))));

@@ -183,6 +183,7 @@ static void put_table(struct encoder *to, int depth)
     lua_State *L = to->lua;
     if (depth > to->cjson->encode_depth || !lua_checkstack(L, 3))
         luaL_error(L, "Cannot serialise, excessive nesting (%d)", depth);
+    script_work(L, 1 + lua_objlen(L, -1));
     bool locked = script_is_locked(L, lua_gettop(L));
     if (locked) {
         luaL_checkstack(L, 4, "too many nested tables");

@@ -180,6 +180,7 @@ static void put_table(struct packer *to, int level)
     lua_State *L = to->lua;
     size_t n;
     luaL_checkstack(L, 4, "in function mp_encode_lua_table_as_map");
+    script_work(L, 1 + lua_objlen(L, -1));
     if (script_is_locked(L, lua_gettop(L))) {
         script_push_real(L, lua_gettop(L));
         lua_replace(L, -2);

@@ -198,6 +198,8 @@ static void on_steps(lua_State *L, lua_Debug *at)
     struct engine *e = script_vm_of(L)->engine;
     static const struct engine_running loading = {.name = "FUNCTION LOAD"};
     (void)at;
+    if (lua_gethookcount(L) == 1)
+        lua_sethook(L, on_steps, LUA_MASKCOUNT, SCRIPT_HOOK_STEPS);
     if (e->hooks.script_tick == NULL || !e->hooks.script_tick(e->hooks.ctx, &loading))
         return;
     lua_sethook(L, on_steps, LUA_MASKLINE, 0);
@@ -239,9 +241,9 @@ static int load_step(lua_State *L)
     vm->loading = step->lib;
     switch_globals(L, vm->api);
     if (step->timed)
-        lua_sethook(L, on_steps, LUA_MASKCOUNT, SCRIPT_HOOK_STEPS);
+        script_watch(vm, on_steps);
     int status = lua_pcall(L, 0, 0, 0);
-    lua_sethook(L, NULL, 0, 0);
+    script_watch(vm, NULL);
     if (status != 0)
         step->error = registering_failed(L);
     return 0;
@@ -264,7 +266,7 @@ static bool run_code(struct engine_scripts *s, struct script_library *lib, struc
             step.error = script_text("ERR Error compiling function: %s", lua_tostring(vm->lua, -1));
         lua_settop(vm->lua, 0);
     }
-    lua_sethook(vm->lua, NULL, 0, 0);
+    script_watch(vm, NULL);
     vm->loading = NULL;
     /* Only memory could be short, for a moment; the next library would have the same problem. */
     if (lua_cpcall(vm->lua, restore_step, vm) != 0)

@@ -59,6 +59,8 @@ static void on_steps(lua_State *L, lua_Debug *at)
     (void)at;
     if (run == NULL || hooks->script_tick == NULL)
         return;
+    if (lua_gethookcount(L) == 1)
+        lua_sethook(L, on_steps, LUA_MASKCOUNT, SCRIPT_HOOK_STEPS);
     if (!run->about.killed)
         run->about.killed = hooks->script_tick(hooks->ctx, &run->about) || run->about.killed;
     script_stop_if_killed(L);
@@ -150,7 +152,7 @@ int script_run_protected(lua_State *L)
     int n = push_arguments(L, run);
     int status = lua_pcall(L, n, 1, handler);
     /* The conversion of the reply can run for long, but must not be interrupted. */
-    lua_sethook(L, NULL, 0, 0);
+    script_watch(run->vm, NULL);
     if (status != 0)
         reply_failure(L, run);
     else
@@ -210,13 +212,13 @@ static void run_vm(struct script_run *run)
         s->random = SEED_OF_OLD_SERVERS;
     s->run = vm->run = run;
     if (!script_debug_attach(run) && hooks->script_tick != NULL)
-        lua_sethook(vm->lua, on_steps, LUA_MASKCOUNT, SCRIPT_HOOK_STEPS);
+        script_watch(vm, on_steps);
     /* As lua_cpcall(), without a new function for each run. */
     lua_rawgeti(vm->lua, LUA_REGISTRYINDEX, vm->runner);
     lua_pushlightuserdata(vm->lua, run);
     if (lua_pcall(vm->lua, 1, 0, 0) != 0)
         reply_broken(run, mark);
-    lua_sethook(vm->lua, NULL, 0, 0);
+    script_watch(vm, NULL);
     collect(vm);
     s->run = vm->run = NULL;
     if (hooks->script_ended != NULL)

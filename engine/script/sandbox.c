@@ -199,6 +199,7 @@ static const char *read_text(lua_State *L, void *ctx, size_t *ret_len)
     if (from->ptr != NULL)
         return read_once(L, ctx, ret_len);
     luaL_checkstack(L, 2, "too many nested functions");
+    script_work(L, 100);
     lua_pushvalue(L, 1);
     lua_call(L, 0, 1);
     if (lua_isnil(L, -1)) {
@@ -257,6 +258,13 @@ static int safe_load(lua_State *L)
 
 /* ---- calls ---- */
 
+/* An error ends in the coroutine that catches it. */
+static void note_caught(lua_State *L)
+{
+    script_vm_of(L)->running = L;
+    script_stop_if_killed(L);
+}
+
 /* The error of a command becomes its text. */
 static int safe_pcall(lua_State *L)
 {
@@ -265,7 +273,7 @@ static int safe_pcall(lua_State *L)
     lua_pushboolean(L, 1);
     lua_insert(L, 1);
     int status = lua_pcall(L, argc - 1, LUA_MULTRET, 0);
-    script_stop_if_killed(L);
+    note_caught(L);
     if (status == 0)
         return lua_gettop(L);
     lua_remove(L, 1);
@@ -298,7 +306,7 @@ static int safe_xpcall(lua_State *L)
     lua_pushcclosure(L, handle_error, 1);
     lua_insert(L, 1);
     int status = lua_pcall(L, 0, LUA_MULTRET, 1);
-    script_stop_if_killed(L);
+    note_caught(L);
     lua_pushboolean(L, status == 0);
     lua_replace(L, 1);
     return lua_gettop(L);
@@ -308,9 +316,32 @@ static int safe_xpcall(lua_State *L)
 static int safe_resume(lua_State *L)
 {
     lua_CFunction resume = lua_tocfunction(L, lua_upvalueindex(1));
+    if (lua_isthread(L, 1))
+        script_vm_of(L)->running = lua_tothread(L, 1);
     int n = resume(L);
-    script_stop_if_killed(L);
+    note_caught(L);
     return n;
+}
+
+/* Upvalues: the coroutine, where Lua's function expects it, and this function. */
+static int resume_wrapped(lua_State *L)
+{
+    lua_CFunction resume = lua_tocfunction(L, lua_upvalueindex(2));
+    script_vm_of(L)->running = lua_tothread(L, lua_upvalueindex(1));
+    int n = resume(L);
+    note_caught(L);
+    return n;
+}
+
+/* Upvalue: Lua's function, whose result is a function with one upvalue. */
+static int safe_wrap(lua_State *L)
+{
+    lua_CFunction wrap = lua_tocfunction(L, lua_upvalueindex(1));
+    wrap(L);
+    lua_getupvalue(L, -1, 1);
+    lua_insert(L, -2);
+    lua_pushcclosure(L, resume_wrapped, 2);
+    return 1;
 }
 
 /* Lua's own subtracts the bounds as int, which can overflow. */
@@ -329,33 +360,18 @@ static int safe_unpack(lua_State *L)
     return (int)n;
 }
 
-/* ---- patterns ---- */
+/* ---- string ---- */
 
-/* Lua matches a pattern with one level of recursion for each of these characters, without a limit
- * (later versions have one). Upvalues: Lua's function; whether its fourth argument may say that the
- * text is not a pattern. */
-static int safe_match(lua_State *L)
+/* Lua's own counts to n for an empty text, too. Upvalue: Lua's function. */
+static int safe_rep(lua_State *L)
 {
-    enum { DEPTH_MAX = 5000 };
-    size_t len = 0, depth = 0;
-    lua_CFunction match = lua_tocfunction(L, lua_upvalueindex(1));
-    bool plain = lua_toboolean(L, lua_upvalueindex(2)) && lua_toboolean(L, 4);
-    const char *pattern = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &len) : "";
-    for (size_t i = 0; i < len && len > DEPTH_MAX && !plain; i++)
-        depth += memchr("*+-?()", pattern[i], 6) != NULL;
-    return depth > DEPTH_MAX ? luaL_error(L, "pattern too complex") : match(L);
-}
-
-/* Table on top: string. gfind is the old name of gmatch. */
-static void limit_patterns(lua_State *L)
-{
-    static const char *const names[] = {"find", "match", "gmatch", "gfind", "gsub"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        lua_getfield(L, -1, names[i]);
-        lua_pushboolean(L, strcmp(names[i], "find") == 0);
-        lua_pushcclosure(L, safe_match, 2);
-        lua_setfield(L, -2, names[i]);
-    }
+    size_t len;
+    luaL_checklstring(L, 1, &len);
+    int n = luaL_checkint(L, 2);
+    if (len > 0 && n > 0)
+        return lua_tocfunction(L, lua_upvalueindex(1))(L);
+    lua_pushliteral(L, "");
+    return 1;
 }
 
 /* ---- the garbage collector ---- */
@@ -368,6 +384,7 @@ static int safe_collectgarbage(lua_State *L)
     static const int whats[] = {LUA_GCSTOP, LUA_GCRESTART,  LUA_GCCOLLECT,   LUA_GCCOUNT,
                                 LUA_GCSTEP, LUA_GCSETPAUSE, LUA_GCSETSTEPMUL};
     int what = whats[luaL_checkoption(L, 1, "collect", names)];
+    script_work(L, script_vm_of(L)->bytes / 64);
     int result = lua_gc(L, what, luaL_optint(L, 2, 0));
     script_vm_of(L)->gc_changed = true;
     if (what == LUA_GCCOUNT)
@@ -411,6 +428,7 @@ static int safe_insert(lua_State *L)
     if (script_is_locked(L, 1))
         return refuse(L);
     for (int i = end; i > pos; i--) {
+        script_work(L, 1);
         lua_rawgeti(L, 1, i - 1);
         lua_rawseti(L, 1, i);
     }
@@ -435,6 +453,47 @@ static int safe_foreach(lua_State *L)
         lua_pop(L, 2);
     }
     return 0;
+}
+
+/* Upvalue: a comparison in C, which the interpreter would not interrupt; nil: that of Lua. */
+static int counted_less(lua_State *L)
+{
+    size_t len = lua_type(L, 1) == LUA_TSTRING ? lua_objlen(L, 1) : 0;
+    script_work(L, len / 8 + 1);
+    if (lua_isnil(L, lua_upvalueindex(1))) {
+        lua_pushboolean(L, lua_lessthan(L, 1, 2));
+        return 1;
+    }
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, 1);
+    return 1;
+}
+
+/* Whether Lua compares these few values quickly. */
+static bool is_quick_to_sort(lua_State *L)
+{
+    enum { FEW = 1000, SHORT = 1000 };
+    int n = (int)lua_objlen(L, 1);
+    bool quick = n <= FEW;
+    for (int i = 1; i <= n && quick; i++) {
+        lua_rawgeti(L, 1, i);
+        quick = lua_type(L, -1) != LUA_TSTRING || lua_objlen(L, -1) <= SHORT;
+        lua_pop(L, 1);
+    }
+    return quick;
+}
+
+/* Upvalue: Lua's function. */
+static int safe_sort(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 2);
+    if (lua_iscfunction(L, 2) || (lua_isnil(L, 2) && !is_quick_to_sort(L))) {
+        lua_pushcclosure(L, counted_less, 1);
+        lua_settop(L, 2);
+    }
+    return lua_tocfunction(L, lua_upvalueindex(1))(L);
 }
 
 /* ---- errors ---- */
@@ -517,6 +576,14 @@ static void forget(lua_State *L, const char *const *names)
     }
 }
 
+/* A function of the table on top gets Lua's own as its upvalue. */
+static void wrap_field(lua_State *L, const char *name, lua_CFunction fn)
+{
+    lua_getfield(L, -1, name);
+    lua_pushcclosure(L, fn, 1);
+    lua_setfield(L, -2, name);
+}
+
 void script_open_lua(lua_State *L)
 {
     static const char *const unsafe[] = {"dofile",  "loadfile", "print",   "newproxy", "getfenv",
@@ -550,13 +617,14 @@ void script_open_lua(lua_State *L)
     luaL_register(L, NULL, base);
     lua_getfield(L, -1, LUA_TABLIBNAME);
     luaL_register(L, NULL, table);
+    wrap_field(L, "sort", safe_sort);
     lua_pop(L, 1);
     lua_getfield(L, -1, LUA_STRLIBNAME);
-    limit_patterns(L);
+    script_open_patterns(L);
+    wrap_field(L, "rep", safe_rep);
     lua_pop(L, 1);
     lua_getfield(L, -1, LUA_COLIBNAME);
-    lua_getfield(L, -1, "resume");
-    lua_pushcclosure(L, safe_resume, 1);
-    lua_setfield(L, -2, "resume");
+    wrap_field(L, "resume", safe_resume);
+    wrap_field(L, "wrap", safe_wrap);
     lua_pop(L, 2);
 }

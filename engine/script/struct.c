@@ -145,9 +145,16 @@ static size_t put_text(struct layout *in, struct rd_buf *out, int arg, char opti
     return size + 1;
 }
 
+static const char *check_format(lua_State *L)
+{
+    const char *fmt = luaL_checkstring(L, 1);
+    script_work(L, lua_objlen(L, 1));
+    return fmt;
+}
+
 static int lua_pack(lua_State *L)
 {
-    struct layout in = {.lua = L, .fmt = luaL_checkstring(L, 1), .align = 1};
+    struct layout in = {.lua = L, .fmt = check_format(L), .align = 1};
     struct rd_buf *out = script_out(L);
     size_t total = 0;
     int arg = 2;
@@ -264,7 +271,7 @@ static size_t unpack_value(struct layout *in, struct unpacked *from, char option
 
 static int lua_unpack(lua_State *L)
 {
-    struct layout in = {.lua = L, .fmt = luaL_checkstring(L, 1), .align = 1};
+    struct layout in = {.lua = L, .fmt = check_format(L), .align = 1};
     struct unpacked from = {0};
     from.data = (const uint8_t *)luaL_checklstring(L, 2, &from.len);
     lua_Integer begin = luaL_optinteger(L, 3, 1);
@@ -284,7 +291,7 @@ static int lua_unpack(lua_State *L)
 
 static int lua_size(lua_State *L)
 {
-    struct layout in = {.lua = L, .fmt = luaL_checkstring(L, 1), .align = 1};
+    struct layout in = {.lua = L, .fmt = check_format(L), .align = 1};
     size_t at = 0;
     while (*in.fmt != '\0') {
         char option = *in.fmt++;

@@ -4,6 +4,34 @@
 
 #include <string.h>
 
+/* ---- interruption ---- */
+
+void script_watch(struct script_vm *vm, lua_Hook tick)
+{
+    vm->tick = tick;
+    vm->running = vm->lua;
+    vm->work = vm->allocated = 0;
+    lua_sethook(vm->lua, tick, tick != NULL ? LUA_MASKCOUNT : 0, SCRIPT_HOOK_STEPS);
+}
+
+void script_tick(lua_State *L)
+{
+    struct script_vm *vm = script_vm_of(L);
+    lua_Debug at = {.event = LUA_HOOKCOUNT};
+    vm->work = 0;
+    if (vm->tick != NULL)
+        vm->tick(L, &at);
+}
+
+/* The next step of the interpreter is interrupted, as a signal may do. The hook of a script that
+ * was killed interrupts each line and stays. */
+static void interrupt_soon(struct script_vm *vm)
+{
+    vm->allocated = 0;
+    if (vm->tick != NULL && lua_gethookmask(vm->running) == LUA_MASKCOUNT)
+        lua_sethook(vm->running, vm->tick, LUA_MASKCOUNT, 1);
+}
+
 static void *take_memory(void *ctx, void *ptr, size_t before, size_t after)
 {
     struct script_vm *vm = ctx;
@@ -13,8 +41,12 @@ static void *take_memory(void *ctx, void *ptr, size_t before, size_t after)
         return NULL;
     }
     void *moved = ptr == NULL ? rd_alloc(after) : rd_realloc(ptr, after);
-    if (moved != NULL)
-        vm->bytes += after - before;
+    if (moved == NULL)
+        return NULL;
+    vm->bytes += after - before;
+    vm->allocated += after > before ? after - before : 0;
+    if (vm->allocated > SCRIPT_BYTES_MAX)
+        interrupt_soon(vm);
     return moved;
 }
 

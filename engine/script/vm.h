@@ -26,7 +26,11 @@
 
 enum script_vm_kind { SCRIPT_VM_EVAL, SCRIPT_VM_FUNCTION };
 
-enum { SCRIPT_LOCKED_MAX = 32, SCRIPT_HOOK_STEPS = 100000 };
+enum { SCRIPT_LOCKED_MAX = 32 };
+
+/* A script can be interrupted after so many steps of the interpreter, so many units of work of a
+ * function in C, or so many bytes that were allocated: each takes less than a few milliseconds. */
+enum { SCRIPT_HOOK_STEPS = 10000, SCRIPT_WORK_MAX = 100000, SCRIPT_BYTES_MAX = 16 << 20 };
 
 struct script_run; /* engine/script/run.h */
 
@@ -38,6 +42,9 @@ struct script_vm {
     size_t live;            /* of it after the last complete collection of garbage */
     struct rd_buf out;      /* the result of a library function that is being built */
     struct script_run *run; /* the script that runs; NULL: none */
+    lua_State *running;     /* its coroutine */
+    lua_Hook tick;          /* what may interrupt it; NULL: nothing */
+    size_t work, allocated; /* since the last tick */
     void *loading;          /* the library that is being loaded; NULL: none */
     bool gc_changed;        /* a script used collectgarbage() */
     unsigned n_runs;        /* since the last step of the garbage collector */
@@ -89,6 +96,7 @@ int script_no_global(lua_State *L);
 /* ---- libraries: each pushes its table ---- */
 
 void script_open_bit(lua_State *L);      /* bit.c */
+void script_open_patterns(lua_State *L); /* pattern.c: sets fields of the table on top */
 void script_open_cjson(lua_State *L);    /* cjson.c */
 void script_open_cmsgpack(lua_State *L); /* cmsgpack.c */
 void script_open_struct(lua_State *L);   /* struct.c */
@@ -140,6 +148,27 @@ static inline int script_array_size(int n)
 
 /* The values are not nil. */
 void script_make_array(lua_State *L, int n);
+
+/* ---- interruption ----
+ *
+ * The interpreter calls the hook `tick` after SCRIPT_HOOK_STEPS of its steps. Between two steps, a
+ * function in C can take any time. Each whose time does not only depend on the memory that it takes
+ * calls script_work(); memory is counted where it is allocated. */
+
+/* The script, or the library that is loaded, calls it from now on. NULL: nothing interrupts it. */
+void script_watch(struct script_vm *vm, lua_Hook tick);
+
+/* Calls it now. It may raise an error. */
+void script_tick(lua_State *L);
+
+/* A function has done `steps` of its work. */
+static inline void script_work(lua_State *L, size_t steps)
+{
+    struct script_vm *vm = script_vm_of(L);
+    vm->work += steps;
+    if (vm->work >= SCRIPT_WORK_MAX)
+        script_tick(L);
+}
 
 /* Raises a table {err = "ERR text"}. */
 int script_raise(lua_State *L, const char *text);

@@ -93,6 +93,7 @@ struct sessions {
     char unknown_form[200];   /* the first error in EXEC that is not due to the data; or empty */
     bool script_is_slow;      /* script.h */
     bool slow_is_eval;
+    int64_t script_turn_us; /* mono_us after the last turn during a slow script */
     int64_t browser_logged_us;
 
     uint64_t flush_sleep_us; /* DEBUG */

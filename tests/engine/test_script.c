@@ -218,6 +218,36 @@ static const char *const stubborn[] = {
     "return redis.call(setmetatable({}, {__tostring = " LOOPS "}))",
     "return redis.pcall('get', setmetatable({}, {__index = " LOOPS "}))",
     "tostring(setmetatable({}, {__tostring = " LOOPS "}))",
+    /* One call that takes long. */
+    "string.find(('a'):rep(2000), ('a?'):rep(30) .. 'b')",
+    "string.match(('a'):rep(2000), ('a*'):rep(20) .. 'b')",
+    "string.gsub(('a'):rep(2000), ('a-'):rep(20) .. 'b', '')",
+    "string.gmatch(('a'):rep(2000), ('.-'):rep(20) .. 'b')()",
+    "string.gfind(('a'):rep(2000), ('(a-)'):rep(20) .. 'b')()",
+    "string.find(('('):rep(2000000), '%b()')",
+    "string.find(('a'):rep(4000000), ('a'):rep(2000000) .. 'b', 1, true)",
+    "while true do string.rep('', 2^31 - 1) end",
+    "table.insert({}, 1 - 2^31, 1)",
+    "local t, s = {}, ('x'):rep(1000000) for i = 1, 100000 do t[i] = s .. i % 10 end table.sort(t)",
+    "local t, n = {}, 50000 for i = 1, n do t[i] = i % 7 end "
+    "while true do table.sort(t, rawequal) end",
+    "load(collectgarbage)",
+    "load(gcinfo)",
+    "local t = {} for i = 1, 60 do t = {t, t} end cjson.encode(t)",
+    "local t = {} for i = 1, 15 do t = {t, t, t, t, t} end cmsgpack.pack(t)",
+    /* Few steps between long calls. */
+    "local s = ('x'):rep(20000000) while true do local a = s .. 'a' end",
+    "while true do ('x'):rep(20000000) end",
+    "local s = ('x'):rep(20000000) while true do s:upper() end",
+    "local s = ('x'):rep(20000000) while true do redis.sha1hex(s) end",
+    "local s = ('b'):rep(20000000) while true do struct.size(s) end",
+    "local s = ('x'):rep(20000000) while true do redis.call('echo', s) end",
+    "local t = {} for i = 1, 1000000 do t[i] = {} end while true do collectgarbage() end",
+    "redis.call('setrange', 'k', 10000000, 'x') while true do redis.call('bitcount', 'k') end",
+    "local co = coroutine.wrap(function() while true do ('x'):rep(20000000) end end) co()",
+    "local co = coroutine.create(function() while true do pcall(string.rep, 'x', 20000000) end "
+    "end) "
+    "coroutine.resume(co)",
 };
 
 Test(script, each_script_can_be_stopped, .timeout = SECONDS)

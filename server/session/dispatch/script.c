@@ -8,7 +8,7 @@
 #include "server/loop/log.h"
 #include "server/session/monitor.h"
 
-enum { LOAD_LIMIT_US = 500 * 1000 };
+enum { LOAD_LIMIT_US = 500 * 1000, TURN_US = 1000 };
 
 uint32_t script_busy(const struct sessions *sessions)
 {
@@ -28,6 +28,7 @@ static void run_loop(struct sessions *sessions)
     engine_effects_done(&sessions->fx);
     sessions->fx = fx;
     loop_clock(sessions->loop);
+    sessions->script_turn_us = sessions->loop->mono_us;
 }
 
 static void become_slow(struct sessions *sessions, const struct engine_running *running, int64_t us)
@@ -53,6 +54,8 @@ static bool on_tick(void *ctx, const struct engine_running *running)
         return false;
     if (!sessions->script_is_slow)
         become_slow(sessions, running, us);
+    else if (sessions->loop->mono_us - sessions->script_turn_us < TURN_US)
+        return false;
     if (sessions->state == SESSIONS_RUNNING)
         run_loop(sessions);
     return false;
