@@ -44,4 +44,9 @@ struct rd_mem_hooks {
 void rd_mem_set_hooks(const struct rd_mem_hooks *hooks);
 bool rd_mem_has_hooks(void);
 
+/* For the handler of a signal after which the process ends, which may have interrupted malloc():
+ * from now on, memory comes from these `len` bytes, for all threads. What is freed is not used
+ * again. */
+void rd_mem_from_block(void *block, size_t len);
+
 #endif

@@ -99,6 +99,35 @@ Test(mem, what_a_block_really_holds_is_the_allocators_to_say)
     cr_assert_not(rd_mem_has_hooks());
 }
 
+/* As in a handler of a signal: before and after. */
+Test(mem, a_block_serves_without_malloc)
+{
+    static uint8_t bytes[1000];
+    char *before = rd_alloc(10);
+    cr_assert_not_null(before);
+    memcpy(before, "123456789", 10);
+    rd_mem_from_block(bytes + 1, sizeof bytes - 1);
+    before = rd_realloc(before, 100);
+    cr_assert_str_eq(before, "123456789");
+    cr_assert((uint8_t *)before > bytes && (uint8_t *)before + 100 <= bytes + sizeof bytes);
+    cr_assert_eq((uintptr_t)before % 16, 0);
+    cr_assert_eq(rd_usable(before), 100);
+    uint8_t *zeros = rd_calloc(10, 10);
+    for (size_t i = 0; i < 100; i++)
+        cr_assert_eq(zeros[i], 0);
+    rd_free(zeros);
+    before = rd_realloc(before, 300);
+    cr_assert_str_eq(before, "123456789");
+    cr_assert_eq(rd_realloc(before, 20), before);
+    cr_assert_null(rd_alloc(500), "not so much is left");
+    cr_assert_null(rd_alloc(SIZE_MAX));
+    cr_assert_not_null(rd_alloc(100));
+    for (int i = 0; i < 100; i++)
+        rd_alloc(0);
+    cr_assert_null(rd_alloc(0));
+    rd_mem_set_hooks(NULL);
+}
+
 /* What it is for is a matter of time; what it must not do is to change what memory holds. */
 Test(mem, an_even_heap_is_a_heap_like_any_other)
 {

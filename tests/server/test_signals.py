@@ -117,7 +117,8 @@ class Signals(unittest.TestCase):
 
 
     def test_out_of_memory_is_reported_as_such(self):
-        with mock.patch.dict(os.environ, ASAN_OPTIONS="allocator_may_return_null=1"):
+        null = "allocator_may_return_null=1"
+        with mock.patch.dict(os.environ, ASAN_OPTIONS=null, TSAN_OPTIONS=null):
             for server in both():
                 c = server.client()
                 size = int(re.search(r"VmSize:\s+(\d+)", status_of(server.pid)).group(1)) * 1024

@@ -9,6 +9,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/os.h"
 #include "engine/mem.h"
 #include "server/session/client/client.h"
@@ -19,10 +20,11 @@
 #include "server/session/redact.h"
 #include "server/durable/persist/persist.h"
 
-enum { CRASH_STACK = 1024 * 1024 };
+enum { CRASH_STACK = 1024 * 1024, CRASH_MEMORY = 4 * 1024 * 1024 };
 enum { CRASH_FRAMES = 100, CRASH_CLIENTS = 64, CRASH_ARGS = 32, CRASH_ARG = 128 };
 
 static struct server *crashed;
+static uint8_t memory[CRASH_MEMORY]; /* of the report: the crash may be in malloc() */
 static volatile sig_atomic_t reporting;
 
 static void *instruction(const ucontext_t *context)
@@ -137,6 +139,7 @@ static void on_crash(int signum, siginfo_t *info, void *opaque)
         return;
     }
     reporting = 1;
+    rd_mem_from_block(memory, sizeof memory);
     log_raw("\n\n=== REDIS BUG REPORT START: Cut & paste starting from here ===\n");
     log_warning("Redis %s crashed by signal: %d, si_code: %d", SERVER_REDIS_VERSION, signum,
                 info->si_code);
