@@ -67,6 +67,21 @@ static void accept_if_due(struct loop *loop)
     net_accept(loop);
 }
 
+static void run_events(struct conn *conn)
+{
+    /* An earlier command may have changed the watched events. */
+    bool failed = conn->failed;
+    int events = failed ? conn->pending : conn->pending & conn->events;
+    conn->failed = false;
+    queue_remove(conn);
+    if (events != 0 && conn->ready != NULL)
+        conn->ready(conn, events);
+    /* What was read may have come before the failure, or nothing could be read now: as with other
+     * events, it is reported until the connection is closed. */
+    if (failed && conn->fd >= 0 && conn->events != 0)
+        uv_poll_start(&conn->poll, conn->events, on_event);
+}
+
 void conn_run_events(struct loop *loop)
 {
     for (;;) {
@@ -74,11 +89,7 @@ void conn_run_events(struct loop *loop)
         struct conn *conn = loop->conns.first;
         if (conn == NULL)
             break;
-        /* An earlier command may have changed the watched events. */
-        int events = conn->failed ? conn->pending : conn->pending & conn->events;
-        queue_remove(conn);
-        if (events != 0 && conn->ready != NULL)
-            conn->ready(conn, events);
+        run_events(conn);
     }
 }
 

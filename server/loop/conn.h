@@ -33,7 +33,7 @@ struct conn {
     int events; /* events watched now */
     /* Reported by the loop and not handled yet; 0: not in the queue of the server. */
     int pending;
-    bool failed; /* the loop no longer watches it */
+    bool failed; /* the loop does not watch it until this is handled */
     struct conn *before, *after;
     void *ssl; /* NULL: plain */
     bool tls_wants_write, tls_wants_read;

@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import socket
+import struct
 import sys
 import threading
 import time
@@ -232,6 +234,31 @@ class Alone(unittest.TestCase):
                              b"-ERR max number of clients reached\r\n<closed>")
             first[0].close()
             wait_for(lambda: server.client().ask("PING") == ("+", b"PONG"))
+
+    def leave_by_reset(self, server, data, busy):
+        """Sends this and resets the connection; the server sees both at once."""
+        holder = server.client()
+        c = server.client()
+        c.command("PING")
+        holder.send(*busy)
+        time.sleep(0.1)
+        c.send_raw(data)
+        c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        c.close()
+        holder.read()
+        holder.close()
+
+    def test_a_client_that_resets_its_connection_goes_whatever_it_has_sent(self):
+        busy = (["DEBUG", "SLEEP", "0.3"], ["EVAL", "for i = 1, 10000000 do end", 0])
+        with Redoubt({"busy-reply-threshold": "1"}) as server:
+            for data in (b"*2\r\n$4\r\nECHO\r\n$100\r\nx", b"PING\r\n", b"x", b"*x\r\n",
+                         encode("BLPOP", "q", 0), encode("BLPOP", "q", 0) + b"PI",
+                         encode("ECHO", "x" * 100000)[:-5], encode("SUBSCRIBE", "c") + b"*1\r\n",
+                         encode("MULTI") + encode("GET", "k"), b"PING\r\n" * 10000 + b"PI"):
+                for words in busy:
+                    with self.subTest(data=data[:30], busy=words[0]):
+                        self.leave_by_reset(server, data, words)
+                        wait_for(lambda: server.info()["connected_clients"] == "1", seconds=5)
 
     def test_a_server_that_slept_knows_how_late_it_is(self):
         with Redoubt({"hz": "1"}) as server:
