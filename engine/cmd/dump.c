@@ -269,8 +269,6 @@ static bool load_payload(const struct rdb_dump *dump, const struct engine_config
     engine_mem_leave(before);
     rdb_reader_free(r);
     rd_src_close(src);
-    if (ret->type == ENGINE_STRING && ret->encoding == ENGINE_RAW && ret->len <= ENGINE_EMBSTR_MAX)
-        ret->encoding = ENGINE_EMBSTR;
     if (!ok)
         engine_value_free(ret);
     return ok;
@@ -367,6 +365,9 @@ static void store(struct engine_call *call, const struct restore_opts *opts,
         restore_dead(call, there != NULL);
         return;
     }
+    if (value->type == ENGINE_STRING && value->encoding == ENGINE_RAW &&
+        value->len <= ENGINE_EMBSTR_MAX)
+        value->encoding = ENGINE_EMBSTR; /* the entry takes the bytes, and the block is freed */
     struct engine_entry *entry = engine_call_add(call, key, value);
     call->engine->had_producers |=
         entry->value.type == ENGINE_STREAM && entry->value.u.stream->idmp != NULL;

@@ -1,0 +1,96 @@
+/* RESTORE of damaged payloads: what is refused leaves no memory. */
+#include "ask.h"
+#include "base/crc64.h"
+#include "base/endian.h"
+
+#include "engine/mem.h"
+
+enum { SUM = 8, TTL = 2, PAYLOAD = 3, ARGS = 5, LARGEST = 4096 };
+
+/* A key of each type and encoding. */
+static const char *const makers[] = {
+    "SET k abc",
+    "SET k 12",
+    "SET k aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    "RPUSH k a 1 b",
+    "SADD k 1 2 3",
+    "SADD k a b c",
+    "HSET k f v g w",
+    "ZADD k 1 a 2.5 b",
+    "XADD k 1-1 f v",
+    "PFADD k a b c",
+};
+
+static void restore(struct ask *ask, const uint8_t *bytes, size_t len, unsigned *refused)
+{
+    static uint8_t payload[LARGEST + SUM];
+    struct rd_slice argv[ARGS] = {rd_slice_str("RESTORE"), rd_slice_str("t"), rd_slice_str("0"),
+                                  rd_slice(payload, len + SUM), rd_slice_str("REPLACE")};
+    memcpy(payload, bytes, len);
+    rd_put_le64(payload + len, rd_crc64(0, payload, len));
+    ask_line(ask, "DEL t");
+    ask_line(ask, "GET t"); /* buffers of replies have their size */
+    int64_t before = engine_mem_total(&engine_mem);
+    if (ask_argv(ask, ARGS, argv)[0] != '-')
+        return;
+    ++*refused;
+    cr_assert_eq(engine_mem_total(&engine_mem), before, "%zu bytes of type %d: %ld more", len,
+                 payload[0], (long)(engine_mem_total(&engine_mem) - before));
+}
+
+static void damage(struct ask *ask, const uint8_t *bytes, size_t len, unsigned *refused)
+{
+    static uint8_t copy[LARGEST];
+    size_t body = len - 2; /* then the version */
+    for (size_t cut = 1; cut < body; cut++) {
+        memcpy(copy, bytes, cut);
+        memcpy(copy + cut, bytes + body, 2);
+        restore(ask, copy, cut + 2, refused);
+    }
+    for (size_t at = 0; at < body; at++)
+        for (unsigned bit = 0; bit < 8; bit++) {
+            memcpy(copy, bytes, len);
+            copy[at] ^= (uint8_t)(1U << bit);
+            restore(ask, copy, len, refused);
+        }
+    for (size_t more = 1; more < 20; more++) {
+        memcpy(copy, bytes, body);
+        memset(copy + body, 1, more);
+        memcpy(copy + body + more, bytes + body, 2);
+        restore(ask, copy, len + more, refused);
+    }
+}
+
+/* A value that is expired is not stored. */
+static void restore_late(struct ask *ask, struct rd_slice payload)
+{
+    struct rd_slice argv[] = {rd_slice_str("RESTORE"), rd_slice_str("t"),
+                              rd_slice_str("1000"),    payload,
+                              rd_slice_str("REPLACE"), rd_slice_str("ABSTTL")};
+    ask_line(ask, "DEL t");
+    int64_t before = engine_mem_total(&engine_mem);
+    cr_assert_str_eq(ask_argv(ask, 6, argv), "+OK\r\n");
+    cr_assert_eq(engine_mem_total(&engine_mem), before);
+    cr_assert_str_eq(ask_line(ask, "EXISTS t"), ":0\r\n");
+}
+
+Test(snapshot, a_payload_that_is_refused_leaves_no_memory)
+{
+    static uint8_t bytes[LARGEST];
+    for (int sanitize = 0; sanitize < 2; sanitize++)
+        for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
+            struct ask ask;
+            unsigned refused = 0;
+            ask_init(&ask, ENGINE_CLIENT);
+            engine_config(ask.engine)->sanitize_dump = sanitize != 0;
+            ask_line(&ask, makers[i]);
+            ask_line(&ask, "DUMP k");
+            const char *text = strchr((const char *)ask.reply.buf.ptr, '\n') + 1;
+            size_t len = ask.reply.buf.len - (size_t)(text - (const char *)ask.reply.buf.ptr) - 2;
+            memcpy(bytes, text, len);
+            restore_late(&ask, rd_slice(bytes, len));
+            damage(&ask, bytes, len - SUM, &refused);
+            cr_assert(refused > 10, "%s", makers[i]);
+            ask_done(&ask);
+        }
+}
