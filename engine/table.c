@@ -6,6 +6,16 @@
 
 #include <sys/mman.h>
 
+/* The search for leaks reads the heap, and mappings that it knows. */
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#define WATCH_MAPPING(ptr, size)  __lsan_register_root_region(ptr, size)
+#define FORGET_MAPPING(ptr, size) __lsan_unregister_root_region(ptr, size)
+#else
+#define WATCH_MAPPING(ptr, size)  ((void)0)
+#define FORGET_MAPPING(ptr, size) ((void)0)
+#endif
+
 enum {
     LINE = 64,
     BITS_MAX = 40,
@@ -55,6 +65,7 @@ static struct block *block_new(struct engine_table *t, size_t size, bool map)
             mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (block != MAP_FAILED) {
             block->mapped = (size + PAGE - 1) & -(size_t)PAGE;
+            WATCH_MAPPING(block, block->mapped);
             t->bytes += block->mapped;
             engine_mem.bytes[engine_mem.kind] += (int64_t)block->mapped;
             return block;
@@ -74,6 +85,7 @@ static void block_free(struct engine_table *t, struct block *block)
     }
     t->bytes -= block->mapped;
     engine_mem.bytes[engine_mem.kind] -= (int64_t)block->mapped;
+    FORGET_MAPPING(block, block->mapped);
     munmap(block, block->mapped);
 }
 

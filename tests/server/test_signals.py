@@ -116,6 +116,11 @@ class Signals(unittest.TestCase):
             self.assertIn("=== REDIS BUG REPORT START", server.log)
 
 
+    def test_a_server_with_many_keys_ends_well(self):
+        with Redoubt() as server:
+            server.client().command("DEBUG", "POPULATE", 20000)
+            self.assertEqual(server.terminate(), 0)
+
     def test_out_of_memory_is_reported_as_such(self):
         null = "allocator_may_return_null=1"
         with mock.patch.dict(os.environ, ASAN_OPTIONS=null, TSAN_OPTIONS=null):
