@@ -495,6 +495,9 @@ static bool event(struct check *c, const struct rdb_event *ev)
         res->module_aux++;
         needs_module(c, ev->module.id, ev->offset);
         return true;
+    case RDB_TEMPLATE:
+        res->templates++;
+        return true;
     case RDB_KEY:
         return key(c, ev);
     case RDB_VALUE:

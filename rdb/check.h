@@ -164,7 +164,8 @@ struct rdb_check_result {
                    like one of that version: `damaged`, with RD_ERR_UNSUPPORTED */
     uint64_t slot_imports; /* imports of slots of another node that were under way (Valkey 9) */
     uint64_t
-        imported_keys; /* of `keys`: in these slots, so that they are not the server's own yet */
+        imported_keys;  /* of `keys`: in these slots, so that they are not the server's own yet */
+    uint64_t templates; /* lists of field names that hashes share (Redis 8.10) */
 };
 #define RDB_CHECK_RESULT(...) RD_SIZED(rdb_check_result, __VA_ARGS__)
 

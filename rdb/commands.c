@@ -311,6 +311,7 @@ static bool put_record(struct rdb_commands *c, const struct rdb_event *ev)
     case RDB_SLOT:
     case RDB_SLOT_RANGE:
     case RDB_KEY_META_BEGIN:
+    case RDB_TEMPLATE:
     case RDB_TRAILER:
         return true;
     default:

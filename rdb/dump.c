@@ -2,6 +2,7 @@
 
 #include "base/crc64.h"
 #include "base/endian.h"
+#include "rdb/read/priv.h"
 #include "rdb/version.h"
 
 enum { FOOT = 10, SUM = 8, SINCE_ZERO_SUM = 12, SINCE_KEY_META = 13 };
@@ -86,6 +87,8 @@ bool rdb_dump_open(struct rdb_dump *ret, struct rd_slice payload, bool allow_zer
     if (d.type == NULL)
         return rd_err_set(err, RD_ERR_UNSUPPORTED, d.meta.len, "type %u in %s", *type,
                           rdb_version_text(d.dialect, d.version).s);
+    if (rdb_template_whole(d.type) != d.type)
+        return rd_err_set(err, RD_ERR_CORRUPT, d.meta.len, "%s", rdb_template_alone);
     d.value = rd_slice(type + 1, foot - d.meta.len - 1);
     *ret = d;
     return true;
@@ -157,7 +160,7 @@ bool rdb_dump_make(struct rd_buf *ret, const struct rdb_type *type, struct rd_sl
 {
     enum rdb_dialect dialect = dialect_of(version);
     if (!rdb_version_known(dialect, version) ||
-        rdb_type_find(dialect, version, type->number) != type)
+        rdb_type_find(dialect, version, type->number) != type || rdb_template_whole(type) != type)
         return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "%s in %s", type->name,
                           rdb_version_text(dialect, version).s);
     size_t len = ret->len;

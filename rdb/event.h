@@ -1,6 +1,7 @@
 /* event.h - a snapshot as a stream of events, from the reader to the writer.
  *
- *     HEADER  AUX*  { AUX | DB | DB_SIZE | SLOT | FUNCTION | MODULE_AUX … | key }*  TRAILER
+ *     HEADER  AUX*  { AUX | DB | DB_SIZE | SLOT | FUNCTION | MODULE_AUX … | TEMPLATE | key }*
+ *     TRAILER
  *
  *     key     = KEY  value
  *     value   = VALUE  body  VALUE_END
@@ -13,6 +14,10 @@
  *     MODULE_AUX = MODULE_AUX  MODULE_ITEM*  VALUE_END
  *     metadata   = KEY_META_BEGIN { KEY_META MODULE_ITEM* VALUE_END }*    before its KEY; not with
  *                                                                         opts.attach_meta
+ *
+ * A hash that shares its field names with others (Redis 8.10) is a hash like any other: its events
+ * have the names. Its KEY has the type that contains the names, whatever the file has, and
+ * rdb_reader_copy_value() gives a value of this type.
  *
  * Every event has the offset of its first byte. Bytes in an event are borrowed from the reader and
  * valid until its next call.
@@ -71,8 +76,9 @@ enum rdb_event_kind {
     RDB_VALUE_END = 27,     /* value_end */
     RDB_NOTE = 28,          /* note: well framed, but not as a server writes it */
     RDB_TRAILER = 29,       /* trailer */
-    RDB_PACKED_LONG = 30 /* packed, without bytes: with opts.long_packed, before the elements of a
+    RDB_PACKED_LONG = 30, /* packed, without bytes: with opts.long_packed, before the elements of a
                                packed string that is too long for one event */
+    RDB_TEMPLATE = 31     /* fields: Redis opcode 242, names that hashes share. Without `raw` */
 };
 
 /* A string of the file, whole or in pieces. Open: it is part of struct rdb_event. */
@@ -147,7 +153,9 @@ enum rdb_codec { RDB_LISTPACK = 0, RDB_ZIPLIST = 1, RDB_ZIPMAP = 2, RDB_INTSET =
     X(FIELD_TTL_RANGE, 119, "field-ttl-range", ERROR)                                              \
     X(UNCHECKED_MEMBERS, 120, "unchecked-members", INFO)                                           \
     X(NOT_CANONICAL, 121, "not-canonical", INFO)                                                   \
-    X(NO_NODES, 122, "stream-without-entries", ERROR)
+    X(NO_NODES, 122, "stream-without-entries", ERROR)                                              \
+    X(UNSORTED_TEMPLATE, 123, "unsorted-template", ERROR)                                          \
+    X(TEMPLATE_ID, 124, "template-id-order", WARNING)
 
 enum rdb_severity { RDB_SEVERITY_INFO = 0, RDB_SEVERITY_WARNING = 1, RDB_SEVERITY_ERROR = 2 };
 
@@ -169,7 +177,8 @@ struct rdb_event {
     struct rd_slice
         raw; /* outside of values (AUX … KEY, FUNCTION, MODULE_AUX and its items): the bytes of the
                 file that this event represents; together they are the file. Not set for a KEY whose
-                attributes precede another record. */
+                attributes precede another record, for a KEY whose value refers to a template, and
+                for TEMPLATE. */
     union {
         struct {
             enum rdb_dialect dialect;
@@ -208,6 +217,10 @@ struct rdb_event {
         struct {
             uint64_t n_classes;
         } key_meta;
+        struct {
+            uint64_t id;
+            uint64_t n_fields;
+        } fields;
         struct {
             struct rd_slice name;
             const struct rdb_type *type;

@@ -13,7 +13,7 @@ static const struct rdb_type types[] = {
 static_assert(sizeof types / sizeof *types == RDB_TYPE_COUNT, "RDB_TYPE_COUNT");
 
 /* Both dialects' numbers, index + 1 into types; 0: unknown. */
-enum { TYPE_NUMBERS = 32 };
+enum { TYPE_NUMBERS = 33 };
 
 static const uint8_t redis_numbers[TYPE_NUMBERS] = {
     [0] = RDB_TYPE_STRING + 1,
@@ -44,6 +44,10 @@ static const uint8_t redis_numbers[TYPE_NUMBERS] = {
     [26] = RDB_TYPE_STREAM_LISTPACKS_4 + 1,
     [27] = RDB_TYPE_STREAM_LISTPACKS_5 + 1,
     [28] = RDB_TYPE_ARRAY + 1,
+    [29] = RDB_TYPE_HASH_TMPL_LP + 1,
+    [30] = RDB_TYPE_HASH_TMPL_LP_REF + 1,
+    [31] = RDB_TYPE_HASH_TMPL_ARRAY + 1,
+    [32] = RDB_TYPE_HASH_TMPL_ARRAY_REF + 1,
 };
 
 enum { VALKEY_FIRST = 22 };

@@ -37,7 +37,7 @@ enum {
     RDB_TRAILER_LEN = 8,
     RDB_VERSION_MIN = 1,
     RDB_VERSION_REDIS_MAX = 16,     /* read as far as its types are known */
-    RDB_VERSION_REDIS_WHOLE = 14,   /* the newest of which every type and opcode is read */
+    RDB_VERSION_REDIS_WHOLE = 15,   /* the newest of which every type and opcode is read */
     RDB_VERSION_REDIS_WRITTEN = 15, /* the newest that is written */
     RDB_VERSION_VALKEY_MIN = 80,
     RDB_VERSION_VALKEY_MAX = 81,
@@ -134,7 +134,11 @@ enum rdb_kind {
     X(STREAM_LISTPACKS_5, 26, 27, REDIS, 14, STREAM, "stream_listpacks_5")                         \
     X(ARRAY, 27, 28, REDIS, 14, ARRAY, "array")                                                    \
     X(HASH_2, 28, 22, VALKEY, 80, HASH, "hash_2")                                                  \
-    X(PATH_HASH, 29, 23, VALKEY, 81, HASH, "path_hash")
+    X(PATH_HASH, 29, 23, VALKEY, 81, HASH, "path_hash")                                            \
+    X(HASH_TMPL_LP, 30, 29, REDIS, 15, HASH, "template_listpack")                                  \
+    X(HASH_TMPL_LP_REF, 31, 30, REDIS, 15, HASH, "template_listpack_ref")                          \
+    X(HASH_TMPL_ARRAY, 32, 31, REDIS, 15, HASH, "template_array")                                  \
+    X(HASH_TMPL_ARRAY_REF, 33, 32, REDIS, 15, HASH, "template_array_ref")
 
 enum rdb_type_id {
 #define X(name, id, number, family, since, kind, word) RDB_TYPE_##name = id,
@@ -143,7 +147,7 @@ enum rdb_type_id {
 };
 
 /* How many there are in these headers. A later version of the library may know more. */
-#define RDB_TYPE_COUNT 30
+#define RDB_TYPE_COUNT 34
 
 enum rdb_family { RDB_FAMILY_BOTH = 0, RDB_FAMILY_REDIS = 1, RDB_FAMILY_VALKEY = 2 };
 

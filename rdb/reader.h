@@ -47,6 +47,8 @@
 extern "C" {
 #endif
 
+struct rdb_templates;
+
 enum rdb_status { RDB_EVENT = 0, RDB_MORE = 1, RDB_END = 2, RDB_FAIL = 3 };
 
 /* How much of a value the reader returns. Framing is always verified. */
@@ -81,6 +83,11 @@ struct rdb_reader_opts {
                            as far as it is like one of the newest */
     bool attach_meta; /* metadata of modules are a part of the KEY event (key.meta), so that they
                            stay with their key. More than 64 MiB are RD_ERR_LIMIT */
+    size_t max_templates; /* bytes of the field names that hashes share (Redis 8.10); 0: 256 MiB.
+                             More of them are RD_ERR_LIMIT */
+    struct rdb_templates *templates; /* of rdb_reader_templates(), for a reader of a part of the
+                                        file. They stay valid as long as the new reader; NULL: none
+                                        before this part */
 };
 #define RDB_READER_OPTS(...) RD_SIZED(rdb_reader_opts, __VA_ARGS__)
 
@@ -135,6 +142,10 @@ RD_API bool rdb_reader_where(const struct rdb_reader *r, struct rd_slice *ret_ke
 /* The number of Redis Enterprise opcodes (107 and 121) skipped so far; *ret_first is the offset of
  * the first record that had one. */
 RD_API uint64_t rdb_reader_enterprise(const struct rdb_reader *r, uint64_t *ret_first);
+
+/* The field names that hashes share, as far as they were read; NULL: none. They are for
+ * rdb_reader_opts.templates, and valid until the reader's next call. */
+RD_API struct rdb_templates *rdb_reader_templates(const struct rdb_reader *r);
 
 /* The values from the header; 0 before it was read. */
 RD_API int rdb_reader_version(const struct rdb_reader *r);

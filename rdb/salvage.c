@@ -56,8 +56,16 @@ struct salvage {
     struct output out, doubtful;
     struct rdb_salvage_run run; /* not reported yet; from == to: none */
     struct record rec;
-    bool kept_key; /* the last key is in the output */
+    bool kept_key;           /* the last key is in the output */
+    struct rd_buf templates; /* by number: enum template_place */
     struct rd_err *err;
+};
+
+/* Where the names are that hashes share. */
+enum template_place {
+    TEMPLATE_IN_OUT = 1,
+    TEMPLATE_IN_DOUBTFUL = 2, /* the other output */
+    TEMPLATE_DOUBTED = 4
 };
 
 /* The part of the walk that is in one span. */
@@ -308,6 +316,33 @@ static unsigned doubts_of(const struct salvage *v, const struct place *p, const 
     return doubts;
 }
 
+/* -- hashes that share names -- */
+
+static unsigned template_of(const struct salvage *v, const struct record *rec)
+{
+    return rec->names_id < v->templates.len ? v->templates.ptr[rec->names_id] : 0;
+}
+
+/* Both outputs get the names, because hashes in both may need them. */
+static bool keep_template(struct salvage *v, bool left_out, unsigned doubts)
+{
+    const struct record *rec = &v->rec;
+    while (v->templates.len <= rec->names_id)
+        if (!rd_buf_add_byte(&v->templates, 0))
+            return rd_err_nomem(v->err, 1);
+    unsigned place = TEMPLATE_IN_DOUBTFUL | (left_out ? 0 : TEMPLATE_IN_OUT);
+    v->templates.ptr[rec->names_id] = (uint8_t)(place | (doubts != 0 ? TEMPLATE_DOUBTED : 0));
+    return keep_record(v, &v->doubtful, rec, RDB_UNKNOWN) &&
+           (left_out || keep_record(v, &v->out, rec, RDB_UNKNOWN));
+}
+
+/* Whether the names of the hash are not in its output. */
+static bool lacks_names(const struct salvage *v, const struct record *rec, bool left_out)
+{
+    unsigned place = left_out ? TEMPLATE_IN_DOUBTFUL : TEMPLATE_IN_OUT;
+    return rec->names_id != RDB_UNKNOWN && (template_of(v, rec) & place) == 0;
+}
+
 static void report_doubt(struct salvage *v, const struct place *p, unsigned doubts, bool left_out)
 {
     const struct rdb_salvage_doubt doubt = {.offset = v->rec.start + v->in.shift,
@@ -334,13 +369,15 @@ static bool take_key(struct salvage *v, const struct place *p)
     struct record *rec = &v->rec;
     bool known;
     unsigned doubts = doubts_of(v, p, rec);
+    if ((template_of(v, rec) & TEMPLATE_DOUBTED) != 0)
+        doubts |= RDB_DOUBT_BESIDE;
     v->kept_key = false;
     bool left_out =
         (doubts & (RDB_DOUBT_ANCHOR | RDB_DOUBT_MODULE)) != 0 || (v->opts->strict && doubts != 0);
     struct output *out = left_out ? &v->doubtful : &v->out;
-    if (rec->refused != NULL) {
+    if (rec->refused != NULL || lacks_names(v, rec, left_out)) {
         if (!left_out)
-            lost_key(v, rec, rec->refused);
+            lost_key(v, rec, rec->refused != NULL ? rec->refused : "lost-template");
         return true;
     }
     if (!is_known(v, out, rec, &known))
@@ -375,6 +412,8 @@ static bool take_other(struct salvage *v, const struct place *p)
                             .why = rec->refused,
                             .resync = "the next record",
                             .db = rec->db};
+    if (rec->is_template && rec->refused == NULL && p->span->grade == RDB_GRADE_NONE)
+        return keep_template(v, true, RDB_DOUBT_ANCHOR);
     if (p->span->grade == RDB_GRADE_NONE || (rec->of_last && !v->kept_key))
         return true;
     if (rec->module_aux && v->opts->no_modules) {
@@ -394,6 +433,8 @@ static bool take_other(struct salvage *v, const struct place *p)
     if (rec->refused == NULL) {
         add_to_run(v, p, doubts, left_out, false);
         v->res->others += !left_out && !rec->has_name;
+        if (rec->is_template)
+            return keep_template(v, left_out, doubts);
         return left_out || keep_record(v, &v->out, rec, RDB_UNKNOWN);
     }
     v->res->ranges++;
@@ -483,6 +524,7 @@ static bool take_span(struct salvage *v, const struct span *span, const struct s
             return fail(v);
         if (st == RDB_RECOVER_BROKEN || rec->end > span->to)
             return rd_err_set(v->err, RD_ERR_IO, at, "the input changed while it was read");
+        rdb_recover_keep_templates(&v->scan);
         if (rec->kind == RECORD_DB)
             take_db(v, &p, next);
         if ((rec->kind == RECORD_KEY && !take_key(v, &p)) ||
@@ -685,6 +727,7 @@ bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
     rdb_recover_input_done(&v->in);
     rdb_keyset_done(&v->out.keys);
     rdb_keyset_done(&v->doubtful.keys);
+    rd_buf_done(&v->templates);
     rd_free(v);
     return ok;
 }

@@ -28,15 +28,12 @@ void rdb_unread_newer(const struct rdb_check_result *res, struct rd_err *err)
 /* Types and opcodes that a known version has, and this program does not read. */
 static bool is_not_read(const struct rdb_check_result *res, bool opcode, unsigned number)
 {
-    enum { TEMPLATES_SINCE = 15, TEMPLATE_FIRST = 29, TEMPLATE_LAST = 32, UPDATES_SINCE = 81 };
+    enum { UPDATES_SINCE = 81 };
     if (res->dialect == RDB_VALKEY)
         return opcode && number == RDB_OP_UPDATE && res->version >= UPDATES_SINCE;
-    /* Version 16 has types whose numbers are not known. */
-    if (res->version > TEMPLATES_SINCE)
-        return true;
-    return res->version == TEMPLATES_SINCE &&
-           (opcode ? number == RDB_OP_HASH_TEMPLATE
-                   : number >= TEMPLATE_FIRST && number <= TEMPLATE_LAST);
+    /* Later versions have types whose numbers are not known. */
+    return res->version > RDB_VERSION_REDIS_WHOLE ||
+           (!opcode && rdb_is_gcra(res->dialect, res->version, (uint8_t)number));
 }
 
 void rdb_unread_number(const struct rdb_check_result *res, bool dragonfly, struct rd_err *err)

@@ -60,6 +60,12 @@ bool rdb_release_take(struct rdb_release *release, struct rd_slice name, struct 
     return true;
 }
 
+bool rdb_is_gcra(enum rdb_dialect dialect, int version, uint8_t number)
+{
+    enum { GCRA = 33, FIRST = 14, LAST = 15 };
+    return dialect == RDB_REDIS && number == GCRA && version >= FIRST && version <= LAST;
+}
+
 static bool is_digit(uint8_t byte)
 {
     return byte >= '0' && byte <= '9';

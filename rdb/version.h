@@ -29,6 +29,10 @@ enum {
     RDB_VERSION_OF_VALKEY_9 = 80
 };
 
+/* Whether a type is the counter of GCRA, which a few builds of Redis 8.8 and 8.10 have. Redis 8.12
+ * uses the number for another type. */
+bool rdb_is_gcra(enum rdb_dialect dialect, int version, uint8_t number);
+
 /* The newest server whose snapshots the reader reads. A replica announces it: Valkey 9 chooses the
  * version of a snapshot by it, and without it the oldest one, which cannot hold all of its data. */
 #define RDB_REPLICA_VERSION "9.2.0"

@@ -98,7 +98,7 @@ static enum rdb_duplicate read_again(struct rdb_reader *r, enum rdb_event_kind k
     enum rdb_duplicate result = RDB_DUPLICATE_UNKNOWN;
     if (rdb_again(from, &src, &err) && rd_src_seek(src, r->value_off, &err) &&
         rdb_reader_new_records(&again, src, r->dialect, r->version, &opts, &err)) {
-        again->type = r->type;
+        again->type = again->form = r->type;
         again->detail = opts.detail;
         again->step = rdb_value_begin;
         result = search(again, kind, name, off, inner);

@@ -64,7 +64,7 @@ int rdb_packed_begin(struct rdb_reader *r, enum rdb_codec codec, enum layout lay
         if (st != RDB_EVENT)
             return st;
     }
-    if (w->whole && r->batch != NULL && layout != LAYOUT_STREAM) {
+    if (w->whole && r->batch != NULL && layout < LAYOUT_STREAM) {
         int st = rdb_batch_pack(r, &head, s.ptr + head.size, off, PACK_ARG(codec, layout));
         return st == STEP_ON ? RDB_END : st;
     }
@@ -106,7 +106,7 @@ static int start(struct rdb_reader *r)
         return rdb_packed_bad(r);
     f->p += w->pack.pos;
     w->started = true;
-    if (r->n_elems == 0 && w->layout != LAYOUT_LIST && w->layout != LAYOUT_STREAM &&
+    if (r->n_elems == 0 && w->layout != LAYOUT_LIST && w->layout < LAYOUT_STREAM &&
         r->unique.slots != NULL && !rdb_unique_begin(&r->unique, w->pack.declared))
         return rdb_read_nomem(r, 0);
     w->n_before = r->n_elems;
@@ -555,11 +555,16 @@ int rdb_packed_run(struct rdb_reader *r, struct rdb_event *ev)
         int st = start(r);
         if (st != STEP_ON)
             return st;
-        if (r->opts.long_packed && r->detail == RDB_DETAIL_PACKED && !w->whole)
+        if (r->opts.long_packed && r->detail == RDB_DETAIL_PACKED && !w->whole &&
+            w->layout <= LAYOUT_STREAM)
             return announce_long(r, ev);
     }
     if (w->layout == LAYOUT_STREAM)
         return rdb_node_run(r, ev);
+    if (w->layout == LAYOUT_TEMPLATE)
+        return rdb_template_run(r, ev);
+    if (w->layout == LAYOUT_NAMES)
+        return rdb_names_run(r);
     if (rdb_read_checks(r)) {
         int st = check_all(r);
         return st == RDB_END ? finish(r) : st;

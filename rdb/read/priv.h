@@ -11,6 +11,7 @@
  *     skim.c     a fast walk over sound data; quick.h: the common encodings
  *     text.c     short strings of a value, many at a time
  *     module.c   module values
+ *     template.c field names that hashes share, and these hashes; templates.h: the names
  *     unique.c   finds duplicate members: rdb/hash.h by hash, duplicate.c by bytes
  *
  * A step returns an event, or continues (STEP_ON), or returns another status. Its state is in the
@@ -25,15 +26,17 @@
 #include "rdb/enc/lzf.h"
 #include "rdb/enc/pack_read.h"
 #include "rdb/hash.h"
+#include "rdb/read/templates.h"
 #include "rdb/reader.h"
 
 enum { STEP_ON = -1 }; /* in addition to enum rdb_status: continue without an event */
 
 enum {
-    WINDOW_MIN = 512,            /* a source with a smaller window cannot be read */
-    PIECE_MAX = 64 * 1024,       /* the longest piece of a string */
-    NAME_MAX_DEFAULT = 16 << 20, /* bytes of a name */
-    FIELDS_MAX = 4 << 20,        /* bytes of a stream node's shared field names */
+    WINDOW_MIN = 512,                  /* a source with a smaller window cannot be read */
+    PIECE_MAX = 64 * 1024,             /* the longest piece of a string */
+    NAME_MAX_DEFAULT = 16 << 20,       /* bytes of a name */
+    FIELDS_MAX = 4 << 20,              /* bytes of a stream node's shared field names */
+    TEMPLATES_MAX_DEFAULT = 256 << 20, /* bytes of all templates of hashes */
     LOOP_DEPTH = 4,
     KEY_SHOWN = 120 /* bytes of a key's name kept for errors */
 };
@@ -66,9 +69,11 @@ enum op {
     OP_PRODUCER,
     OP_PRODUCED,
     OP_IDMP_END,
-    OP_PATH,  /* path hash: path, count of fields */
-    OP_ITEM,  /* array: index, tag, value */
-    OP_MODULE /* opcodes up to 0 */
+    OP_PATH,           /* path hash: path, count of fields */
+    OP_ITEM,           /* array: index, tag, value */
+    OP_TEMPLATE_PACK,  /* a listpack: the id of a template, then values */
+    OP_TEMPLATE_FIELD, /* no bytes: the next name of the template */
+    OP_MODULE          /* opcodes up to 0 */
 };
 
 struct instr {
@@ -84,6 +89,8 @@ enum prelude {
     PRELUDE_TTL_COUNT, /* 8 bytes minimum expiry, number of elements */
     PRELUDE_TTL,       /* 8 bytes minimum expiry */
     PRELUDE_MODULE,    /* module id */
+    PRELUDE_TEMPLATE,  /* id of a template */
+    PRELUDE_NAMES,     /* names of fields */
     PRELUDE_ARRAY      /* count, flag, insert index */
 };
 
@@ -95,7 +102,16 @@ struct shape {
 const struct shape *rdb_shape(enum rdb_type_id type);
 
 /* How entries of a packed string form elements. */
-enum layout { LAYOUT_LIST, LAYOUT_SET, LAYOUT_HASH, LAYOUT_ZSET, LAYOUT_HASH_TTL, LAYOUT_STREAM };
+enum layout {
+    LAYOUT_LIST,
+    LAYOUT_SET,
+    LAYOUT_HASH,
+    LAYOUT_ZSET,
+    LAYOUT_HASH_TTL,
+    LAYOUT_STREAM,
+    LAYOUT_TEMPLATE, /* the id of a template, then values */
+    LAYOUT_NAMES     /* names of fields */
+};
 
 #define PACK_ARG(codec, layout) ((uint8_t)((codec) << 4 | (layout)))
 
@@ -200,6 +216,22 @@ struct unique {
     unsigned chances;  /* equal hashes of different bytes, in all values */
 };
 
+/* Names that hashes share, and the hash being read. */
+struct shared {
+    struct rdb_templates *all; /* of the file; NULL: none yet */
+    struct rdb_templates *own; /* those of a value that contains its names; NULL: none yet */
+    size_t n_kept;             /* see rdb_shared_forget() */
+    struct rdb_templates *to;  /* where the names that are being read belong */
+    uint64_t id;               /* their template */
+    uint64_t left;             /* how many of them follow */
+    bool again;                /* they were read before */
+    struct rdb_names names;    /* of the value */
+    size_t i;                  /* its next field */
+    size_t given;              /* bytes of the name that were returned */
+    bool gave;                 /* the name was returned */
+    bool has_id;               /* the id in the listpack was consumed */
+};
+
 struct loop {
     const struct instr *start;
     uint64_t left;
@@ -227,6 +259,7 @@ struct rdb_reader {
     uint64_t db;
     uint64_t record;             /* where the record begins */
     const struct rdb_type *type; /* of the value being read; NULL outside */
+    const struct rdb_type *form; /* as it is stored: the same, or it refers to a template */
     uint8_t shown[KEY_SHOWN];
     size_t shown_len, name_len;
     enum rdb_detail detail; /* for the current value */
@@ -255,6 +288,7 @@ struct rdb_reader {
     struct node node;
     struct stream stream;
     struct unique unique;
+    struct shared shared;
     struct rdb_hash_key key; /* of the hashes in it */
 
     bool module_aux;      /* the module opcodes are an aux record's */
@@ -436,6 +470,8 @@ static inline uint64_t rdb_feed_pos(const struct feed *f)
 /* -- values (value.c, packed.c, stream.c, module.c) -- */
 
 int rdb_value_begin(struct rdb_reader *r, struct rdb_event *ev);
+/* Begins the program; the numbers in ev->value are set, and all before the program is consumed. */
+int rdb_value_open(struct rdb_reader *r, struct rdb_event *ev);
 int rdb_value_run(struct rdb_reader *r, struct rdb_event *ev);
 
 /* With opts.batch: defers the check of a value that is one string in the window, without events. */
@@ -452,6 +488,31 @@ int rdb_module_run(struct rdb_reader *r, struct rdb_event *ev);
 int rdb_record_step(struct rdb_reader *r, struct rdb_event *ev);
 int rdb_key_meta_step(struct rdb_reader *r, struct rdb_event *ev);
 int rdb_payload_step(struct rdb_reader *r, struct rdb_event *ev); /* a type, then its value */
+
+/* -- template.c -- */
+
+/* The type of a value that contains its names, for one that refers to a template. */
+const struct rdb_type *rdb_template_whole(const struct rdb_type *type);
+
+/* The error of a value that refers to a template, in a payload. */
+extern const char rdb_template_alone[];
+
+int rdb_template_step(struct rdb_reader *r, struct rdb_event *ev);  /* a record */
+int rdb_template_begin(struct rdb_reader *r, struct rdb_event *ev); /* PRELUDE_TEMPLATE */
+int rdb_names_begin(struct rdb_reader *r, struct rdb_event *ev);    /* PRELUDE_NAMES */
+int rdb_names_run(struct rdb_reader *r);
+int rdb_template_run(struct rdb_reader *r, struct rdb_event *ev);
+int rdb_template_pack(struct rdb_reader *r, struct rdb_event *ev);
+int rdb_template_field(struct rdb_reader *r, struct rdb_event *ev);
+
+/* For salvage, which reads bytes that may not be records: forgets the templates that were read
+ * since the last call of rdb_shared_keep(), or from the offset `from` on. */
+void rdb_shared_keep(struct rdb_reader *r);
+void rdb_shared_forget(struct rdb_reader *r);
+void rdb_shared_take_back(struct rdb_reader *r, uint64_t from);
+
+/* The template of the value that was read last, or RDB_UNKNOWN: it contains its names. */
+uint64_t rdb_shared_used(const struct rdb_reader *r);
 
 /* The next entry of the walk, whole in memory: RDB_EVENT; RDB_END: the end, verified; STEP_ON with
  * walk.long_open: an entry longer than a piece, whose header was consumed. */

@@ -95,6 +95,8 @@ static struct rdb_reader *new_reader(struct rd_src *src, const struct rdb_reader
     r->src = src;
     if (r->opts.max_name == 0)
         r->opts.max_name = NAME_MAX_DEFAULT;
+    if (r->opts.max_templates == 0)
+        r->opts.max_templates = TEMPLATES_MAX_DEFAULT;
     r->key = rdb_hash_key(r->opts.seed);
     rdb_read_drop_attributes(r);
     r->piece = piece;
@@ -105,6 +107,8 @@ static struct rdb_reader *new_reader(struct rd_src *src, const struct rdb_reader
         rd_err_nomem(err, piece);
         return NULL;
     }
+    r->shared.all = rdb_templates_share(r->opts.templates);
+    r->shared.n_kept = rdb_templates_count(r->shared.all);
     return r;
 }
 
@@ -191,6 +195,8 @@ void rdb_reader_free(struct rdb_reader *r)
     rd_buf_done(&r->meta);
     rd_buf_done(&r->node.shared);
     rdb_unique_done(&r->unique);
+    rdb_templates_free(r->shared.all);
+    rdb_templates_free(r->shared.own);
     rd_free(r->out);
     rd_free(r);
 }
@@ -342,6 +348,11 @@ uint64_t rdb_reader_enterprise(const struct rdb_reader *r, uint64_t *ret_first)
 {
     *ret_first = r->enterprise_at;
     return r->n_enterprise;
+}
+
+struct rdb_templates *rdb_reader_templates(const struct rdb_reader *r)
+{
+    return r->shared.all;
 }
 
 int rdb_reader_version(const struct rdb_reader *r)

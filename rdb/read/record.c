@@ -75,7 +75,7 @@ static bool has_opcode(const struct rdb_reader *r, uint8_t op)
     case RDB_OP_EXPIRETIME_MS:
         return r->version >= 3;
     case RDB_OP_HASH_TEMPLATE:
-        return false;
+        return !valkey && r->version >= 15;
     case RDB_OP_RAM_LRU:
     case RDB_OP_SLOT_NUM:
         return !valkey && r->version >= 9 && !r->opts.no_enterprise;
@@ -198,7 +198,12 @@ static int unknown_type(struct rdb_reader *r, const struct cur *c)
     bool opcode = number >= RDB_OP_HASH_TEMPLATE;
     const struct rd_err_reason reason = {opcode ? RDB_REASON_OPCODE : RDB_REASON_TYPE, {number}};
     int since = opcode ? 0 : later_version(r, number);
-    if (since > 0)
+    if (!opcode && rdb_is_gcra(r->dialect, r->version, number))
+        rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, off, reason,
+                          "value type 33 is a counter of GCRA in %s: its layout is not known to "
+                          "this program",
+                          rdb_version_text(r->dialect, r->version).s);
+    else if (since > 0)
         rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, off, reason,
                           "value type %u exists since %s, but the file is %s", number,
                           rdb_version_text(r->dialect, since).s,
@@ -270,7 +275,8 @@ static int hold_attributes(struct rdb_reader *r, struct rdb_event *ev)
 
 static void begin_value(struct rdb_reader *r, const struct rdb_event *ev)
 {
-    r->type = ev->key.type;
+    r->form = ev->key.type;
+    r->type = rdb_template_whole(r->form);
     r->name_len = ev->key.name.len;
     r->shown_len = r->name_len < KEY_SHOWN ? r->name_len : KEY_SHOWN;
     rd_copy_short(r->shown, ev->key.name.ptr, r->shown_len);
@@ -302,9 +308,10 @@ static int key_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *e
     ev->key.record = ev->offset;
     ev->key.meta = rd_slice(NULL, 0);
     begin_value(r, ev);
+    ev->key.type = r->type;
     count_enterprise(r, n_enterprise);
     int st = took(r, &c, ev);
-    if (RD_UNLIKELY(n_enterprise > 0))
+    if (RD_UNLIKELY(n_enterprise > 0 || r->form != r->type))
         ev->raw = rd_slice(NULL, 0);
     if (RD_UNLIKELY(r->holds)) {
         if (r->held_apart)
@@ -611,6 +618,8 @@ int rdb_record_step(struct rdb_reader *r, struct rdb_event *ev)
         return module_aux_step(r, ev);
     case RDB_OP_KEY_META:
         return r->dialect == RDB_VALKEY ? slot_import_step(r, ev) : key_meta_begin(r, ev);
+    case RDB_OP_HASH_TEMPLATE:
+        return rdb_template_step(r, ev);
     default:
         return eof_step(r, ev);
     }
@@ -624,11 +633,13 @@ int rdb_payload_step(struct rdb_reader *r, struct rdb_event *ev)
     int st = rdb_read_need(r, 1, &s);
     if (st != RDB_EVENT)
         return st;
-    r->type = rdb_type_find(r->dialect, r->version, s.ptr[0]);
+    r->type = r->form = rdb_type_find(r->dialect, r->version, s.ptr[0]);
     if (r->type == NULL) {
         struct cur c = cur_of(s);
         return unknown_type(r, &c);
     }
+    if (rdb_template_whole(r->type) != r->type)
+        return rdb_read_corrupt(r, rdb_read_offset(r), rdb_template_alone);
     r->detail = r->opts.detail;
     rdb_read_consume(r, 1);
     r->record = UINT64_MAX;

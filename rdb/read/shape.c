@@ -40,6 +40,10 @@ PROGRAM hash_lp_body[] = {{OP_PACK, PACK_ARG(RDB_LISTPACK, LAYOUT_HASH)}, {OP_EN
 PROGRAM zset_lp_body[] = {{OP_PACK, PACK_ARG(RDB_LISTPACK, LAYOUT_ZSET)}, {OP_END, 0}};
 PROGRAM set_lp_body[] = {{OP_PACK, PACK_ARG(RDB_LISTPACK, LAYOUT_SET)}, {OP_END, 0}};
 PROGRAM hash_lpx_body[] = {{OP_PACK, PACK_ARG(RDB_LISTPACK, LAYOUT_HASH_TTL)}, {OP_END, 0}};
+/* Hashes whose names are in a template, or before the values. */
+PROGRAM template_lp_body[] = {{OP_TEMPLATE_PACK, 0}, {OP_END, 0}};
+PROGRAM template_array_body[] = {
+    {OP_EACH, 0}, {OP_TEMPLATE_FIELD, 0}, {OP_STR, RDB_ROLE_VALUE}, {OP_NEXT, 0}, {OP_END, 0}};
 PROGRAM quicklist_body[] = {
     {OP_EACH, 0}, {OP_PACK, PACK_ARG(RDB_ZIPLIST, LAYOUT_LIST)}, {OP_NEXT, 0}, {OP_END, 0}};
 PROGRAM quicklist_2_body[] = {
@@ -109,6 +113,10 @@ static const struct shape shapes[RDB_TYPE_COUNT] = {
     [RDB_TYPE_ARRAY] = {PRELUDE_ARRAY, array_body},
     [RDB_TYPE_HASH_2] = {PRELUDE_COUNT, hash_2_body},
     [RDB_TYPE_PATH_HASH] = {PRELUDE_COUNT, path_hash_body},
+    [RDB_TYPE_HASH_TMPL_LP] = {PRELUDE_NAMES, template_lp_body},
+    [RDB_TYPE_HASH_TMPL_LP_REF] = {PRELUDE_NONE, template_lp_body},
+    [RDB_TYPE_HASH_TMPL_ARRAY] = {PRELUDE_NAMES, template_array_body},
+    [RDB_TYPE_HASH_TMPL_ARRAY_REF] = {PRELUDE_TEMPLATE, template_array_body},
 };
 
 const struct shape *rdb_shape(enum rdb_type_id type)

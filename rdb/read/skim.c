@@ -125,6 +125,8 @@ void rdb_skim(struct rdb_reader *r)
         break;
     case LAYOUT_HASH_TTL:
     case LAYOUT_STREAM:
+    case LAYOUT_TEMPLATE:
+    case LAYOUT_NAMES:
         break;
     }
 }

@@ -103,6 +103,8 @@ static size_t from_pack(struct rdb_reader *r, struct rdb_text *ret, size_t max)
         return from_zset(r, ret, max);
     case LAYOUT_HASH_TTL:
     case LAYOUT_STREAM:
+    case LAYOUT_TEMPLATE:
+    case LAYOUT_NAMES:
         break;
     }
     return 0;

@@ -6,7 +6,8 @@ static bool tracks_members(const struct rdb_reader *r)
     if (!rdb_read_checks(r) || !r->opts.notes)
         return false;
     enum rdb_kind kind = r->type->kind;
-    return kind == RDB_KIND_SET || kind == RDB_KIND_ZSET || kind == RDB_KIND_HASH;
+    bool ascends = r->type->id == RDB_TYPE_HASH_TMPL_LP || r->type->id == RDB_TYPE_HASH_TMPL_ARRAY;
+    return kind == RDB_KIND_SET || kind == RDB_KIND_ZSET || (kind == RDB_KIND_HASH && !ascends);
 }
 
 /* For a hash, members are fields. */
@@ -49,6 +50,9 @@ static bool parse_prelude(struct rdb_reader *r, struct cur *c, uint8_t prelude,
         return rdb_cur_len(c, &ev->value.module_id);
     case PRELUDE_ARRAY:
         return parse_array_head(c, &ev->value.count);
+    case PRELUDE_TEMPLATE:
+    case PRELUDE_NAMES:
+        break;
     case PRELUDE_TTL:
     case PRELUDE_TTL_COUNT:
         if (!rdb_cur_u64le(c, &min))
@@ -67,20 +71,32 @@ static int value_refused(struct rdb_reader *r)
 
 int rdb_value_begin(struct rdb_reader *r, struct rdb_event *ev)
 {
-    const struct shape *shape = rdb_shape(r->type->id);
+    const struct shape *shape = rdb_shape(r->form->id);
     if (shape->body == NULL)
         return value_refused(r);
+    r->value_off = rdb_read_offset(r);
+    r->shared.names.n = r->shared.i = 0;
+    r->shared.gave = r->shared.has_id = false;
+    if (shape->prelude == PRELUDE_TEMPLATE)
+        return rdb_template_begin(r, ev);
+    if (shape->prelude == PRELUDE_NAMES)
+        return rdb_names_begin(r, ev);
     struct cur c;
     int st = rdb_read_parse(r, parse_prelude, shape->prelude, ev, &c);
     if (st != STEP_ON)
         return st;
+    rdb_read_consume(r, (size_t)(c.p - c.base));
+    return rdb_value_open(r, ev);
+}
+
+int rdb_value_open(struct rdb_reader *r, struct rdb_event *ev)
+{
     ev->kind = RDB_VALUE;
-    ev->offset = rdb_read_offset(r);
+    ev->offset = r->value_off;
     ev->inner = RD_NO_OFFSET;
     ev->raw = rd_slice(NULL, 0);
     ev->value.type = r->type;
-    r->value_off = ev->offset;
-    r->pc = shape->body;
+    r->pc = rdb_shape(r->form->id)->body;
     r->depth = 0;
     r->n_elems = 0;
     r->tail_due = TAIL_NONE;
@@ -97,7 +113,6 @@ int rdb_value_begin(struct rdb_reader *r, struct rdb_event *ev)
     if (r->loop_count == 0 && r->type->kind != RDB_KIND_STREAM)
         rdb_read_note(r, RDB_NOTE_EMPTY_COLLECTION, ev->offset, RD_NO_OFFSET, 0,
                       "collection without elements; servers drop the key");
-    rdb_read_consume(r, (size_t)(c.p - c.base));
     r->step = rdb_value_run;
     return RDB_EVENT;
 }
@@ -105,14 +120,15 @@ int rdb_value_begin(struct rdb_reader *r, struct rdb_event *ev)
 /* The value's program if it is one string: OP_STR or OP_PACK; else OP_END. */
 static enum op only_op(const struct shape *shape)
 {
-    return shape->prelude == PRELUDE_NONE && shape->body != NULL && shape->body[1].op == OP_END
+    return shape->prelude == PRELUDE_NONE && shape->body != NULL && shape->body[1].op == OP_END &&
+                   shape->body[0].op != OP_TEMPLATE_PACK
                ? (enum op)shape->body[0].op
                : OP_END;
 }
 
 int rdb_value_quick(struct rdb_reader *r, struct rdb_event *ev)
 {
-    const struct shape *shape = rdb_shape(r->type->id);
+    const struct shape *shape = rdb_shape(r->form->id);
     struct rdb_str_head head;
     const uint8_t *p = r->src->cur;
     size_t have = rd_src_avail(r->src);
@@ -139,7 +155,7 @@ bool rdb_value_pass(struct rdb_reader *r)
     struct rdb_str_head head;
     const uint8_t *p = r->src->cur;
     size_t have = rd_src_avail(r->src);
-    if (r->step != rdb_value_begin || r->big.len > 0 || only_op(rdb_shape(r->type->id)) == OP_END ||
+    if (r->step != rdb_value_begin || r->big.len > 0 || only_op(rdb_shape(r->form->id)) == OP_END ||
         rdb_str_head_parse(p, have, &head) != RDB_PARSE_OK || have - head.size < head.stored ||
         (head.kind == RDB_STR_LZF && !rdb_lzf_possible(head.stored, head.total)))
         return false;
@@ -472,6 +488,10 @@ static int run_one(struct rdb_reader *r, struct rdb_event *ev)
         return item_op(r, ev);
     case OP_PATH:
         return path_op(r, ev);
+    case OP_TEMPLATE_PACK:
+        return rdb_template_pack(r, ev);
+    case OP_TEMPLATE_FIELD:
+        return rdb_template_field(r, ev);
     case OP_MODULE:
         return rdb_module_run(r, ev);
     case OP_STREAM_NODE:

@@ -62,7 +62,9 @@ struct record {
     bool module_aux;            /* what a module keeps beside the keys */
     bool has_module;            /* it is of a module, or the value of a key is */
     uint64_t module_id;
-    bool of_last; /* a field of KeyDB that belongs to the key before it */
+    bool of_last;      /* a field of KeyDB that belongs to the key before it */
+    bool is_template;  /* the names of fields that hashes share */
+    uint64_t names_id; /* of this template, or of a hash; RDB_UNKNOWN: of none */
 };
 
 /* A database: its announced size, and what was read of it. */
@@ -161,6 +163,11 @@ bool rdb_recover_scan_version(struct scan *s, enum rdb_dialect dialect, int vers
 
 /* Moves to an offset, in a database; reading ends at `stop`. */
 bool rdb_recover_scan_at(struct scan *s, uint64_t offset, uint64_t db, uint64_t stop);
+
+/* Moving forgets the templates of hashes that were read on trial. The first function keeps all that
+ * were read since, the second takes back those that begin at `from` or later. */
+void rdb_recover_keep_templates(struct scan *s);
+void rdb_recover_take_back_templates(struct scan *s, uint64_t from);
 
 /* RDB_RECOVER_OK: *ret; RDB_RECOVER_BROKEN: rdb_reader_err(s->reader), ret->start and the fields
  * that were read; RDB_RECOVER_FAIL: s->err. */

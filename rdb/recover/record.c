@@ -89,7 +89,18 @@ bool rdb_recover_scan_at(struct scan *s, uint64_t offset, uint64_t db, uint64_t 
     if (!rd_src_seek(s->src, offset, &s->err))
         return false;
     rdb_reader_restart(s->reader, db);
+    rdb_shared_forget(s->reader);
     return true;
+}
+
+void rdb_recover_keep_templates(struct scan *s)
+{
+    rdb_shared_keep(s->reader);
+}
+
+void rdb_recover_take_back_templates(struct scan *s, uint64_t from)
+{
+    rdb_shared_take_back(s->reader, from);
 }
 
 /* Milliseconds of the years 2009 to 2248, or the largest expiry that servers accept. */
@@ -215,6 +226,8 @@ static bool take_event(const struct scan *s, struct record *rec, const struct rd
             set_module(s, rec, ev->value.module_id);
         return false;
     case RDB_VALUE_END:
+        if (rec->has_key)
+            rec->names_id = rdb_shared_used(s->reader);
         rec->empty_pair = rec->has_key && rec->key_len == 0 && rec->type->id == RDB_TYPE_STRING &&
                           ev->value_end.bytes == 1;
         return rec->kind != RECORD_HINT;
@@ -245,6 +258,11 @@ static bool take_event(const struct scan *s, struct record *rec, const struct rd
         rec->module_aux = true;
         set_module(s, rec, ev->module.id);
         return false;
+    case RDB_TEMPLATE:
+        need(rec, 15);
+        rec->is_template = true;
+        rec->names_id = ev->fields.id;
+        return true;
     case RDB_SLOT_IMPORT:
         return ev->slot_import.n_ranges == 0;
     case RDB_TRAILER:
@@ -273,6 +291,8 @@ enum rdb_recover_status rdb_recover_record(struct scan *s, struct record *ret)
     ret->type = NULL;
     ret->has_key = ret->has_name = ret->empty_pair = ret->expires = ret->unwanted = false;
     ret->sizes = ret->has_slot = ret->module_aux = ret->has_module = ret->of_last = false;
+    ret->is_template = false;
+    ret->names_id = RDB_UNKNOWN;
     ret->plausible_expiry = true;
     ret->since = RDB_VERSION_MIN;
     uint64_t ranges = 0;

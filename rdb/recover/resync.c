@@ -41,6 +41,8 @@ static bool can_begin(const struct scan *s, uint8_t byte)
     case RDB_OP_MODULE_AUX:
     case RDB_OP_EOF:
         return true;
+    case RDB_OP_HASH_TEMPLATE:
+        return s->dialect == RDB_REDIS && s->version >= 15;
     default:
         return byte < RDB_OP_HASH_TEMPLATE && rdb_type_find(s->dialect, s->version, byte) != NULL;
     }
@@ -587,7 +589,8 @@ enum rdb_recover_status rdb_recover_resync(struct scan *s, uint64_t broken, uint
 static enum rdb_recover_status framed_end(struct scan *s, const struct record *broken,
                                           uint64_t *ret)
 {
-    struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES);
+    struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES, .templates = rdb_reader_templates(s->reader));
     struct rdb_reader *r = NULL;
     struct rdb_event ev;
     enum rdb_status st;

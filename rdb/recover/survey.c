@@ -157,6 +157,7 @@ static void take_back(struct walk *w, uint64_t at)
         s->n_ring--;
         w->now = s->ring[s->n_ring % RING].before;
     }
+    rdb_recover_take_back_templates(s, at);
 }
 
 /* The start of the oldest record in the ring, or of the current one. */
@@ -469,6 +470,7 @@ static bool take_record(struct walk *w)
     if (rec->refused != NULL)
         suspect(w);
     w->plan->has_modules |= rec->has_module && !rdb_module_is_known(rec->module_id);
+    rdb_recover_keep_templates(w->s);
     switch (rec->kind) {
     case RECORD_KEY:
         count_key(w);

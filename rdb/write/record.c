@@ -379,6 +379,8 @@ bool rdb_write_record(struct rdb_writer *w, const struct rdb_event *ev)
         return open_module_aux(w, ev);
     case RDB_KEY_META_BEGIN:
         return !w->raw_record || put_raw(w, ev);
+    case RDB_TEMPLATE:
+        return true; /* its hashes are written with their names */
     case RDB_KEY_META:
         return open_key_meta(w, ev);
     case RDB_KEY:

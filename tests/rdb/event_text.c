@@ -38,6 +38,7 @@ static const char *const kinds[] = {
     [RDB_VALUE_END] = "VALUE_END",
     [RDB_NOTE] = "NOTE",
     [RDB_TRAILER] = "TRAILER",
+    [RDB_TEMPLATE] = "TEMPLATE",
 };
 
 static const char *const roles[] = {"string", "element", "member", "field", "value", "item"};
@@ -288,6 +289,10 @@ static bool put_outside(struct event_text *t, const struct rdb_event *ev)
         return true;
     case RDB_KEY_META:
         put(t, " class=%llx", (unsigned long long)ev->module.id);
+        return true;
+    case RDB_TEMPLATE:
+        put_u64(t, "id", ev->fields.id);
+        put_u64(t, "fields", ev->fields.n_fields);
         return true;
     case RDB_TRAILER:
         if (ev->trailer.present)

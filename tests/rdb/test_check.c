@@ -215,7 +215,8 @@ Test(check, reports_the_checksum)
         {"REDIS0009\xc9\0\0\0\0\0\0\0\1", 18, RDB_SUM_BAD, "corrupt@9"},
         {"REDIS0009\xc9\0\0\0\0\0\0\0\0", 18, RDB_SUM_UNKNOWN, "corrupt@9"},
         {"REDIS0004\xc9", 10, RDB_SUM_UNKNOWN, "corrupt@9"},
-        {"REDIS0015\x1d\1", 11, RDB_SUM_UNKNOWN, "partly-known-version@0 unsupported@9"},
+        {"REDIS0016\x22\1", 11, RDB_SUM_UNKNOWN, "partly-known-version@0 unsupported@9"},
+        {"REDIS0015\x21\1", 11, RDB_SUM_UNKNOWN, "unsupported@9"},
         {"VALKEY081\xf2\1", 11, RDB_SUM_UNKNOWN, "partly-known-version@0 unsupported@9"},
         {"REDIS0017\x02\1k\x02\1", 14, RDB_SUM_UNKNOWN, "unsupported@14:k"},
         {"REDIS0017\xff\1\0\0\0\0\0\0\0", 18, RDB_SUM_BAD, "checksum-mismatch@9 unsupported@5"},
@@ -310,10 +311,10 @@ Test(check, a_quick_one_looks_at_framing_and_checksum_only)
  * checksums of these files do not match, so the check calls it damage. */
 static bool is_known_whole(const struct snapshot *s)
 {
-    static const char *const paths[] = {"broken/magic-mixed.hex",   "broken/type-22-old.hex",
-                                        "broken/type-8.hex",        "damaged/flip-22.rdb",
-                                        "damaged/flip-27.rdb",      "damaged/hand-type-100.rdb",
-                                        "damaged/hand-type-26.rdb", "damaged/version-zero.rdb"};
+    static const char *const paths[] = {
+        "broken/magic-mixed.hex",    "broken/template-old.hex",  "broken/type-22-old.hex",
+        "broken/type-8.hex",         "damaged/flip-22.rdb",      "damaged/flip-27.rdb",
+        "damaged/hand-type-100.rdb", "damaged/hand-type-26.rdb", "damaged/version-zero.rdb"};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         if (strcmp(s->path, paths[i]) == 0)
             return true;

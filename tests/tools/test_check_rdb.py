@@ -124,7 +124,8 @@ class CheckRdbTest(unittest.TestCase):
 class Fixtures(CheckRdbTest):
     """The manifest says what the reader answers, which does not know whether a number is new. The
     check does: all numbers of these versions are known, and no checksum proves them."""
-    UNKNOWN_IS_DAMAGE = {"broken/magic-mixed.hex", "broken/type-22-old.hex", "broken/type-8.hex",
+    UNKNOWN_IS_DAMAGE = {"broken/magic-mixed.hex", "broken/template-old.hex",
+                         "broken/type-22-old.hex", "broken/type-8.hex",
                          "damaged/flip-22.rdb", "damaged/flip-27.rdb",
                          "damaged/hand-type-100.rdb", "damaged/hand-type-26.rdb",
                          "damaged/version-zero.rdb"}

@@ -317,7 +317,9 @@ class EveryType(Case):
     """For each type and opcode, and each target: the data comes back, or it is refused, or what is
     missing is reported."""
 
-    SKIPPED_TYPES = {"MODULE"}  # its length cannot be known without the module: readers refuse it
+    # The length of the first cannot be known without the module: readers refuse it. The others
+    # refer to a template, and readers give them the types that contain the names.
+    SKIPPED_TYPES = {"MODULE", "HASH_TMPL_LP_REF", "HASH_TMPL_ARRAY_REF"}
 
     def inputs(self):
         for folder in ("hand", "redis-2.4.18", "redis-2.6.17", "redis-3.2.13", "redis-4.0.14",
@@ -421,8 +423,7 @@ class EveryType(Case):
                     outcome = self.check(path, target, beside)
                     outcomes[outcome] = outcomes.get(outcome, 0) + 1
         print(f"# {outcomes}; not read: {unread}")
-        self.assertEqual(unread, ["hand/module-1.hex", "hand/redis-242-template.hex",
-                                  "hand/valkey-242-update.hex"])
+        self.assertEqual(unread, ["hand/module-1.hex", "hand/valkey-242-update.hex"])
         for outcome in ("same", "lossy", "reported"):
             self.assertGreater(outcomes.get(outcome, 0), 5, outcomes)
         with open(os.path.join(SOURCE, "rdb", "rdb.h")) as f:

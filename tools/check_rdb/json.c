@@ -61,6 +61,7 @@ static void put_content(struct cli_json *json, const struct check_file *file)
     cli_json_put_uint(json, "imported_keys", res->imported_keys);
     cli_json_put_uint(json, "functions", res->functions);
     cli_json_put_uint(json, "module_aux", res->module_aux);
+    cli_json_put_uint(json, "templates", res->templates);
 }
 
 static void put_sum(struct cli_json *json, const struct rdb_check_result *res)

@@ -161,6 +161,11 @@ static void print_content(FILE *out, const struct check_file *file)
         fprintf(out, "%s record%s of module data\n", rd_show_count(res->module_aux).s,
                 rd_show_plural(res->module_aux));
     }
+    if (res->templates > 0) {
+        label(out, "templates");
+        fprintf(out, "%s list%s of field names that hashes share\n",
+                rd_show_count(res->templates).s, rd_show_plural(res->templates));
+    }
     if (file->slots > 0) {
         label(out, "slots");
         fprintf(out, "%s announced\n", rd_show_count(file->slots).s);

@@ -47,7 +47,8 @@ static bool open_again(struct job *job, const struct job *of, struct rd_err *err
 {
     const struct rdb_reader_opts opts =
         RDB_READER_OPTS(.detail = of->target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS,
-                        .attach_meta = true, .no_sum = true);
+                        .attach_meta = true, .no_sum = true,
+                        .templates = rdb_reader_templates(of->reader));
     bool ok = of->spool.open ? spool_source(&of->spool, rd_src_origin(of->src), &job->src, err)
                              : rd_src_open_again(&job->src, of->src, err);
     return ok && rdb_reader_new_records(&job->reader, job->src, of->in_dialect, of->in_version,
@@ -243,6 +244,7 @@ static bool put_broken(struct cutter *cutter, struct rd_err *err)
     bool ok = open_again(job,
                          &(struct job){.target = job->target,
                                        .src = src,
+                                       .reader = reader,
                                        .spool = job->spool,
                                        .in_dialect = job->in_dialect,
                                        .in_version = job->in_version},

@@ -738,6 +738,7 @@ bool ndjson_put(struct ndjson *lines, const struct rdb_event *ev, struct rd_err 
     case RDB_KEY_META:
     case RDB_SLOT_IMPORT:
     case RDB_SLOT_RANGE:
+    case RDB_TEMPLATE:
     case RDB_PACKED:
     case RDB_PACKED_LONG:
     case RDB_NOTE:
