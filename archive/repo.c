@@ -168,6 +168,21 @@ static void check_place(const struct archive_repo *repo, struct archive_set *set
         rd_err_origin(&set->err, name);
 }
 
+/* A store that gives something else than it lists would make a good set look damaged. */
+static bool is_as_listed(const struct archive_set *set, const char *name, struct rd_err *err)
+{
+    for (size_t i = 0; i < set->n_objects; i++) {
+        if (strcmp(set->objects[i], ARCHIVE_MANIFEST_NAME) != 0 || set->sizes[i] == set->text.len)
+            continue;
+        rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
+                   "the store gives %zu bytes of the manifest, and lists %" PRIu64, set->text.len,
+                   set->sizes[i]);
+        rd_err_origin(err, name);
+        return false;
+    }
+    return true;
+}
+
 /* False if the repository cannot be read; an invalid manifest is recorded in set->err. */
 static bool read_manifest(struct archive_repo *repo, struct archive_set *set, struct rd_err *err)
 {
@@ -179,6 +194,8 @@ static bool read_manifest(struct archive_repo *repo, struct archive_set *set, st
         rd_err_adopt(wrong.code == RD_ERR_LIMIT ? &set->err : err, &wrong);
         return wrong.code == RD_ERR_LIMIT;
     }
+    if (!is_as_listed(set, name, err))
+        return false;
     if (!archive_manifest_parse(&set->m, rd_buf_slice(&set->text), repo->ring, &set->err)) {
         rd_err_origin(&set->err, name);
         rd_buf_done(&set->text);
@@ -524,14 +541,29 @@ bool archive_repo_commit(struct archive_repo *repo, const struct archive_manifes
     return false;
 }
 
+/* The objects of a set are removed only when the manifest is: the set would be damaged. */
+static bool remove_manifest(struct archive_repo *repo, const struct archive_set *set,
+                            struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    if (!full_name(name, repo, set->id, ARCHIVE_MANIFEST_NAME, err) ||
+        !repo->store->ops->remove(repo->store, name, err))
+        return false;
+    if (archive_set_gone(repo, set))
+        return true;
+    rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
+               "the store removed the manifest, but may still have it");
+    rd_err_origin(err, name);
+    return false;
+}
+
 bool archive_repo_remove(struct archive_repo *repo, const struct archive_set *set,
                          struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
     if (!archive_repo_check_lock(repo, err))
         return false;
-    bool ok = set->incomplete || (full_name(name, repo, set->id, ARCHIVE_MANIFEST_NAME, err) &&
-                                  repo->store->ops->remove(repo->store, name, err));
+    bool ok = set->incomplete || remove_manifest(repo, set, err);
     for (size_t i = 0; ok && i < set->n_objects; i++)
         ok = strcmp(set->objects[i], ARCHIVE_MANIFEST_NAME) == 0 ||
              (full_name(name, repo, set->id, set->objects[i], err) &&
