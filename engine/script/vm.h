@@ -30,7 +30,7 @@ enum { SCRIPT_LOCKED_MAX = 32 };
 
 /* A script can be interrupted after so many steps of the interpreter, so many units of work of a
  * function in C, or so many bytes that were allocated: each takes less than a few milliseconds. */
-enum { SCRIPT_HOOK_STEPS = 10000, SCRIPT_WORK_MAX = 100000, SCRIPT_BYTES_MAX = 16 << 20 };
+enum { SCRIPT_HOOK_STEPS = 1000, SCRIPT_WORK_MAX = 100000, SCRIPT_BYTES_MAX = 16 << 20 };
 
 struct script_run; /* engine/script/run.h */
 
