@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from server_under_test import Client, Redoubt, encode, wait_for  # noqa: E402
+from server_under_test import Client, Redoubt, ServerDied, encode, wait_for  # noqa: E402
 
 I64_MIN, I64_MAX = -(1 << 63), (1 << 63) - 1
 
@@ -221,6 +221,32 @@ class Connections(unittest.TestCase):
                 control.command("CONFIG", "SET", "maxmemory-clients", 0)
                 control.command("DEL", "q")
 
+    def test_a_client_whose_command_serves_others_is_not_evicted_meanwhile(self):
+        # CVE-2026-130822
+        with Redoubt() as server:
+            control = server.client()
+            control.command("CLIENT", "NO-EVICT", "on")
+            for push in (["RPUSH", "q"], ["LPUSH", "q"], ["EVAL", "return redis.call('rpush', "
+                                                          "KEYS[1], unpack(ARGV))", 1, "q"]):
+                for kib in range(400, 2200, 200):  # before, while and after the others are served
+                    self.serve_with_little_room(server, control, push, kib)
+
+    def serve_with_little_room(self, server, control, push, kib):
+        waiting = [server.client() for _ in range(20)]
+        for one in waiting:
+            one.send("BLPOP", "q", 0)
+        wait_for(lambda: server.info("clients")["blocked_clients"] == "20")
+        control.command("CONFIG", "SET", "maxmemory-clients", f"{kib}kb")
+        pusher = server.client()
+        with contextlib.suppress(ServerDied):
+            pusher.send(*push, *["x" * 20000] * 20)
+            pusher.read()
+        control.command("CONFIG", "SET", "maxmemory-clients", 0)
+        for one in (pusher, *waiting):
+            one.close()
+        control.command("DEL", "q")
+        wait_for(lambda: server_clients(control) == 1)
+
     def test_the_socket_has_its_permissions_from_the_beginning(self):  # CVE-2023-45145
         for umask in (0, 0o022, 0o077):
             for mode in ("700", "770", "777", "600"):
@@ -239,6 +265,56 @@ class Connections(unittest.TestCase):
 
 def server_clients(asking):
     return len(asking.command("CLIENT", "LIST").decode().splitlines())
+
+
+class Later(unittest.TestCase):
+    """What later servers have."""
+
+    def test_xackdel_of_many_entries(self):  # CVE-2025-62507
+        with Redoubt({"redoubt-level": "8.6"}) as server:
+            c = server.client()
+            for n in (1, 8, 9, 64, 65, 1000, 100000):
+                ids = [f"{i}-1" for i in range(1, n + 1)]
+                for i in ids[:100]:
+                    c.command("XADD", "s", i, "f", "v")
+                c.command("XGROUP", "CREATE", "s", "g", 0)
+                c.command("XREADGROUP", "GROUP", "g", "a", "STREAMS", "s", ">")
+                for how in (["KEEPREF"], ["DELREF"], ["ACKED"], []):
+                    reply = c.command("XACKDEL", "s", "g", *how, "IDS", n, *ids)
+                    self.assertEqual(len(reply), n)
+                    self.assertEqual(len(c.command("XDELEX", "s", *how, "IDS", n, *ids)), n)
+                for wrong in (n + 1, n - 1, 0, -1, I64_MAX, I64_MIN, 1 << 31, 1 << 32):
+                    self.assertEqual(c.ask("XACKDEL", "s", "g", "IDS", wrong, *ids)[0], "-")
+                    self.assertEqual(c.ask("XDELEX", "s", "IDS", wrong, *ids)[0], "-")
+                c.command("DEL", "s")
+
+    def test_msetex_needs_each_key(self):  # repaired in Redis 8.4.4, without a number
+        with Redoubt({"redoubt-level": "8.6"}) as server:
+            c, limited = server.client(), server.client()
+            c.command("ACL", "SETUSER", "u", "on", "nopass", "+msetex", "~mine*")
+            limited.command("AUTH", "u", "x")
+            self.assertEqual(limited.command("MSETEX", 2, "mine1", "a", "mine2", "b"), 1)
+            for words in ([2, "mine1", "a", "other", "b"], [2, "other", "a", "mine1", "b"],
+                          [1, "other", "a"], [2, "mine1", "a", "other", "b", "NX"]):
+                self.assertTrue(limited.ask("MSETEX", *words)[1].startswith(b"NOPERM"), words)
+            self.assertEqual(c.command("EXISTS", "other"), 0)
+
+    def test_sizes_of_slots_that_do_not_exist(self):  # repaired in Redis 8.10.1, without a number
+        huge = b"\x81" + b"\xff" * 8
+        for slot in (b"\x7f\xff", b"\x80\xff\xff\xff\xff", huge):
+            for size in (b"\x01", huge):
+                data = (b"REDIS0012\xf4" + slot + size + size + b"\xfe\0\xfb\x01\0\0\x01k\x01v"
+                        b"\xff" + bytes(8))
+                with Redoubt() as server:
+                    server.kill()
+                    with open(server.path("dump.rdb"), "wb") as f:
+                        f.write(data)
+                    server.start()
+                    self.assertEqual(server.client().command("GET", "k"), b"v")
+                    run = subprocess.run(
+                        [os.environ["REDOUBT"], "check-rdb", server.path("dump.rdb")],
+                        capture_output=True, check=False)
+                    self.assertIn(run.returncode, (0, 1), run.stderr)
 
 
 class Tools(unittest.TestCase):
