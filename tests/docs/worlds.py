@@ -100,8 +100,10 @@ def debug_replication(machine):
     send(machine, [("SET", "page:views", 17), *shop(100)])
     machine.shell("mkdir replica; redis-server --port 6380 --dir replica --daemonize yes --save '' "
                   "--replicaof '127.0.0.1 6379' --replica-read-only no >/dev/null")
-    machine.shell("until redis-cli -p 6380 INFO replication | grep -q master_link_status:up; "
-                  "do sleep 0.02; done; redis-cli -p 6380 SET config:theme dark; "
+    # The page shows both ends of the link.
+    machine.shell("until redis-cli -p 6380 INFO replication | grep -q master_link_status:up && "
+                  "redis-cli INFO replication | grep -q state=online; do sleep 0.02; done; "
+                  "redis-cli -p 6380 SET config:theme dark; "
                   "redis-cli -p 6380 HSET user:7 plan paid")
     machine.shell("while sleep 0.1; do redis-cli SET page:views 17; done >/dev/null 2>&1 &")
 
