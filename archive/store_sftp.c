@@ -43,6 +43,8 @@ struct request {
     size_t sent;
     bool timed;         /* asks for: */
     int64_t modified_s; /* when the file was changed; -1: unknown */
+    bool no_body;       /* and for nothing else */
+    long connections;   /* that had to be made */
 };
 
 static size_t on_read(char *dst, size_t size, size_t n, void *ctx)
@@ -76,10 +78,10 @@ static void set_transfer(struct sftp *s, struct request *r, struct curl_slist *c
         curl_easy_setopt(c, CURLOPT_RANGE, r->range);
     if (r->fresh)
         curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L);
-    if (commands != NULL) {
+    if (commands != NULL)
         curl_easy_setopt(c, CURLOPT_QUOTE, commands);
+    if (commands != NULL || r->no_body)
         curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
-    }
     if (r->timed)
         curl_easy_setopt(c, CURLOPT_FILETIME, 1L);
     if (!r->upload)
@@ -126,6 +128,7 @@ static bool once(struct sftp *s, struct request *r, CURLcode *ret_code, struct r
     if (r->timed && *ret_code == CURLE_OK)
         curl_easy_getinfo(s->remote.curl, CURLINFO_FILETIME_T, &modified);
     r->modified_s = modified;
+    curl_easy_getinfo(s->remote.curl, CURLINFO_NUM_CONNECTS, &r->connections);
     if (strstr(problem, "exchange encryption keys") != NULL) {
         *ret_code = CURLE_PEER_FAILED_VERIFICATION; /* not for a while only */
         rd_err_doing(err, "agreeing with the host on a type of host key: known_hosts may lack the "
@@ -217,16 +220,35 @@ static bool next_entry(struct rd_slice *text, struct entry *ret, struct rd_err *
     return false;
 }
 
+/* Whether the connection of the last request lives: the host answers on it once more. */
+static bool is_connected(struct sftp *s, const char *path)
+{
+    struct request r = {.path = path, .timed = true, .no_body = true};
+    CURLcode code;
+    return once(s, &r, &code, NULL) && code == CURLE_OK && r.modified_s >= 0 && r.connections == 0;
+}
+
 /* One answer, which is complete if it succeeds. Otherwise *ret_missing may say that there is no
- * such folder. */
+ * such folder. libcurl 8.14 reports a connection that ends inside a list as its regular end if the
+ * status of the last answer was "ok". */
 static bool ask_folder(struct sftp *s, const char *folder, bool fresh, struct rd_buf *ret,
                        bool *ret_missing, struct rd_err *err)
 {
     char path[ARCHIVE_NAME_MAX + 2];
     struct request r = {.path = path, .out = ret, .max = LIST_MAX, .fresh = fresh};
+    struct archive_remote_retry retry = {0};
+    size_t before = ret->len;
     CURLcode code;
     snprintf(path, sizeof path, "%s%s", folder, folder[0] != '\0' ? "/" : "");
+    *ret_missing = false;
     bool ok = perform(s, &r, &code, err);
+    while (ok && !is_connected(s, path)) {
+        if (!archive_remote_again(&s->remote, &retry))
+            return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
+                              "the connection ended while the host listed a folder");
+        ret->len = before;
+        ok = perform(s, &r, &code, err);
+    }
     *ret_missing = !ok && code == CURLE_REMOTE_FILE_NOT_FOUND;
     return ok;
 }
