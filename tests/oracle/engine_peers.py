@@ -16,6 +16,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import redis_server  # noqa: E402
 from engine_resp import Incomplete, as_bytes, encode, parse  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -119,11 +121,13 @@ class Connection(Stream):
 
 
 class Server:
+    is_recorded = False  # chance does not decide what it is asked
+
     def __init__(self, folder, clock_library, clock_file):
         self.folder = folder
         self.socket_path = os.path.join(folder, "socket")
         self.log_path = os.path.join(folder, "log")
-        self.process = None
+        self.process = self.clock = None
         self.start(clock_library, clock_file)
         self.aof = open(os.path.join(folder, "appendonlydir", "appendonly.aof.1.incr.aof"), "rb")
 
@@ -136,7 +140,7 @@ class Server:
             "dynamic-hz": "no", "databases": "16", "timeout": "0", "maxclients": "1000",
             "client-output-buffer-limit": "normal 0 0 0 pubsub 0 0 0 replica 0 0 0",
         }
-        args = [shutil.which("redis-server")]
+        args = [redis_server.program()]
         for name, value in config.items():
             args += ["--" + name, *(value.split() if " " in value else [value])]
         env = {**os.environ, "LD_PRELOAD": clock_library, "REDOUBT_CLOCK": clock_file}
@@ -146,7 +150,7 @@ class Server:
         end = time.monotonic() + ANSWER_SECONDS
         while True:
             try:
-                control = Connection(self.socket_path)
+                control = self.connect_really("redis-server")
                 break
             except OSError:
                 if self.process.poll() is not None or time.monotonic() > end:
@@ -170,6 +174,21 @@ class Server:
     def connect(self, name="redis-server"):
         return Connection(self.socket_path, name)
 
+    def follow(self, now_us):
+        """Waits until the server has seen the new time: its idea of the second follows with its
+        next round."""
+        want = b"lru_clock:%d\r\n" % (now_us // 1_000_000 & 0xffffff)
+        end = time.monotonic() + ANSWER_SECONDS
+        if self.clock is None:
+            self.clock = self.connect_really("redis-server's clock")
+        while want not in self.clock("INFO", "server"):
+            if time.monotonic() > end:
+                raise Died("redis-server's clock does not follow")
+            time.sleep(0.001)
+
+    def connect_really(self, name):
+        return Connection(self.socket_path, name)
+
     def logged(self):
         """What it wrote to its log of commands since the last call."""
         return self.aof.read()
@@ -180,6 +199,8 @@ class Server:
             self.process.wait()
             self.process = None
             self.aof.close()
+        if self.clock is not None:
+            self.clock.close()
 
 
 class Record:
@@ -278,8 +299,10 @@ def find_shell():
 
 
 class Peers:
-    def __init__(self, shell=None):
+    def __init__(self, shell=None, tape=None):
+        """tape: engine_tape.py; None: the server is a real one."""
         self.program = shell or find_shell()
+        self.tape = tape
         self.server = None
         self.shell = None
         self.clock = None
@@ -289,8 +312,7 @@ class Peers:
         try:
             self._clock()
             os.mkdir(os.path.join(self.folder, "server"))
-            self.server = Server(os.path.join(self.folder, "server"), self.clock_library,
-                                 self.clock_path)
+            self.server = self.make_server()
             self.shell = self.make_shell()
         except BaseException:
             self.close()
@@ -320,6 +342,10 @@ class Peers:
         os.pwrite(self.clock.fileno(), struct.pack("=q", now_us), 0)
         return self.shell.ask("%", "TIME", now_us)
 
+    def make_server(self):
+        args = os.path.join(self.folder, "server"), self.clock_library, self.clock_path
+        return self.tape.server(Server, *args) if self.tape is not None else Server(*args)
+
     def make_shell(self):
         return Shell(self.program, self.folder)
 
@@ -331,7 +357,7 @@ class Peers:
         self.server.close()
         shutil.rmtree(self.server.folder)
         os.mkdir(self.server.folder)
-        self.server = Server(self.server.folder, self.clock_library, self.clock_path)
+        self.server = self.make_server()
 
     def close(self):
         for peer in (self.shell, self.server):

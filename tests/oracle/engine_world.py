@@ -30,6 +30,7 @@ played again and made small. What is printed then is a file for tests/oracle/eng
 
 import argparse
 import glob
+import hashlib
 import importlib.util
 import os
 import random
@@ -182,6 +183,11 @@ class Runner:
         self.source = self._source()
         self.n = 0
         self.skipped = {}
+        self.digests = []  # of the items
+
+    def digest(self, n):
+        """Of the first items."""
+        return hashlib.sha256(b"".join(self.digests[:n])).hexdigest()
 
     def _source(self):
         while True:
@@ -219,6 +225,8 @@ class Runner:
                 chunk = [self._next() for _ in range(min(CHUNK, length - len(items)))]
                 chunk += self._relief()
                 items += chunk
+                self.digests += [hashlib.sha256(repr((item.session, item.argv)).encode()).digest()
+                                 for item in chunk]
                 self.world.play(chunk, base=len(items) - len(chunk))
                 if len(items) - checked >= CHECK_EVERY:
                     checked = len(items)

@@ -249,8 +249,8 @@ class ServerShell:
 class ServerPeers(Peers):
     """redis-server and redoubt-server, by one clock."""
 
-    def __init__(self, program):
-        super().__init__(program)
+    def __init__(self, program, tape=None):
+        super().__init__(program, tape)
         self.ours = None
 
     def make_shell(self):

@@ -341,11 +341,11 @@ class World(side_by_side.World):
                 (self.still_there, 3), (self.settings, 2), (self.kill, 1), (self.data, 2)]
 
 
-class Acl(unittest.TestCase):
+class Acl(side_by_side.Random):
+    world = World
+
     def test_random_users_rules_and_commands(self):
-        with side_by_side.pair({"enable-debug-command": "yes"}) as servers:
-            world = World(self, servers, side_by_side.seed())
-            world.run(world.steps())
+        self.compare()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "server"))
 from fake_server import dump  # noqa: E402
-from server_under_test import pair  # noqa: E402
+from server_under_test import Redis, Redoubt, pair  # noqa: E402
 
 CASES = os.path.join(HERE, "script_cases")
 
@@ -86,19 +86,25 @@ class Scripts(unittest.TestCase):
                     with self.subTest(proto=proto, command=case):
                         self.ask_both(clients, *case)
 
-    def test_libraries_go_from_one_server_to_the_other(self):
+    def libraries_of(self, source, servers):
+        """Those of one of the servers go to both."""
         library = "#!lua name=l%d\nredis.register_function('f%d', function() return %d end)"
+        clients = [server.client() for server in servers]
+        for client in clients:
+            for n in range(5):
+                client.command("FUNCTION", "LOAD", library % (n, n, n))
+        # The order of libraries is chance.
+        dump = servers[source].first(lambda: clients[source].command("FUNCTION", "DUMP"))
+        for policy in ("APPEND", "REPLACE", "FLUSH"):
+            kinds = [c.ask("FUNCTION", "RESTORE", dump, policy)[0] for c in clients]
+            self.assertEqual(kinds, ["-" if policy == "APPEND" else "+"] * 2)
+        self.assertEqual(self.ask_both(clients, "FCALL", "f3", "0"), (":", 3))
+
+    def test_libraries_go_from_one_server_to_the_other(self):
+        with Redoubt() as ours, Redis() as theirs:
+            self.libraries_of(0, (ours, theirs))
         with pair() as servers:
-            clients = [server.client() for server in servers]
-            for client in clients:
-                for n in range(5):
-                    client.command("FUNCTION", "LOAD", library % (n, n, n))
-            dumps = [client.command("FUNCTION", "DUMP") for client in clients]
-            for dump in dumps:
-                for policy in ("APPEND", "REPLACE", "FLUSH"):
-                    kinds = [c.ask("FUNCTION", "RESTORE", dump, policy)[0] for c in clients]
-                    self.assertEqual(kinds, ["-" if policy == "APPEND" else "+"] * 2)
-                self.assertEqual(self.ask_both(clients, "FCALL", "f3", "0"), (":", 3))
+            self.libraries_of(1, servers)
 
     def test_what_is_wrong_in_a_first_line(self):
         lines = [b"#!lua", b"#!lua\n", b"#!lua\r\n", b"#!\n", b"#! lua\n", b"#!Lua\n",

@@ -1,7 +1,7 @@
 """The memory that `redoubt stat` estimates, beside what a real server frees with a key.
 
 It loads a file, and used_memory falls by so much when a key is deleted.
-The sum over all keys of a type is compared with ours.
+The sum over all keys of a type is compared with ours for this server.
 """
 
 import collections
@@ -33,7 +33,8 @@ def unescape(text):
 
 def ours(path, *options):
     """(database, key) -> (type, bytes)."""
-    run = subprocess.run([REDOUBT, "stat", "--csv", "--no-expired", *options, path],
+    run = subprocess.run([REDOUBT, "stat", "--csv", "--no-expired", "--for",
+                          "-".join(redis_server.installed()), *options, path],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600)
     if run.returncode == 1 and b"no key matches" in run.stderr:
         return {}
@@ -188,25 +189,27 @@ class LongPackedValues(unittest.TestCase):
             command("RPUSH", b"plain:%d" % size, b"a", b"x" * size, b"b", b"y" * (size + 1))
         command("SAVE")
 
+    def wrong_keys(self, server, estimated):
+        server.stop()  # with it the buffers of the connection, which would shrink later
+        server.start()
+        warm_up(server.command)
+        wrong = []
+        for (_, key), (_, mine) in estimated.items():
+            theirs = freed(server.command, key)
+            if abs(mine / theirs - 1) > self.TOLERANCE:
+                wrong.append((key, mine, theirs))
+        self.assertEqual(server.command("DBSIZE"), 0)
+        return wrong
+
     def test_each_key_is_as_large_as_the_server_says(self):
         with redis_server.RedisServer(self.CONFIG) as server:
             self.fill(server.command)
-            command = server.command
-            with tempfile.NamedTemporaryFile() as copy:
-                with open(server.rdb, "rb") as source:
-                    copy.write(source.read())
-                copy.flush()
-                server.stop()  # with it the buffers of the connection, which would shrink later
-                server.start()
-                estimated = ours(copy.name)
-                warm_up(command)
-            wrong = []
-            for (_, key), (_, mine) in estimated.items():
-                theirs = freed(command, key)
-                if abs(mine / theirs - 1) > self.TOLERANCE:
-                    wrong.append((key, mine, theirs))
+            estimated = ours(server.rdb)
+            wrong = self.wrong_keys(server, estimated)
+            if wrong:  # on a busy machine, a buffer shrinks while a key is deleted
+                again = {key for key, _, _ in self.wrong_keys(server, estimated)}
+                wrong = [row for row in wrong if row[0] in again]
             self.assertEqual(wrong, [])
-            self.assertEqual(command("DBSIZE"), 0)
 
 
 if __name__ == "__main__":

@@ -204,8 +204,8 @@ class World(side_by_side.World):
         self.note(waits, tuple(command))
         for side in self.sides:
             side.clients[waits].send(*command)
-        wait_for(lambda: [int(side.server.info("clients")["blocked_clients"])
-                          for side in self.sides] == [1, 1], 10)
+        for side in self.sides:
+            wait_for(lambda side=side: side.server.info("clients")["blocked_clients"] == "1", 10)
         if self.ask(fills, "RPUSH", key, "1", "2")[-1][0] == "-":
             self.ask("admin", "RPUSH", key, "1", "2")
         said = [side.until_reply(side.clients[waits]) for side in self.sides]
@@ -227,11 +227,11 @@ class World(side_by_side.World):
                 (self.figures, 2)]
 
 
-class Tracking(unittest.TestCase):
+class Tracking(side_by_side.Random):
+    world = World
+
     def test_random_clients_get_the_same_messages(self):
-        with side_by_side.pair({"enable-debug-command": "yes"}) as servers:
-            world = World(self, servers, side_by_side.seed())
-            world.run(world.steps())
+        self.compare()
 
 
 if __name__ == "__main__":

@@ -22,18 +22,21 @@ value), ...]), ("$", None) for null of RESP2 and ("_", b"") for that of RESP3.
 import contextlib
 import functools
 import os
-import re
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import redis_server  # noqa: E402
+import tape  # noqa: E402
 
 START_SECONDS = 600
 REPLY_SECONDS = 600
 COVERAGE_SECONDS = 5
-REFERENCE = "7.0.15"
 REPORTS = ("AddressSanitizer", "ThreadSanitizer", "LeakSanitizer", "runtime error:")
 
 
@@ -51,19 +54,6 @@ def program():
     if named:
         return named
     return os.path.join(os.environ["REDOUBT_BUILD"], "server", "redoubt-server")
-
-
-@functools.lru_cache(maxsize=None)
-def redis_program():
-    """Debian's redis-server; AssertionError where it is another version."""
-    path = shutil.which("redis-server")
-    have = "not installed"
-    if path is not None:
-        text = subprocess.run([path, "--version"], stdout=subprocess.PIPE).stdout.decode()
-        have = re.search(r"v=(\S+)", text).group(1)
-    if have != REFERENCE:
-        raise AssertionError(f"redis-server is {have}, not {REFERENCE}")
-    return path
 
 
 def free_port():
@@ -93,16 +83,22 @@ def encode(*args):
     return b"".join(parts)
 
 
+def connected(address):
+    """A socket."""
+    if not isinstance(address, str):
+        return socket.create_connection(address, timeout=REPLY_SECONDS)
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(address)
+    return s
+
+
 class Client:
     """One connection."""
 
-    def __init__(self, address, proto=2):
+    def __init__(self, address, proto=2, connect=None):
+        """address: a path, or host and port. connect: makes the socket instead."""
         self.proto = proto
-        if isinstance(address, str):
-            self.socket = socket.socket(socket.AF_UNIX)
-            self.socket.connect(address)
-        else:
-            self.socket = socket.create_connection(address, timeout=REPLY_SECONDS)
+        self.socket = connect() if connect is not None else connected(address)
         self.socket.settimeout(REPLY_SECONDS)
         self.buf = b""
         if proto == 3:
@@ -262,6 +258,14 @@ class _Server:
     def path(self, *names):
         return os.path.join(self.dir, *names)
 
+    def measured(self, get):
+        """What get() finds beside the connections, such as files and times. A record has it."""
+        return get()
+
+    def first(self, get):
+        """What get() found when the record was made."""
+        return get()
+
     @property
     def log(self):
         """What it has written to its standard output and error since the beginning."""
@@ -396,14 +400,143 @@ class Redoubt(_Server):
 
 
 class Redis(_Server):
+    """The server that is installed, of any version (redis_server.py)."""
+
     name = "redis-server"
 
     def program(self):
-        return redis_program()
+        return redis_server.program()
+
+
+class _Ghost:
+    """The process of a server that is only played."""
+
+    def __init__(self, pid):
+        self.pid = pid
+
+    def poll(self):
+        return None
+
+    def send_signal(self, _):
+        pass
+
+    def kill(self):
+        pass
+
+    def wait(self, _=None):
+        return None
+
+
+@functools.lru_cache(maxsize=None)
+def _tape(name):
+    return tape.Tape(name)
+
+
+def reference_tape():
+    """Of the running test's file."""
+    path = tape.running_file()
+    folder, stem = os.path.split(os.path.splitext(os.path.abspath(path))[0])
+    return _tape(f"{os.path.basename(folder)}-{stem.removeprefix('test_').replace('_', '-')}")
+
+
+def of_reference(question, ask):
+    """ask(the program of redis-server 7.0.15), or what was recorded for the question."""
+    return reference_tape().answer(question, lambda: ask(redis_server.program()))
+
+
+VALUES = ("starts", "logs", "ends", "measured", "first")  # of a server, beside its connections
+
+
+class Reference(_Server):
+    """redis-server 7.0.15, or what was recorded of it: tape.py. Its folder is empty then."""
+
+    name = "redis-server"
+
+    def __init__(self, config=None, args=(), wait=True):
+        super().__init__(config, args, wait)
+        self.tape = reference_tape()
+        self.key = self.tape.key()
+        self.entry = self.tape.entry(self.key, lambda: {what: [] for what in VALUES})
+        self.is_played = self.tape.mode == tape.PLAY
+        self.n = dict.fromkeys(VALUES, 0)
+        self.untaped = 0
+
+    def program(self):
+        return redis_server.program()
+
+    def _taped(self, what, get):
+        """A value that is not compared, such as a status."""
+        if self.tape.mode == tape.RECORD:
+            self.entry[what].append(get())
+        if not self.is_played:
+            return self.entry[what][-1] if self.tape.mode == tape.RECORD else get()
+        values, self.n[what] = self.entry[what], self.n[what] + 1
+        if self.n[what] > len(values):
+            self.tape.stale(f"has no more {what} of {self.key}")
+        return values[self.n[what] - 1]
+
+    def start(self):
+        if not self.is_played:
+            with self._real_connections():
+                super().start()
+        port, pid = self._taped("starts", lambda: [self.port, self.process.pid])
+        if self.is_played:
+            self.port, self.process = port, _Ghost(pid)
+        here = [self.dir, *(value for value in self.config.values() if value[:1] == "/")]
+        there = self.entry.setdefault("paths", here)
+        self.names = [*zip(here, there), (str(self.port), str(port))]
+
+    @contextlib.contextmanager
+    def _real_connections(self):
+        self.untaped += 1
+        try:
+            yield
+        finally:
+            self.untaped -= 1
+
+    def _connect(self, proto=2):
+        address = ("127.0.0.1", self.port)
+        if self.untaped:
+            return Client(address, proto)
+        key = self.tape.key(self.key)
+        return Client(address, proto, lambda: self.tape.connect(
+            key, lambda: connected(address), self.names))
+
+    def measured(self, get):
+        return tape.unpack(self._taped("measured", lambda: tape.pack(get())))
+
+    def first(self, get):
+        value = get()
+        if self.tape.mode == tape.RECORD:
+            self.entry["first"].append(tape.pack(value))
+        self.n["first"] += 1
+        return tape.unpack(self.entry["first"][self.n["first"] - 1])
+
+    @property
+    def log(self):
+        if self.untaped:
+            return super().log
+        return self._taped("logs", lambda: tape.clean(super(Reference, self).log))
+
+    def wait_end(self):
+        return self._taped("ends", super().wait_end)
+
+    def complain(self):
+        pass
+
+    def close(self):
+        with self._real_connections():
+            if self.is_played:
+                self.last_log = ""
+                self._forget_clients()
+                shutil.rmtree(self.dir, ignore_errors=True)
+                self.dir = self.process = None
+            else:
+                super().close()
 
 
 @contextlib.contextmanager
-def pair(config=None):
-    """Both servers with the same configuration."""
-    with Redoubt(config) as ours, Redis(config) as theirs:
+def pair(config=None, args=()):
+    """redoubt-server and redis-server 7.0.15 with the same configuration."""
+    with Redoubt(config, args) as ours, Reference(config, args) as theirs:
         yield ours, theirs

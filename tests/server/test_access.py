@@ -109,20 +109,21 @@ def restore(c, key, text, *more):
     c.command("RESTORE", key, 0, text, "REPLACE", *more)
 
 
-def fill(clients):
+def fill(servers, clients):
     """{key: what DUMP says of it}"""
     for c in clients:
         c.command("FLUSHALL")
         for line in FILL.strip().splitlines():
             c.command(*line.split())
-    return {key: clients[1].command("DUMP", key) for key in KEYS}
+    # The order of a set is chance.
+    return {key: servers[1].first(lambda key=key: clients[1].command("DUMP", key)) for key in KEYS}
 
 
 class Access(unittest.TestCase):
     def test_the_same_commands_reset_the_idle_time(self):
         with pair() as servers:
             clients = [server.client() for server in servers]
-            dumps = fill(clients)
+            dumps = fill(servers, clients)
             for line in ACCESSES.strip().splitlines():
                 reported = []
                 for c in clients:
@@ -157,7 +158,7 @@ class Access(unittest.TestCase):
         config = {"maxmemory-policy": "allkeys-lfu", "lfu-log-factor": "0", "lfu-decay-time": "0"}
         with pair(config) as servers:
             clients = [server.client() for server in servers]
-            dumps = fill(clients)
+            dumps = fill(servers, clients)
             for line in ACCESSES.strip().splitlines():
                 for c in clients:
                     c.command("FLUSHALL")

@@ -13,7 +13,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from server_under_test import (  # noqa: E402
-    Client, Redis, Redoubt, free_port, pair, program, redis_program, wait_for)
+    Client, Redoubt, free_port, of_reference, pair, program, wait_for)
 
 
 def sha(password):
@@ -70,9 +70,11 @@ class Start(unittest.TestCase):
 
     def test_what_is_wrong_ends_the_start_as_in_redis_server(self):
         for conf, acl, text in self.REFUSED:
-            for which in (program(), redis_program()):
-                with self.subTest(f"{os.path.basename(which)} {conf} {acl}"):
-                    status, log = self.run_one(which, conf, acl, free_port())
+            def run(which, conf=conf, acl=acl):
+                return self.run_one(which, conf, acl, free_port())
+            for name, (status, log) in (("redoubt-server", run(program())),
+                                        ("redis-server", of_reference((conf, acl), run))):
+                with self.subTest(f"{name} {conf} {acl}"):
                     self.assertEqual(status, 1)
                     self.assertIn(text, log)
 
@@ -98,28 +100,31 @@ requirepass other
 
 class Configuration(unittest.TestCase):
     def test_user_lines_are_users_and_config_rewrite_writes_them(self):
-        found = []
-        for which in (program(), redis_program()):
-            with tempfile.TemporaryDirectory(prefix="redoubt-acl-") as folder:
-                path, port = os.path.join(folder, "t.conf"), free_port()
-                with open(path, "wb") as file:
-                    file.write(CONF)
-                for start in range(2):  # the second one reads what the first one wrote
-                    process = subprocess.Popen([which, path, "--port", str(port), "--bind",
-                                                "127.0.0.1"], cwd=folder,
-                                               stdout=subprocess.DEVNULL)
-                    try:
-                        found.append(self.look(port))
-                    finally:
-                        process.kill()
-                        process.wait()
-                with open(path, "rb") as file:
-                    lines = [line for line in file.read().splitlines()
-                             if line.startswith((b"user ", b"requirepass"))]
-                found.append(sorted(b" ".join(sorted(line.split())) for line in lines))
+        found = self.found(program()) + of_reference(CONF, self.found)
         self.assertEqual(found[0], found[1])
         self.assertEqual(found[3:], found[:3])
         self.assertEqual(len(found[2]), 5)
+
+    def found(self, which):
+        found = []
+        with tempfile.TemporaryDirectory(prefix="redoubt-acl-") as folder:
+            path, port = os.path.join(folder, "t.conf"), free_port()
+            with open(path, "wb") as file:
+                file.write(CONF)
+            for start in range(2):  # the second one reads what the first one wrote
+                process = subprocess.Popen([which, path, "--port", str(port), "--bind",
+                                            "127.0.0.1"], cwd=folder,
+                                           stdout=subprocess.DEVNULL)
+                try:
+                    found.append(self.look(port))
+                finally:
+                    process.kill()
+                    process.wait()
+            with open(path, "rb") as file:
+                lines = [line for line in file.read().splitlines()
+                         if line.startswith((b"user ", b"requirepass"))]
+            found.append(sorted(b" ".join(sorted(line.split())) for line in lines))
+        return found
 
     def look(self, port):
         def connect():
@@ -173,9 +178,11 @@ class File(unittest.TestCase):
         c.command("ACL", "SETUSER", "y", "on", ">pw", "%R~a", "+@read")
         os.chmod(path, 0o600)
         out.append(c.ask("ACL", "SAVE"))
-        with open(path, "rb") as file:
-            out.append(file.read())
-        out.append(os.listdir(os.path.dirname(path)))
+
+        def saved():
+            with open(path, "rb") as file:
+                return file.read(), os.listdir(os.path.dirname(path))
+        out.append(server.measured(saved))
         os.rename(path, path + ".old")
         out.append(c.ask("ACL", "LOAD"))
         return out
@@ -435,8 +442,7 @@ class Refused(unittest.TestCase):
         lines += ["LATENCY HISTOGRAM lies", "LATENCY HISTOGRAM get", "lies a", "get a"]
         args = ["--rename-command", "get", "lies", "--rename-command", "set", "",
                 "--rename-command", "config", "cfg"]
-        with Redoubt(args=args) as ours, Redis(args=args) as theirs:
-            servers = ours, theirs
+        with pair(args=args) as servers:
             said = [[shape(line, s.client().ask(*line.split())) for line in lines]
                     for s in servers]
             for line, *replies in zip(lines, *said):

@@ -7,7 +7,7 @@ it may take, that memory stays below the limit, what is answered where it may ta
 import time
 import unittest
 
-from server_under_test import Redoubt, encode, pair, wait_for
+from server_under_test import Redis, Redoubt, encode, pair, wait_for
 
 VALUE = "v" * 400
 ROOM = 1 << 20  # bytes that are left for keys when the limit is set
@@ -62,8 +62,8 @@ class Both(unittest.TestCase):
     """check(server) for each of the two, with the same settings."""
 
     def on_both(self, config, check):
-        with pair(config) as servers:
-            for server in servers:
+        with Redoubt(config) as ours, Redis(config) as theirs:
+            for server in (ours, theirs):
                 with self.subTest(server=server.name):
                     check(server)
 

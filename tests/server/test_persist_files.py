@@ -11,7 +11,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from persistence import AOF, fill  # noqa: E402
 from server_under_test import (Redis, Redoubt, ReplyError, ServerDied,  # noqa: E402
-                               wait_for)
+                               of_reference, reference_tape, wait_for)
 
 
 def digest(server):
@@ -38,6 +38,28 @@ def copy_data(source, target):
             shutil.copytree(have, put)
         elif os.path.exists(have):
             shutil.copy(have, put)
+
+
+class Folder:
+    """The files of a server that does not run."""
+
+    def __init__(self, folder):
+        self.dir = folder
+
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+
+def contents(server):
+    """{name: bytes} of what copy_data() copies."""
+    found = {}
+    for folder in ("", AOF):
+        for name in os.listdir(server.path(folder)) if os.path.isdir(server.path(folder)) else []:
+            path = server.path(folder, name)
+            if os.path.isfile(path) and (folder or name in ("dump.rdb", "appendonly.aof")):
+                with open(path, "rb") as f:
+                    found[os.path.join(folder, name)] = f.read()
+    return found
 
 
 def words(log):
@@ -127,6 +149,16 @@ class Damage(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
+        cls.kept = tempfile.mkdtemp(prefix="redoubt-kept-")
+        cls.addClassCleanup(shutil.rmtree, cls.kept)
+        os.mkdir(os.path.join(cls.kept, AOF))
+        for name, data in reference_tape().kept("files", cls.written).items():
+            with open(os.path.join(cls.kept, name), "wb") as f:
+                f.write(data)
+
+    @classmethod
+    def written(cls):
+        """Files of redis-server."""
         with Redis({"appendonly": "yes", "save": "3600 1"}) as server:
             c = server.client()
             c.command("SET", "k", "v")
@@ -134,13 +166,16 @@ class Damage(unittest.TestCase):
             wait_for(lambda: "AOF rewrite finished successfully" in server.log)
             c.command("SET", "k2", "v2")
             server.terminate()
-            cls.kept = server.dir + "-kept"
-            os.mkdir(cls.kept)
-            copy_data(server.dir, cls.kept)
+            return contents(server)
 
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.kept)
+    def reference(self, config, damage):
+        """As one(), of redis-server 7.0.15."""
+        with tempfile.TemporaryDirectory(prefix="redoubt-damaged-") as folder:
+            copy_data(self.kept, folder)
+            damaged = Folder(folder)
+            damage(damaged)
+            question = config, sorted(contents(damaged).items())
+        return of_reference(question, lambda _: self.one(Redis, config, damage))
 
     def one(self, kind, config, damage):
         with kind({"appendonly": "yes", "logfile": "log", **config}) as server:
@@ -159,7 +194,7 @@ class Damage(unittest.TestCase):
                 return started, words(f.read())
 
     def both(self, damage, starts, config=None):
-        theirs = self.one(Redis, config or {}, damage)
+        theirs = self.reference(config or {}, damage)
         ours = self.one(Redoubt, config or {}, damage)
         self.assertEqual(ours, theirs)
         self.assertEqual(ours[0], starts)
@@ -190,7 +225,7 @@ class Damage(unittest.TestCase):
         exec_ = b"*1\r\n$4\r\nEXEC\r\n"
         log = MULTI + SET + MULTI + SET + exec_ + SET + exec_ + SET
         damage = self.put(self.INCR, log, "ab")
-        theirs, ours = (self.one(server, {}, damage) for server in (Redis, Redoubt))
+        theirs, ours = self.reference({}, damage), self.one(Redoubt, {}, damage)
         self.assertTrue(theirs[0] and ours[0])
         # redis-server 7.0 reports the inner MULTI and the outer EXEC as errors, and ignores them.
         self.assertEqual(ours[1], [line for line in theirs[1] if "== CRITICAL ==" not in line])
@@ -212,7 +247,7 @@ class Damage(unittest.TestCase):
     def test_an_empty_base_that_must_be_a_snapshot(self):
         """redis-server 7.0.15 starts without the data of the base."""
         damage = self.put(self.BASE, b"")
-        self.assertTrue(self.one(Redis, {}, damage)[0])
+        self.assertTrue(self.reference({}, damage)[0])
         started, said = self.one(Redoubt, {}, damage)
         self.assertFalse(started)
         self.assertIn("appendonly.aof.2.base.rdb", said[-1])

@@ -48,8 +48,11 @@ class Log(unittest.TestCase):
                 c.ask("FCALL", "put", "1", "f", "v")
                 c.ask("FUNCTION", "DELETE", "lib")
                 c.ask("SET", "end", "1")
-                wait_for(lambda s=server: "end" in str(self.commands(s)))
-                logs.append([self.without_times(words) for words in self.commands(server)])
+
+                def logged(server=server):
+                    wait_for(lambda: "end" in str(self.commands(server)))
+                    return self.commands(server)
+                logs.append([self.without_times(words) for words in server.measured(logged)])
             self.assertEqual(self.comparable(logs[0]), self.comparable(logs[1]))
             self.assertNotIn("hidden", str(logs[0]))
 

@@ -59,11 +59,6 @@ def is_reference():
     return installed() == REFERENCE
 
 
-def need_reference():
-    if not is_reference():
-        raise AssertionError(f"the server is {' '.join(installed())}, not {' '.join(REFERENCE)}")
-
-
 def _free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
