@@ -39,6 +39,11 @@ static int need_raw(struct rdb_reader *r, size_t n)
     }
     struct rd_slice s;
     int st = rdb_read_need(r, n, &s);
+    if (st == RDB_MORE && r->big.len == 0) {
+        /* The window has moved. */
+        f->end = r->src->cur + (f->end - f->p);
+        f->p = r->src->cur;
+    }
     if (st != RDB_EVENT)
         return st;
     if (s.len > f->in_left)

@@ -192,6 +192,42 @@ Test(reader_limits, input_may_pause_after_a_long_string_in_a_packed_one)
         }
 }
 
+/* Input pauses inside of an entry's head: what is known of it moves with the window. */
+Test(reader_limits, a_long_packed_string_is_the_same_however_it_arrives)
+{
+    enum { ENTRIES = 3000, LEAST = 60 };
+    struct rd_buf file = {0}, list = {0};
+    struct rdb_packer pack;
+    cr_assert(rdb_packer_begin(&pack, RDB_LISTPACK, &list));
+    for (size_t i = 0; i < ENTRIES; i++) {
+        char text[2 * LEAST];
+        memset(text, 'a' + (int)(i % 26), sizeof text);
+        cr_assert(rdb_packer_add(&pack, rd_slice(text, LEAST + i % (LEAST / 2))));
+    }
+    cr_assert(rdb_packer_end(&pack));
+    made_add(&file, "REDIS0011\x12\1l\1\2", 14);
+    made_len32(&file, list.len);
+    made_add(&file, list.ptr, list.len);
+    add_end(&file);
+    for (int detail = RDB_DETAIL_ELEMENTS; detail <= RDB_DETAIL_CHECK; detail++) {
+        const struct rdb_reader_opts opts =
+            RDB_READER_OPTS(.detail = (enum rdb_detail)detail, .notes = true);
+        struct event_text want = {0};
+        cr_assert_eq(read_all(rd_buf_slice(&file), &whole, &opts, &want).code, RD_ERR_OK);
+        for (size_t size = 1; size < 100; size += 1 + size / 7) {
+            const struct way way = {WAY_PUSH, size};
+            struct event_text text = {0};
+            struct rd_err err = read_all(rd_buf_slice(&file), &way, &opts, &text);
+            cr_expect_eq(err.code, RD_ERR_OK, "%zu, detail %d: %s", size, detail, err.text);
+            cr_expect(rd_slice_eq(rd_buf_slice(&text.text), rd_buf_slice(&want.text)));
+            rd_buf_done(&text.text);
+        }
+        rd_buf_done(&want.text);
+    }
+    rd_buf_done(&list);
+    rd_buf_done(&file);
+}
+
 /* A zipmap does not say how long it is: the end mark is missed where the string ends. */
 Test(reader_limits, a_zipmap_that_ends_without_a_mark_is_damage)
 {
