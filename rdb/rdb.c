@@ -13,7 +13,7 @@ static const struct rdb_type types[] = {
 static_assert(sizeof types / sizeof *types == RDB_TYPE_COUNT, "RDB_TYPE_COUNT");
 
 /* Both dialects' numbers, index + 1 into types; 0: unknown. */
-enum { TYPE_NUMBERS = 33 };
+enum { TYPE_NUMBERS = 34 };
 
 static const uint8_t redis_numbers[TYPE_NUMBERS] = {
     [0] = RDB_TYPE_STRING + 1,
@@ -48,6 +48,7 @@ static const uint8_t redis_numbers[TYPE_NUMBERS] = {
     [30] = RDB_TYPE_HASH_TMPL_LP_REF + 1,
     [31] = RDB_TYPE_HASH_TMPL_ARRAY + 1,
     [32] = RDB_TYPE_HASH_TMPL_ARRAY_REF + 1,
+    [33] = RDB_TYPE_BITMAP + 1,
 };
 
 enum { VALKEY_FIRST = 22 };

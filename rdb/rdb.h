@@ -82,7 +82,9 @@ enum rdb_opcode {
 /* Storage of a node of a quicklist 2 (type 18): one plain long element, or a listpack. */
 enum { RDB_NODE_PLAIN = 1, RDB_NODE_PACKED = 2 };
 
-/* The kind of a value as users see it. The words are those of the TYPE command. */
+/* The kind of a value as users see it. The words are those of the TYPE command, except for bitmaps
+ * of Redis 8.12: they are strings, because they consist of the same bytes as a string that has the
+ * same bits. */
 #define RDB_KINDS(X)                                                                               \
     X(STRING, 0, "string")                                                                         \
     X(LIST, 1, "list")                                                                             \
@@ -138,7 +140,8 @@ enum rdb_kind {
     X(HASH_TMPL_LP, 30, 29, REDIS, 15, HASH, "template_listpack")                                  \
     X(HASH_TMPL_LP_REF, 31, 30, REDIS, 15, HASH, "template_listpack_ref")                          \
     X(HASH_TMPL_ARRAY, 32, 31, REDIS, 15, HASH, "template_array")                                  \
-    X(HASH_TMPL_ARRAY_REF, 33, 32, REDIS, 15, HASH, "template_array_ref")
+    X(HASH_TMPL_ARRAY_REF, 33, 32, REDIS, 15, HASH, "template_array_ref")                          \
+    X(BITMAP, 34, 33, REDIS, 16, STRING, "bitmap")
 
 enum rdb_type_id {
 #define X(name, id, number, family, since, kind, word) RDB_TYPE_##name = id,
@@ -147,7 +150,7 @@ enum rdb_type_id {
 };
 
 /* How many there are in these headers. A later version of the library may know more. */
-#define RDB_TYPE_COUNT 34
+#define RDB_TYPE_COUNT 35
 
 enum rdb_family { RDB_FAMILY_BOTH = 0, RDB_FAMILY_REDIS = 1, RDB_FAMILY_VALKEY = 2 };
 

@@ -3,6 +3,7 @@
 #include "base/endian.h"
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
+#include "engine/cmd/string_impl.h"
 #include "engine/lru.h"
 #include "engine/snapshot.h"
 #include "engine/state.h"
@@ -173,14 +174,24 @@ static bool engine_type_of(const struct rdb_type *type, enum engine_type *ret)
     }
 }
 
-static bool load_events(struct rdb_reader *r, enum engine_type type,
-                        const struct engine_config *config, struct engine_value *ret,
-                        struct rd_err *err)
+/* A payload of a few bytes can hold a bitmap of any length. */
+static bool is_too_long(const struct rdb_event *ev, uint64_t limit, struct rd_err *err)
+{
+    if (ev->kind != RDB_ELEM || ev->elem.role != RDB_ROLE_STRING || ev->elem.str.total <= limit)
+        return false;
+    rd_err_set(err, RD_ERR_LIMIT, 0, "string exceeds maximum allowed size (proto-max-bulk-len)");
+    return true;
+}
+
+static bool load_events(struct rdb_reader *r, const struct rdb_type *form, struct engine_call *call,
+                        struct engine_value *ret, struct rd_err *err)
 {
     struct rdb_event ev;
     enum rdb_status status;
+    uint64_t limit = form->id == RDB_TYPE_BITMAP ? engine_string_limit(call) : UINT64_MAX;
+    const struct engine_type_ops *ops = engine_type_ops((enum engine_type)ret->type);
     while ((status = rdb_reader_next(r, &ev)) == RDB_EVENT)
-        if (!engine_type_ops(type)->load(ret, &ev, config, err))
+        if (is_too_long(&ev, limit, err) || !ops->load(ret, &ev, call->config, err))
             return false;
     rd_err_adopt(err, rdb_reader_err(r));
     return status == RDB_END;
@@ -249,7 +260,7 @@ static bool is_void(const struct engine_value *v)
 }
 
 /* The value of a payload. On failure *ret is empty. */
-static bool load_payload(const struct rdb_dump *dump, const struct engine_config *config,
+static bool load_payload(const struct rdb_dump *dump, struct engine_call *call,
                          struct engine_value *ret, struct rd_err *err)
 {
     const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED);
@@ -261,7 +272,7 @@ static bool load_payload(const struct rdb_dump *dump, const struct engine_config
         return false;
     ret->type = type;
     enum engine_mem_kind before = engine_mem_enter(engine_type_mem(type));
-    bool ok = load_events(r, type, config, ret, err);
+    bool ok = load_events(r, dump->type, call, ret, err);
     if (ok && is_void(ret))
         ok = rd_err_set(err, RD_ERR_CORRUPT, 0, "collection without elements");
     if (ok && type == ENGINE_STREAM && !engine_stream_in_order(ret->u.stream))
@@ -300,7 +311,7 @@ static bool open_payload(struct engine_call *call, struct rd_slice payload,
         opened = rd_err_set(&err, RD_ERR_UNSUPPORTED, 0, "module metadata of a key");
     bool framed = opened || (err.code == RD_ERR_UNSUPPORTED && err.offset == 0);
     bool loaded = opened && is_sane(&dump, call->config->sanitize_dump, &err) &&
-                  load_payload(&dump, call->config, ret, &err);
+                  load_payload(&dump, call, ret, &err);
     if (!framed)
         engine_reply_error(call->reply, "ERR DUMP payload version or checksum are wrong");
     else if (!loaded)

@@ -11,6 +11,7 @@
  *     skim.c     a fast walk over sound data; quick.h: the common encodings
  *     text.c     short strings of a value, many at a time
  *     module.c   module values
+ *     bitmap.c   bitmaps, which are strings
  *     template.c field names that hashes share, and these hashes; templates.h: the names
  *     unique.c   finds duplicate members: rdb/hash.h by hash, duplicate.c by bytes
  *
@@ -71,6 +72,7 @@ enum op {
     OP_IDMP_END,
     OP_PATH,           /* path hash: path, count of fields */
     OP_ITEM,           /* array: index, tag, value */
+    OP_BITMAP,         /* a string: the bits of a string */
     OP_TEMPLATE_PACK,  /* a listpack: the id of a template, then values */
     OP_TEMPLATE_FIELD, /* no bytes: the next name of the template */
     OP_MODULE          /* opcodes up to 0 */
@@ -91,6 +93,7 @@ enum prelude {
     PRELUDE_MODULE,    /* module id */
     PRELUDE_TEMPLATE,  /* id of a template */
     PRELUDE_NAMES,     /* names of fields */
+    PRELUDE_BITMAP,    /* bytes of the string */
     PRELUDE_ARRAY      /* count, flag, insert index */
 };
 
@@ -216,6 +219,42 @@ struct unique {
     unsigned chances;  /* equal hashes of different bytes, in all values */
 };
 
+/* A bitmap: what is read next, and the string that is made of it. */
+enum bits_phase {
+    BITS_BEGIN,
+    BITS_COUNT,
+    BITS_BUCKET,
+    BITS_COOKIE,
+    BITS_HEAD,
+    BITS_OFFSETS,
+    BITS_CONTAINER,
+    BITS_MEMBERS,
+    BITS_END
+};
+
+struct bits {
+    enum bits_phase phase;
+    uint64_t length; /* of the string */
+    uint64_t buckets;
+    uint32_t high;      /* of the current bucket */
+    bool any;           /* there is one */
+    uint32_t n, i;      /* its containers, and the current one */
+    uint32_t flags_len; /* bytes of the flags in `head` */
+    uint32_t offsets_left;
+    uint16_t key;
+    struct rd_buf head; /* flags, keys and numbers of members */
+    uint32_t left;      /* members, runs or bytes of the container */
+    uint32_t next;      /* the least member that may follow */
+    uint32_t last;      /* the greatest member */
+    uint32_t members;   /* so far */
+    uint8_t *chunk;     /* the container as a part of the string */
+    bool full;          /* it is complete */
+    struct rd_buf piece;
+    uint64_t given; /* bytes before the piece */
+    bool shown;     /* the piece was returned */
+    bool done;      /* the last one was */
+};
+
 /* Names that hashes share, and the hash being read. */
 struct shared {
     struct rdb_templates *all; /* of the file; NULL: none yet */
@@ -289,6 +328,7 @@ struct rdb_reader {
     struct stream stream;
     struct unique unique;
     struct shared shared;
+    struct bits bits;
     struct rdb_hash_key key; /* of the hashes in it */
 
     bool module_aux;      /* the module opcodes are an aux record's */
@@ -488,6 +528,12 @@ int rdb_module_run(struct rdb_reader *r, struct rdb_event *ev);
 int rdb_record_step(struct rdb_reader *r, struct rdb_event *ev);
 int rdb_key_meta_step(struct rdb_reader *r, struct rdb_event *ev);
 int rdb_payload_step(struct rdb_reader *r, struct rdb_event *ev); /* a type, then its value */
+
+/* -- bitmap.c -- */
+
+int rdb_bitmap_begin(struct rdb_reader *r, struct rdb_event *ev); /* PRELUDE_BITMAP */
+int rdb_bitmap_run(struct rdb_reader *r, struct rdb_event *ev);
+void rdb_bitmap_done(struct rdb_reader *r);
 
 /* -- template.c -- */
 

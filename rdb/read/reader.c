@@ -195,6 +195,7 @@ void rdb_reader_free(struct rdb_reader *r)
     rd_buf_done(&r->meta);
     rd_buf_done(&r->node.shared);
     rdb_unique_done(&r->unique);
+    rdb_bitmap_done(r);
     rdb_templates_free(r->shared.all);
     rdb_templates_free(r->shared.own);
     rd_free(r->out);

@@ -28,6 +28,7 @@ PROGRAM hash_2_body[] = {{OP_EACH, 0},
 PROGRAM path_hash_body[] = {
     {OP_EACH, 0}, {OP_PATH, 0}, {OP_EACH, 0}, {OP_STR, RDB_ROLE_FIELD}, {OP_STR, RDB_ROLE_VALUE},
     {OP_NEXT, 0}, {OP_NEXT, 0}, {OP_END, 0}};
+PROGRAM bitmap_body[] = {{OP_BITMAP, 0}, {OP_END, 0}};
 PROGRAM array_body[] = {{OP_EACH, 0}, {OP_ITEM, 0}, {OP_NEXT, 0}, {OP_END, 0}};
 PROGRAM module_body[] = {{OP_MODULE, 0}, {OP_END, 0}};
 
@@ -117,6 +118,7 @@ static const struct shape shapes[RDB_TYPE_COUNT] = {
     [RDB_TYPE_HASH_TMPL_LP_REF] = {PRELUDE_NONE, template_lp_body},
     [RDB_TYPE_HASH_TMPL_ARRAY] = {PRELUDE_NAMES, template_array_body},
     [RDB_TYPE_HASH_TMPL_ARRAY_REF] = {PRELUDE_TEMPLATE, template_array_body},
+    [RDB_TYPE_BITMAP] = {PRELUDE_BITMAP, bitmap_body},
 };
 
 const struct shape *rdb_shape(enum rdb_type_id type)

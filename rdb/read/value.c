@@ -52,6 +52,7 @@ static bool parse_prelude(struct rdb_reader *r, struct cur *c, uint8_t prelude,
         return parse_array_head(c, &ev->value.count);
     case PRELUDE_TEMPLATE:
     case PRELUDE_NAMES:
+    case PRELUDE_BITMAP:
         break;
     case PRELUDE_TTL:
     case PRELUDE_TTL_COUNT:
@@ -81,6 +82,8 @@ int rdb_value_begin(struct rdb_reader *r, struct rdb_event *ev)
         return rdb_template_begin(r, ev);
     if (shape->prelude == PRELUDE_NAMES)
         return rdb_names_begin(r, ev);
+    if (shape->prelude == PRELUDE_BITMAP)
+        return rdb_bitmap_begin(r, ev);
     struct cur c;
     int st = rdb_read_parse(r, parse_prelude, shape->prelude, ev, &c);
     if (st != STEP_ON)
@@ -488,6 +491,8 @@ static int run_one(struct rdb_reader *r, struct rdb_event *ev)
         return item_op(r, ev);
     case OP_PATH:
         return path_op(r, ev);
+    case OP_BITMAP:
+        return rdb_bitmap_run(r, ev);
     case OP_TEMPLATE_PACK:
         return rdb_template_pack(r, ev);
     case OP_TEMPLATE_FIELD:

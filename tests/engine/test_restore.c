@@ -94,3 +94,26 @@ Test(snapshot, a_payload_that_is_refused_leaves_no_memory)
             ask_done(&ask);
         }
 }
+
+/* Type 33 of Redis 8.12: a length and no bits. A few bytes would take any memory. */
+Test(snapshot, a_bitmap_in_a_payload_has_the_limit_of_other_strings)
+{
+    static uint8_t payload[] = {33, 0x40, 100, 8, 0, 0, 0, 0, 0, 0, 0,
+                                0,  16,   0,   0, 0, 0, 0, 0, 0, 0, 0};
+    const struct rd_slice argv[] = {rd_slice_str("RESTORE"), rd_slice_str("k"), rd_slice_str("0"),
+                                    rd_slice(payload, sizeof payload)};
+    enum { LENGTH = 2, END = sizeof payload - SUM };
+    for (uint8_t length = 99; length <= 101; length++) {
+        struct ask ask;
+        ask_init(&ask, ENGINE_CLIENT);
+        engine_config(ask.engine)->proto_max_bulk_len = 100;
+        payload[LENGTH] = length;
+        rd_put_le64(payload + END, rd_crc64(0, payload, END));
+        cr_expect_str_eq(ask_argv(&ask, 4, argv),
+                         length > 100 ? "-ERR Bad data format\r\n" : "+OK\r\n");
+        cr_expect_str_eq(ask_line(&ask, "STRLEN k"), length > 100   ? ":0\r\n"
+                                                     : length == 99 ? ":99\r\n"
+                                                                    : ":100\r\n");
+        ask_done(&ask);
+    }
+}

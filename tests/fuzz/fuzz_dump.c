@@ -8,6 +8,7 @@
 #include "base/crc64.h"
 #include "base/endian.h"
 #include "rdb/dump.h"
+#include "tests/fuzz/huge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,9 +32,9 @@ static bool read_value(const struct rdb_dump *dump, struct rd_slice payload, enu
     uint64_t limit = 1000 + 300 * (uint64_t)payload.len;
     must(rd_src_open_memory(&src, rd_slice(payload.ptr, dump->value.len + 1), NULL, NULL));
     must(rdb_reader_new_value(&r, src, dump->dialect, dump->version, &opts, NULL));
-    while ((st = rdb_reader_next(r, &ev)) == RDB_EVENT)
+    while ((st = rdb_reader_next(r, &ev)) == RDB_EVENT && !is_huge(&ev))
         must(limit-- > 0);
-    *ret_code = rdb_reader_err(r)->code;
+    *ret_code = st == RDB_EVENT ? RD_ERR_UNSUPPORTED : rdb_reader_err(r)->code;
     rdb_reader_free(r);
     bool all = rd_src_avail(src) == 0;
     rd_src_close(src);

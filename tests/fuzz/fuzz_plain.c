@@ -12,6 +12,7 @@
 #include "base/src_impl.h"
 #include "rdb/commands.h"
 #include "rdb/plain.h"
+#include "tests/fuzz/huge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -182,7 +183,7 @@ static bool to_commands(struct rd_slice file, unsigned choice,
     must(rd_sink_open_buf(&sink, ret, NULL, NULL));
     must(rdb_reader_new(&run.reader, run.src, &detail, NULL));
     must(rdb_commands_new(&run.commands, sink, &how, NULL));
-    while (run.ok && (status = rdb_reader_next(run.reader, &ev)) == RDB_EVENT) {
+    while (run.ok && (status = rdb_reader_next(run.reader, &ev)) == RDB_EVENT && !is_huge(&ev)) {
         run.ok = rdb_commands_put(run.commands, &ev, NULL);
         if (run.ok)
             take_event(&run, &ev, plain);

@@ -9,6 +9,7 @@
 
 #include "rdb/reader.h"
 #include "rdb/writer.h"
+#include "tests/fuzz/huge.h"
 #include "tests/rdb/logical.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -47,7 +48,7 @@ static bool copy(struct rdb_reader *r, struct rdb_writer *w)
     struct rdb_event ev;
     struct rd_err err = {0};
     enum rdb_status st;
-    while ((st = rdb_reader_next(r, &ev)) == RDB_EVENT)
+    while ((st = rdb_reader_next(r, &ev)) == RDB_EVENT && !is_huge(&ev))
         if (!rdb_writer_put(w, &ev, &err)) {
             /* Blobs are copied unread, and may hold damage that shows when they are taken apart. */
             if (err.code != RD_ERR_UNSUPPORTED && err.code != RD_ERR_CORRUPT)

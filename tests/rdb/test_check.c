@@ -245,8 +245,8 @@ Test(check, unknown_numbers_are_damage_unless_another_program_wrote_them)
         {"\"REDIS0009\" fe 00  12 01\"k\" 00 ff", "corrupt@11", false},
         {"\"REDIS0009\" fa 09\"redis-ver\" 05\"df-v1\" c9 ff", "unsupported@26", false},
         {"\"REDIS0009\" fa 09\"redis-ver\" 05\"df-v1\" 00 01\"k\" c9 ff", "corrupt@29:k", false},
-        {"\"REDIS0017\" fe 00  21 01\"k\" ff", "unsupported@11", false},
-        {"\"REDIS0017\" fe 00  21 01\"k\" ff", "unsupported@11", true},
+        {"\"REDIS0017\" fe 00  22 01\"k\" ff", "unsupported@11", false},
+        {"\"REDIS0017\" fe 00  22 01\"k\" ff", "unsupported@11", true},
         {"\"REDIS0017\" fe 00  00 01\"k\" 01\"v\" ff", "unsupported@5", true},
     };
     struct rdb_check_opts opts = RDB_CHECK_OPTS(.single_thread = true);

@@ -133,15 +133,86 @@ class Header16(NewerTest):
         self.assertEqual([line["value"] for line in self.lines(path)], ["v"])
 
     def test_an_unknown_type_is_not_damage(self):
-        path = self.file(b"\x00\x01k\x01v", b"\x21\x02bm\x00\x08" + bytes(8))
+        path = self.file(b"\x00\x01k\x01v", b"\x22\x02bm\x00\x08" + bytes(8))
         _, err = self.run_tool("check-rdb", path, expect=4)
-        self.assertIn("value type 33 is not known", err)
+        self.assertIn("value type 34 is not known", err)
         self.run_tool("convert", "--to", "ndjson", path, expect=4)
 
     def test_the_version_tool_says_what_is_read(self):
         out, _ = self.run_tool("version", "--json")
         redis = json.loads(out)["features"]["rdb_versions"]["redis"]
         self.assertEqual((redis["max"], redis["whole"], redis["written"]), (16, 15, 15))
+
+
+def bitmap(size, *bits):
+    """Type 33: the bits below 65536 of a string of `size` bytes."""
+    members = b"".join(struct.pack("<H", bit) for bit in bits)
+    form = struct.pack("<QIIIHHI", 1, 0, 12346, 1, 0, len(bits) - 1, 16) + members
+    length = bytes([size]) if size < 64 else b"\x81" + struct.pack(">Q", size)
+    return length + bytes([len(form)]) + form
+
+
+class Bitmaps(NewerTest):
+    """Redis 8.12, by docs/format/rdb.md."""
+
+    def file(self, name, *values):
+        keys = b"".join(b"\x21\x02k%d" % i + value for i, value in enumerate(values))
+        return self.path(name, b"REDIS0016\xfe\x00" + keys + b"\xff" + bytes(8))
+
+    def setUp(self):
+        super().setUp()
+        self.two = self.file("two.rdb", bitmap(2, 1, 7, 9), bitmap(1, 7))
+
+    def test_they_are_strings(self):
+        lines = self.lines("--strings", "base64", self.two)
+        self.assertEqual([(line["type"], line["encoding"], line["value"]) for line in lines],
+                         [("string", "bitmap", "QUA="), ("string", "bitmap", "AQ==")])
+        out, _ = self.run_tool("stat", "--json", self.two)
+        (kind,) = json.loads(out)["types"]
+        self.assertEqual((kind["type"], kind["keys"]), ("string", 2))
+        out, _ = self.run_tool("convert", "--to", "resp", self.two)
+        self.assertIn(b"SET\r\n$2\r\nk0\r\n$2\r\nA\x40\r\n", out)
+
+    def test_other_versions_get_strings(self):
+        for target in ("redis-2.8", "redis-7.2", "redis-8.10", "valkey-9.2"):
+            out = self.path(target)
+            self.run_tool("convert", "--to", "rdb", "--for", target, self.two, "-o", out)
+            self.run_tool("diff", self.two, out)
+            self.assertEqual([line["encoding"] for line in self.lines(out)], ["string"] * 2)
+
+    def test_lines_are_read_back_as_strings(self):
+        text, _ = self.run_tool("convert", "--to", "ndjson", self.two)
+        lines, out = self.path("two.ndjson", text), self.path("back.rdb")
+        self.run_tool("convert", "--to", "rdb", lines, "-o", out)
+        self.run_tool("diff", self.two, out)
+
+    def test_other_bits_are_a_difference(self):
+        other = self.file("other.rdb", bitmap(2, 1, 7, 10), bitmap(1, 7))
+        out, _ = self.run_tool("diff", self.two, other, expect=1)
+        self.assertIn(b"k0", out)
+        self.assertNotIn(b"k1", out)
+
+    def test_the_same_version_gets_a_copy(self):
+        out = self.path("out.rdb")
+        self.run_tool("convert", "--to", "rdb", "--match", "k1", self.two, "-o", out)
+        self.assertEqual([line["encoding"] for line in self.lines(out)], ["bitmap"])
+
+    def test_a_payload_has_one(self):
+        payload = b"\x21" + bitmap(2, 1, 7, 9) + b"\x10\x00" + bytes(8)
+        command = b"*4\r\n$7\r\nRESTORE\r\n$1\r\nk\r\n$1\r\n0\r\n$%d\r\n" % len(payload)
+        (line,) = self.lines("--strings", "base64",
+                             self.path("x.aof", command + payload + b"\r\n"))
+        self.assertEqual(line["value"], "QUA=")
+
+    def test_one_that_no_string_holds_is_verified_and_copied(self):
+        path = self.file("long.rdb", bitmap(1 << 40, 1), bitmap(1, 7))
+        self.run_tool("check-rdb", path)
+        out = self.path("out.rdb")
+        self.run_tool("convert", "--to", "rdb", path, "-o", out)
+        self.run_tool("check-rdb", out)
+        for options in (("--to", "ndjson"), ("--to", "rdb", "--for", "redis-8.10")):
+            _, err = self.run_tool("convert", *options, path, "-o", self.path("none"), expect=4)
+            self.assertIn("longer than a string can be", err)
 
 
 class Logs(NewerTest):

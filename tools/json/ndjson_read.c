@@ -186,6 +186,13 @@ static bool refuse_key(struct ndjson_reader *r, const char *what)
     return false;
 }
 
+/* Forms that a value is read from, but never written in: the writer chooses another one. */
+static bool is_only_read(const struct rdb_type *type)
+{
+    return type->id == RDB_TYPE_BITMAP || type->id == RDB_TYPE_HASH_TMPL_LP ||
+           type->id == RDB_TYPE_HASH_TMPL_ARRAY;
+}
+
 static bool can_read(const struct ndjson_reader *r)
 {
     if (r->kind == RDB_KIND_STREAM)
@@ -207,6 +214,8 @@ static bool read_key_value(struct ndjson_reader *r, const char *encoding)
     r->encoding = encoding[0] == '\0' ? NULL : find_type(r, encoding);
     if (encoding[0] != '\0' && r->encoding == NULL)
         return json_fail(&r->in, "unknown encoding for this type");
+    if (r->encoding != NULL && is_only_read(r->encoding))
+        r->encoding = NULL;
     if (!can_read(r))
         return refuse_key(r, "this encoding");
     r->has_value = true;
