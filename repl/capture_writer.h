@@ -54,6 +54,11 @@ enum {
 
 struct repl_capture_writer;
 
+/* The right to change a capture, for a program that does so before it opens the writer. */
+struct repl_capture_lock {
+    int fd;
+};
+
 struct repl_capture_writer_opts {
     uint64_t segment_size; /* 0: REPL_CAPTURE_SEGMENT. A segment is closed before it exceeds this
                               size, except that a command is never split, and a transaction is split
@@ -66,6 +71,7 @@ struct repl_capture_writer_opts {
     bool recorded; /* the caller reports interruptions; otherwise, whether there were any is unknown
                       in this capture. A capture that is opened was interrupted after its last
                       command, and so is the stream after a snapshot: _in_time() ends both. */
+    const struct repl_capture_lock *lock; /* NULL: the writer locks the capture itself */
 };
 
 /* The end of the capture, from which to resume the stream. */
@@ -78,6 +84,11 @@ struct repl_capture_point {
     uint64_t db;
     bool in_multi;
 };
+
+/* Locks the capture in the folder. Errors: RD_ERR_LOCKED, another process writes it; RD_ERR_IO. */
+bool repl_capture_lock(struct repl_capture_lock *ret, const struct rd_fs *fs, struct rd_err *err);
+/* A writer that was opened with this lock is closed first. */
+void repl_capture_unlock(const struct repl_capture_lock *lock, const struct rd_fs *fs);
 
 /* Opens the capture in the folder, or starts a new one. *fs is copied; its context must outlive the
  * writer. Errors: RD_ERR_LOCKED, another writer uses the folder; RD_ERR_USAGE, a size is out of

@@ -17,12 +17,32 @@ static bool reserve(struct repl_capture_writer *w)
     return rd_digest_new(&w->digest, RD_DIGEST_SHA256, &w->err);
 }
 
+bool repl_capture_lock(struct repl_capture_lock *ret, const struct rd_fs *fs, struct rd_err *err)
+{
+    ret->fd = fs->lock(fs->ctx, CAPTURE_LOCK);
+    if (ret->fd >= 0)
+        return true;
+    if (ret->fd == -EWOULDBLOCK)
+        return rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "another process writes this capture");
+    rd_err_sys(err, -ret->fd, "cannot lock the capture");
+    rd_err_origin(err, CAPTURE_LOCK);
+    return false;
+}
+
+void repl_capture_unlock(const struct repl_capture_lock *lock, const struct rd_fs *fs)
+{
+    fs->close(fs->ctx, lock->fd);
+}
+
 static bool lock(struct repl_capture_writer *w)
 {
-    w->lock = w->fs.lock(w->fs.ctx, CAPTURE_LOCK);
-    if (w->lock != -EWOULDBLOCK)
-        return repl_capture_sys(w, w->lock, CAPTURE_LOCK, "cannot lock the capture");
-    return rd_err_set(&w->err, RD_ERR_LOCKED, RD_NO_OFFSET, "another process writes this capture");
+    struct repl_capture_lock own;
+    if (w->opts.lock != NULL)
+        return true;
+    if (!repl_capture_lock(&own, &w->fs, &w->err))
+        return false;
+    w->lock = own.fd;
+    return true;
 }
 
 bool repl_capture_writer_open(struct repl_capture_writer **ret, const struct rd_fs *fs,

@@ -92,6 +92,30 @@ Test(capture_writer, a_second_writer_is_locked_out_until_the_first_is_gone)
     world_done(&world);
 }
 
+Test(capture_writer, a_lock_of_the_caller_outlives_its_writers)
+{
+    struct world world = {0};
+    struct repl_capture_lock lock, other;
+    world_init(&world);
+    const struct rd_fs fs = sim_fs_calls(world.sim);
+    cr_assert(repl_capture_lock(&lock, &fs, &world.err));
+    world.opts.lock = &lock;
+    for (int i = 0; i < 2; i++) {
+        struct repl_capture_writer *w = world_writer(&world);
+        cr_assert_not_null(w);
+        cr_assert(repl_capture_writer_close(w, &world.err));
+        cr_assert_not(repl_capture_lock(&other, &fs, &world.err));
+        cr_assert_eq(world.err.code, RD_ERR_LOCKED);
+        rd_err_reset(&world.err);
+    }
+    world.opts.lock = NULL;
+    cr_assert_null(world_writer(&world));
+    rd_err_reset(&world.err);
+    repl_capture_unlock(&lock, &fs);
+    cr_assert(world_play(&world));
+    world_done(&world);
+}
+
 Test(capture_writer, what_makes_no_sense_is_refused_and_ends_nothing)
 {
     struct world world = {0};

@@ -14,7 +14,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import test_capture_hosts  # noqa: E402
 from archive_case import ArchiveCase  # noqa: E402
-from capture_case import Load, Proxy, acknowledged, encode, eventually  # noqa: E402
+from capture_case import Load, Proxy, Running, acknowledged, encode, eventually  # noqa: E402
 from captures import command  # noqa: E402
 from redis_server import RedisServer  # noqa: E402
 from test_backup import bytes_of, flip  # noqa: E402
@@ -555,6 +555,27 @@ class Going(ArchiveCase):
         self.good("backup", "nightly", "--lock-wait", "30m")
         eventually("both sets are there", lambda: len(self.sets()) == 2)
         self.assertEqual(running.end(), 0)
+
+    def test_nothing_is_taken_from_a_spool_that_another_process_writes(self):
+        server = self.server()
+        own = os.path.join(self.spool, "20261129T000000Z-00000001")
+        os.makedirs(own)
+        capture = Running(f"redis://127.0.0.1:{server.port}", "-o", own)
+        self.addCleanup(capture.kill)
+        eventually("the snapshot is there", lambda: glob.glob(os.path.join(own, "*.rdb")))
+        # As long as no sentinel answers, the archiver has no stream of its own.
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            self.archived(server.port, more=f"sentinel = 127.0.0.1:{silent.getsockname()[1]}\n")
+            text = bytes_of(self.config).decode()
+            self.configure(text.replace(f"source = redis://127.0.0.1:{server.port}\n", ""))
+            running = self.start()
+            eventually("it ends or takes a set",
+                       lambda: running.process.poll() is not None or self.sets())
+        self.assertEqual(self.sets(), [])
+        self.assertEqual(running.wait(), 7)
+        self.assertIn(b"another process writes this capture", running.said)
+        self.assertEqual(len(glob.glob(os.path.join(own, "*.rdb"))), 1)
+        self.assertEqual(capture.end()[0], 143)
 
     def test_the_last_bytes_are_shipped_at_the_end(self):
         server = self.server()

@@ -182,21 +182,40 @@ void archive_close_writer(struct archiver *a)
     a->writer = NULL;
 }
 
+/* Before the threads begin: they ship and remove what is in the spool. */
+static bool lock_spool(struct archiver *a, struct rd_err *err)
+{
+    a->has_fs = rd_fs_open_folder(&a->fs, a->spool, true, err);
+    a->locked = a->has_fs && repl_capture_lock(&a->lock, &a->fs, err);
+    if (!a->locked)
+        capture_store_locked(a->spool, err);
+    a->capture.lock = &a->lock;
+    return a->locked;
+}
+
+static void unlock_spool(struct archiver *a)
+{
+    if (a->locked)
+        repl_capture_unlock(&a->lock, &a->fs);
+    if (a->has_fs)
+        rd_fs_close_posix(&a->fs);
+}
+
 static bool remember_stream(struct archiver *a, struct rd_err *err)
 {
     struct repl_capture_list list;
-    struct rd_fs fs;
-    if (!rd_fs_open_folder(&fs, a->spool, true, err))
-        return false;
-    bool ok = repl_capture_list(&list, &fs, err);
-    if (ok) {
-        a->had_stream = list.n > 0;
-        repl_capture_list_done(&list);
-    }
-    rd_fs_close_posix(&fs);
-    if (!ok)
+    if (!repl_capture_list(&list, &a->fs, err)) {
         rd_err_origin(err, a->spool);
-    return ok;
+        return false;
+    }
+    a->had_stream = list.n > 0;
+    repl_capture_list_done(&list);
+    return true;
+}
+
+static bool begin(struct archiver *a, struct rd_err *err)
+{
+    return lock_spool(a, err) && remember_stream(a, err) && start_threads(a, err);
 }
 
 /* The source is a server, or the folder of a log. */
@@ -206,12 +225,12 @@ static bool run_source(struct archiver *a, struct rd_err *err)
     const char *source = backup_get(a->target, BACKUP_KEY_SOURCE);
     if (a->of_log) {
         snprintf(a->source, sizeof a->source, "%s", source);
-        return remember_stream(a, err) && start_threads(a, err) && archive_logs_run(a, err);
+        return begin(a, err) && archive_logs_run(a, err);
     }
     if (!capture_prepare(c, source, err))
         return false;
     snprintf(a->source, sizeof a->source, "%s", c->target.name);
-    return remember_stream(a, err) && start_threads(a, err) && capture_run(c, err);
+    return begin(a, err) && capture_run(c, err);
 }
 
 /* What is in the repositories is of use only with a set to begin from. */
@@ -245,6 +264,7 @@ static int run(struct archiver *a)
     end_threads(a);
     archive_report_end(a);
     capture_close(c, ok ? &err : NULL);
+    unlock_spool(a);
     if (err.code != RD_ERR_OK) {
         capture_hint(c, &err);
         if (err.reason.id == ARCHIVE_REASON_FOREIGN)

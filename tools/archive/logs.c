@@ -559,8 +559,10 @@ static bool find_log(struct logs *l, struct rd_err *err)
 static bool begin(struct logs *l, struct rd_err *err)
 {
     const struct capture *c = &l->a->capture;
-    const struct repl_capture_writer_opts opts = {
-        .segment_size = c->segment_size, .max_size = c->max_size, .recorded = true};
+    const struct repl_capture_writer_opts opts = {.segment_size = c->segment_size,
+                                                  .max_size = c->max_size,
+                                                  .recorded = true,
+                                                  .lock = &l->a->lock};
     struct aof_manifest m;
     bool resumed = false;
     if (!find_log(l, err))

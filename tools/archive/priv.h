@@ -68,6 +68,9 @@ struct archiver {
     uint64_t interval_ms, base_ms;
     char run[ARCHIVE_ID_MAX];     /* of the capture in the spool */
     char spool[ARCHIVE_PATH_MAX]; /* its folder */
+    struct rd_fs fs;              /* the spool */
+    struct repl_capture_lock lock;
+    bool has_fs, locked;
     char source[ARCHIVE_TEXT_MAX];
 
     bool of_log; /* the source is an append-only folder */

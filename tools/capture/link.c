@@ -21,7 +21,8 @@ static bool open_store(struct capture_link *link, struct rd_err *err)
                                             .max_size = c->max_size,
                                             .segment_size = c->segment_size,
                                             .run = c->run,
-                                            .ack = (enum capture_ack)c->ack};
+                                            .ack = (enum capture_ack)c->ack,
+                                            .lock = c->lock};
     const char *slash = link->folder[0] != '\0' ? "/" : "";
     int n = snprintf(path, sizeof path, "%s%s%s", c->out, slash, link->folder);
     if (n < 0 || (size_t)n >= sizeof path)

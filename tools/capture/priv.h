@@ -87,8 +87,11 @@ struct capture_store_opts {
     uint64_t max_size, segment_size;
     struct repl_replid run;
     enum capture_ack ack;
+    const struct repl_capture_lock *lock; /* NULL: it is not locked yet */
 };
 
+/* The error names the process that has the lock. err may be NULL. */
+void capture_store_locked(const char *path, struct rd_err *err);
 bool capture_store_open(struct capture_store *store, const struct capture_store_opts *opts,
                         struct capture_job *syncer, struct rd_err *err);
 /* Writes and syncs all complete commands. May be called twice. */
@@ -302,6 +305,7 @@ struct capture {
     const char *sentinel_pass_file;
     const char *master;
     struct repl_replid run;
+    const struct repl_capture_lock *lock; /* of the folder `out`; NULL: a link locks its own */
 
     struct capture_link **links;
     size_t n_links, cap_links;

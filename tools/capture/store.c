@@ -54,21 +54,27 @@ void capture_job_free(struct capture_job *job)
 
 /* ---- open and close ---- */
 
+void capture_store_locked(const char *path, struct rd_err *err)
+{
+    char lock[PATH_MAX];
+    snprintf(lock, sizeof lock, "%s/capture.lock", path);
+    holder_name(err, lock);
+    rd_err_origin(err, path);
+}
+
 bool capture_store_open(struct capture_store *store, const struct capture_store_opts *opts,
                         struct capture_job *syncer, struct rd_err *err)
 {
     const struct repl_capture_writer_opts writer = {.segment_size = opts->segment_size,
                                                     .max_size = opts->max_size,
                                                     .run = opts->run,
-                                                    .recorded = true};
+                                                    .recorded = true,
+                                                    .lock = opts->lock};
     *store = (struct capture_store){.syncer = syncer, .ack = opts->ack};
     store->has_fs = rd_fs_open_folder(&store->fs, opts->path, true, err);
     bool ok = store->has_fs && repl_capture_writer_open(&store->writer, &store->fs, &writer, err);
     if (!ok) {
-        char lock[PATH_MAX];
-        snprintf(lock, sizeof lock, "%s/capture.lock", opts->path);
-        holder_name(err, lock);
-        rd_err_origin(err, opts->path);
+        capture_store_locked(opts->path, err);
         store->writer = NULL;
     }
     return ok;
