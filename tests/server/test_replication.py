@@ -244,6 +244,16 @@ class Chains(unittest.TestCase):
                 top.restart()
                 self.assertEqual(top.client().command("GET", "k"), b"v")
 
+    def test_replicas_get_what_follows_the_end_of_the_log_at_once(self):
+        with Redoubt({**FAST, "appendonly": "yes"}) as master, Redoubt(FAST) as replica:
+            follow(replica, master)
+            wait_same(master, replica)
+            c = master.client()
+            c.send_raw(encode("CONFIG", "SET", "appendonly", "no") + encode("SET", "k", "v"))
+            self.assertEqual([c.read(), c.read()], [("+", b"OK")] * 2)
+            wait_same(master, replica)
+            self.assertEqual(replica.client().command("GET", "k"), b"v")
+
     def test_writes_on_a_writable_replica_stay_there(self):
         with servers(Redoubt, Redoubt, Redoubt) as (top, middle, leaf):
             follow(middle, top, replica_read_only="no")

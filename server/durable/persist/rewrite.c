@@ -269,7 +269,7 @@ static void turn_off(struct durable *durable)
     info->aof = PERSIST_AOF_OFF;
     info->rewrite_scheduled = false;
     persist_close_log(durable);
-    durable->sessions->fx.off = true;
+    durable->sessions->fx.off = !durable_wants_effects(durable);
 }
 
 static bool begin_first_rewrite(struct durable *durable)
