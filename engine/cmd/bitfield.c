@@ -220,6 +220,8 @@ static void run_plan(struct engine_call *call, const struct plan *plan)
     }
     if (n_changes > 0)
         engine_changed(call, ENGINE_NOTIFY_STRING, "setbit", call->argv[1], n_changes);
+    else if (grown)
+        engine_touch(call, call->argv[1], 1);
 }
 
 static void run_bitfield(struct engine_call *call, bool read_only)

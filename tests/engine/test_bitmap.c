@@ -149,6 +149,26 @@ Test(bitmap, sums_beyond_the_range_wrap_saturate_or_fail)
     ask_done(&ask);
 }
 
+Test(bitmap, room_that_a_failed_sum_made_is_an_effect)
+{
+    static const struct {
+        const char *line, *effects;
+    } cases[] = {
+        {"BITFIELD a OVERFLOW FAIL SET i8 188 573071268292",
+         "BITFIELD a OVERFLOW FAIL SET i8 188 573071268292"},
+        {"BITFIELD a OVERFLOW FAIL SET i8 188 573071268292", ""},
+        {"BITFIELD a OVERFLOW FAIL INCRBY u8 #30 -1", "BITFIELD a OVERFLOW FAIL INCRBY u8 #30 -1"},
+        {"BITFIELD a SET u8 #40 0", "BITFIELD a SET u8 #40 0"},
+    };
+    struct ask ask;
+    ask_init(&ask, ENGINE_CLIENT);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ask_line(&ask, cases[i].line);
+        cr_expect_str_eq(ask_effects(&ask), cases[i].effects, "%s", cases[i].line);
+    }
+    ask_done(&ask);
+}
+
 /* ---- BITOP, byte by byte, over the blocks that it works in ---- */
 
 static const char *const ops[] = {"AND", "OR", "XOR", "DIFF", "DIFF1", "ANDOR", "ONE"};
