@@ -269,6 +269,27 @@ class Logs(unittest.TestCase):
             c.command("CONFIG", "SET", "aof-disable-auto-gc", "no")
             wait_for(lambda: len(files(server)) == 3)
 
+    def test_the_log_and_replicas_delete_what_a_reload_drops(self):
+        config = {"appendonly": "yes"}
+        with Redoubt(config) as server, \
+                Redoubt({"replicaof": ["127.0.0.1", str(server.port)]}) as replica:
+            c, r = server.client(), replica.client()
+            wait_for(lambda: replica.info("replication")["master_link_status"] == "up")
+            c.command("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+            c.command("SET", "k", "old", "PX", 1)
+            c.command("WAIT", 1, 5000)
+            time.sleep(0.01)
+            r.command("DEBUG", "RELOAD")
+            self.assertEqual(r.command("DBSIZE"), 1)
+            self.assertEqual(c.command("DEBUG", "RELOAD"), b"OK")
+            self.assertEqual(server.info("persistence")["rdb_last_load_keys_expired"], "1")
+            c.command("APPEND", "k", "new")
+            c.command("WAIT", 1, 5000)
+            self.assertEqual(r.command("GET", "k"), b"new")
+            server.kill()
+            server.start()
+            self.assertEqual(server.client().command("GET", "k"), b"new")
+
 
 class Ends(unittest.TestCase):
     def test_shutdown_saves_where_there_are_save_points(self):

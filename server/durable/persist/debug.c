@@ -33,7 +33,8 @@ static bool libraries_are_sound(struct durable *durable)
     return false;
 }
 
-const char *persist_debug_reload(struct durable *durable, bool save, bool flush, bool merge)
+const char *persist_debug_reload(struct durable *durable, bool save, bool flush, bool merge,
+                                 struct engine_effects *fx)
 {
     /* A background snapshot is older, and would replace the one that is loaded. */
     if (save && persist_info(durable)->child == PERSIST_CHILD_RDB)
@@ -45,8 +46,11 @@ const char *persist_debug_reload(struct durable *durable, bool save, bool flush,
         persist_empty(durable);
     else
         engine_library_dump(durable->sessions->engine, &before);
+    /* Without flush, the data may have a key of the same name. */
+    persist_state(durable)->reload_fx = flush ? fx : NULL;
     enum persist_loaded loaded =
         persist_load_snapshot(durable, durable->loop->settings.dbfilename, merge);
+    persist_state(durable)->reload_fx = NULL;
     persist_reset_dirty(durable, engine_stats(durable->sessions->engine)->dirty);
     /* The old data is gone: the server must not continue with half of the new data. */
     if (loaded == PERSIST_FAILED || loaded == PERSIST_DAMAGED)

@@ -246,12 +246,15 @@ static void on_aux(void *ctx, struct rd_slice name, struct rd_slice value)
     replication_place_read(&state->place, name, value);
 }
 
-/* Replicas that resume after the restart of their master still have such keys. */
+/* Replicas that resume after the restart of their master still have such keys; the log and all
+ * replicas have them after DEBUG RELOAD. */
 static void on_expired(void *ctx, unsigned db, struct rd_slice key)
 {
     struct persist_state *state = ctx;
     const struct rd_slice argv[] = {rd_slice_str("DEL"), key};
-    if (repl_replid_is_set(&state->place.id))
+    if (state->reload_fx != NULL)
+        engine_effects_add(state->reload_fx, db, 2, argv);
+    else if (repl_replid_is_set(&state->place.id))
         engine_effects_add(&state->dropped, db, 2, argv);
 }
 
@@ -264,12 +267,13 @@ static bool load_source(struct durable *durable, struct rd_src *src, bool merge,
     struct persist_state *state = persist_state(durable);
     persist_load_opts(durable, &opts);
     opts.merge = merge;
+    opts.keep_expired = durable->loop->settings.replicaof_host != NULL;
     if (durable->sessions->state == SESSIONS_LOADING) {
         state->place = (struct replication_place){.offset = -1};
         opts.on_aux = on_aux;
-        opts.on_expired = on_expired;
-        opts.keep_expired = durable->loop->settings.replicaof_host != NULL;
     }
+    if (durable->sessions->state == SESSIONS_LOADING || state->reload_fx != NULL)
+        opts.on_expired = on_expired;
     if (!engine_loader_new(&loader, durable->sessions->engine, src, &opts, &env, err))
         return false;
     bool ok = persist_load_steps(durable, loader, 0, err);

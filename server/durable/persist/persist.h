@@ -112,8 +112,9 @@ void persist_flushed_all(struct durable *durable);
 void persist_reset_stats(struct durable *durable);
 
 /* DEBUG RELOAD [MERGE] [NOFLUSH] [NOSAVE]; DEBUG LOADAOF. Returns the error for the client, or
- * NULL. */
-const char *persist_debug_reload(struct durable *durable, bool save, bool flush, bool merge);
+ * NULL. fx receives the deletion of expired keys, which a master does not load. */
+const char *persist_debug_reload(struct durable *durable, bool save, bool flush, bool merge,
+                                 struct engine_effects *fx);
 const char *persist_debug_loadaof(struct durable *durable);
 
 /* Memory of the log's buffers: mem_aof_buffer. */

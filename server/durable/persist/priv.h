@@ -67,6 +67,7 @@ struct persist_state {
     /* The snapshot at the start: its position in a history, and expired keys that were dropped. */
     struct replication_place place;
     struct engine_effects dropped;
+    struct engine_effects *reload_fx; /* the same of DEBUG RELOAD */
 };
 
 static inline struct persist_state *persist_state(const struct durable *durable)

@@ -242,7 +242,7 @@ static void sub_reload(struct dispatch_call *call)
             return;
         }
     }
-    answer(call, persist_debug_reload(call->sessions->durable, save, flush, merge));
+    answer(call, persist_debug_reload(call->sessions->durable, save, flush, merge, call->fx));
 }
 
 static void sub_loadaof(struct dispatch_call *call)
