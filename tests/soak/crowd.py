@@ -25,7 +25,7 @@ ASK_SECONDS = 2
 
 # How many there are of each kind.
 KINDS = {"data": 4, "bulk": 4, "script": 3, "wait": 5, "transaction": 3, "acl": 3, "tracking": 4,
-         "pubsub": 3, "admin": 2, "payload": 2, "mangled": 6, "deaf": 4, "junk": 2}
+         "pubsub": 3, "admin": 2, "payload": 2, "later": 3, "mangled": 6, "deaf": 4, "junk": 2}
 OF_REPLICA = {"read": 4, "mangled": 1, "deaf": 1}
 JUNK = (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"POST / HTTP/1.1\r\nX: y\r\n\r\n", b"\r\n" * 500,
         b"*1000000000\r\n", b"*-1\r\n*0\r\n", b"*2147483648\r\n", b"*3\r\n$536870912\r\nx",
@@ -124,7 +124,7 @@ class Crowd:
             one = Connection(self.number, kind, self.address, kind == "deaf")
         except OSError:
             return
-        one.life = self.rng.choice((3, 30, 300, 3000))
+        one.life = 3000 if kind == "deaf" else self.rng.choice((3, 30, 300, 3000))
         if self.rng.random() < 0.4:
             one.out = encode("HELLO", 3)
         self.all.append(one)
@@ -152,7 +152,7 @@ class Crowd:
             return rng.choice(JUNK) * rng.choice((1, 1, 1, 50))
         if one.kind == "mangled":
             kind = rng.choice(("data", "script", "wait", "transaction", "acl", "tracking", "pubsub",
-                               "bulk", "payload", "admin"))
+                               "bulk", "payload", "admin", "later"))
         else:
             kind = "large" if one.kind == "deaf" else one.kind
         commands = [words if words != ["SYNC"] or not one.clean else ["PING"]

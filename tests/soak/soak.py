@@ -66,25 +66,30 @@ class Soak:
         self.seconds, self.folder = seconds, folder
         self.rng = random.Random(f"soak {seed}")
         self.traffic = Traffic(folder)
-        self.payloads = self.seeds()
+        level = self.rng.choice(("7.0", "8.6", "valkey-9.1"))
+        print(f"redoubt-level {level}", flush=True)
+        self.later = level != "7.0"
+        self.payloads = self.seeds(self.later)
         self.figures, self.before = collections.Counter(), {}
         self.counts = collections.Counter()
-        self.master = Watched("master", folder, self.rng, {})
+        self.master = Watched("master", folder, self.rng, {"redoubt-level": level})
+        master = ["127.0.0.1", str(self.master.fixed_port)]
         self.replica = Watched("replica", folder, self.rng,
-                               {"replicaof": ["127.0.0.1", str(self.master.fixed_port)]})
-        self.cut_at, self.later = 0, []
+                               {"redoubt-level": level, "replicaof": master})
+        self.cut_at, self.due = 0, []
         self.began = time.monotonic()
 
     @staticmethod
-    def seeds():
-        """Payloads of DUMP that fuzzing uses, without fields that expire by themselves."""
+    def seeds(later):
+        """Payloads of DUMP that fuzzing uses. Fields that expire need the commands of later
+        versions, so that the end of a round can stop them."""
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz", "corpus",
                               "dump")
         out = []
         for path in sorted(glob.glob(os.path.join(folder, "*"))):
             with open(path, "rb") as f:
                 data = f.read()[1:]
-            if len(data) > 12 and data[0] not in range(22, 26):
+            if len(data) > 12 and (later or data[0] not in range(22, 26)):
                 out.append(data)
         return out
 
@@ -114,7 +119,7 @@ class Soak:
                   f"{self.crowd.closed} connections closed by the servers", flush=True)
 
     def crowd_of(self, server, role, kinds):
-        words = Words(self.rng, self.payloads)
+        words = Words(self.rng, self.payloads, self.later)
         one = crowds.Crowd(self.rng, words, ("127.0.0.1", server.port), self.traffic.record(role),
                            kinds)
         server.crowded = one.close_some
@@ -123,7 +128,8 @@ class Soak:
     def one_round(self):
         self.crowd = self.crowd_of(self.master, 0, crowds.KINDS)
         self.readers = self.crowd_of(self.replica, 1, crowds.OF_REPLICA)
-        self.master.ask("CONFIG", "SET", "maxmemory", "8mb", "maxmemory-policy", "allkeys-lru")
+        self.master.ask("CONFIG", "SET", "maxmemory", "8mb", "maxmemory-policy", "allkeys-lru",
+                        "client-output-buffer-limit", "normal 2mb 0 0")
         end = min(time.monotonic() + ROUND_SECONDS, self.began + self.seconds)
         look = 0
         while time.monotonic() < end:
@@ -143,11 +149,11 @@ class Soak:
         for one in (self.master, self.replica):
             one.check_alive()
             self.look_at(one)
-        for at, do in list(self.later):
+        for at, do in list(self.due):
             if time.monotonic() > at:
-                self.later.remove((at, do))
+                self.due.remove((at, do))
                 do()
-        if time.monotonic() > self.cut_at and not self.later:
+        if time.monotonic() > self.cut_at and not self.due:
             self.cut_at = time.monotonic() + self.rng.choice((0.2, 1, 3, 6))
             self.cut()
         self.count()
@@ -156,7 +162,7 @@ class Soak:
             self.payloads[self.rng.randrange(len(self.payloads))] = data
 
     def look_at(self, one):
-        if one is self.replica and self.later:
+        if one is self.replica and self.due:
             return
         if one.is_busy() and self.rng.random() < 0.6:
             self.counts["scripts killed"] += one.end_script()
@@ -171,12 +177,12 @@ class Soak:
             replica.ask("CLIENT", "KILL", "TYPE", "master")
         elif p < 0.65:
             os.kill(replica.pid, signal.SIGSTOP)
-            self.later.append((soon, lambda: os.kill(replica.pid, signal.SIGCONT)))
+            self.due.append((soon, lambda: os.kill(replica.pid, signal.SIGCONT)))
         elif p < 0.75:
             self.counts["promotions"] += 1
             replica.ask("REPLICAOF", "NO", "ONE")
             replica.ask("SET", "only-here", "x")
-            self.later.append((soon, self.follow))
+            self.due.append((soon, self.follow))
         elif p < 0.85:
             self.counts["restarts of the replica"] += 1
             replica.again(rng.choice((signal.SIGTERM, signal.SIGKILL)))
@@ -193,8 +199,8 @@ class Soak:
     # ---- the end of a round ----
 
     def end_of_round(self):
-        while self.later:
-            self.later.pop()[1]()
+        while self.due:
+            self.due.pop()[1]()
         self.end_traffic()
         for one in (self.master, self.replica):
             one.calm()

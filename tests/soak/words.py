@@ -139,17 +139,19 @@ def crc64(data):
 
 
 class Words:
-    """payloads: of DUMP, a list that the caller fills."""
+    """payloads: of DUMP, a list that the caller fills. later: whether the servers have commands of
+    later versions."""
 
-    def __init__(self, rng, payloads):
+    def __init__(self, rng, payloads, later=False):
         self.rng = rng
         self.payloads = payloads
+        self.has_later = later
         self.sources = [module.commands(rng) for module in families().values()]
         self.kinds = {
             "data": self.data_only, "bulk": self.bulk, "script": self.script, "wait": self.wait,
             "transaction": self.transaction, "acl": self.acl, "tracking": self.tracking,
             "pubsub": self.pubsub, "admin": self.admin, "large": self.large, "read": self.read,
-            "payload": self.payload,
+            "payload": self.payload, "later": self.later,
         }
 
     def of(self, kind):
@@ -205,6 +207,41 @@ class Words:
                 ["GET", f"b:{n}"], ["GETEX", f"b:{n}", "PX", 500], ["PERSIST", f"b:{n}"],
                 ["OBJECT", "FREQ", f"b:{n}"], ["TOUCH", f"b:{n}"], ["RANDOMKEY"], ["DBSIZE"])))
         return out
+
+    def later(self):
+        """Commands of later versions: fields that expire, vector sets, streams with producers."""
+        if not self.has_later:
+            return self.bulk()
+        return [self.one_later() for _ in range(self.rng.randrange(1, 20))]
+
+    def one_later(self):
+        rng = self.rng
+        h, s, x, v = (f"{kind}:{rng.randrange(6)}" for kind in ("lh", "ls", "bx", "lv"))
+        names = [f"f{rng.randrange(30)}" for _ in range(rng.randrange(1, 4))]
+        fields = ["FIELDS", len(names), *names]
+        pairs = ["FIELDS", len(names), *[word for name in names for word in (name, self.value())]]
+        soon, id_, e = rng.randrange(1, 3000), f"{rng.randrange(1, 99)}-1", f"e{rng.randrange(40)}"
+        vector = ["VALUES", 3, rng.random(), 0.5, -rng.random(), e]
+        refs = rng.choice((["KEEPREF"], ["DELREF"], ["ACKED"], []))
+        return rng.choice((
+            ["HSET", h, *pairs[2:]], ["HPEXPIRE", h, soon, *fields], ["HPERSIST", h, *fields],
+            ["HEXPIRE", h, rng.choice((1, 100, -1)), rng.choice(("NX", "XX", "GT", "LT")), *fields],
+            ["HGETDEL", h, *fields], ["HGETEX", h, "PX", soon, *fields], ["HPTTL", h, *fields],
+            ["HSETEX", h, "PX", soon, *pairs], ["HSETEX", h, "FNX", "KEEPTTL", *pairs],
+            ["HGETALL", h], ["HRANDFIELD", h, 3, "WITHVALUES"], ["HINCRBY", h, names[0], 1],
+            ["HDEL", h, *names], ["RENAME", h, "lh:0"], ["COPY", h, "lh:1", "REPLACE"],
+            ["MSETEX", 2, s, self.value(), s + "m", "y", "PX", soon], ["DELEX", s, "IFNE", "x"],
+            ["DELIFEQ", s, "y"], ["SET", s, "z", "IFEQ", "y"], ["DIGEST", s],
+            ["VADD", v, *vector], ["VADD", v, *vector, rng.choice(("NOQUANT", "Q8", "BIN"))],
+            ["VADD", v, "REDUCE", 2, *vector], ["VREM", v, e], ["VSETATTR", v, e, '{"n": 3}'],
+            ["VSIM", v, "ELE", e, "COUNT", rng.choice((1, 10, 1000)), "WITHSCORES"],
+            ["VSIM", v, *vector[:-1], "FILTER", ".n > 2"], ["VRANDMEMBER", v, -5], ["VINFO", v],
+            ["VLINKS", v, e, "WITHSCORES"], ["VEMB", v, e], ["DEL", v],
+            ["XADD", x, "IDMP", "p1", f"i{rng.randrange(50)}", "*", "f", "v"],
+            ["XADD", x, "IDMPAUTO", "p2", "*", "f", rng.randrange(30)], ["XADD", x, id_, "f", "v"],
+            ["XACKDEL", x, "g", *refs, "IDS", 1, id_], ["XDELEX", x, *refs, "IDS", 1, id_],
+            ["XTRIM", x, "MAXLEN", 5, *refs], ["XCFGSET", x, "IDMP-DURATION", 1],
+            ["XGROUP", "CREATE", x, "g", 0], ["XREADGROUP", "GROUP", "g", "c", "STREAMS", x, ">"]))
 
     def read(self):
         rng = self.rng
@@ -419,7 +456,7 @@ class Words:
             ["ZRANGE", f"bz:{n % 30}", 0, -1, "WITHSCORES"], ["XRANGE", f"bx:{n % 10}", "-", "+"],
             ["KEYS", "*"], ["INFO", "everything"], ["CONFIG", "GET", "*"], ["MONITOR"],
             ["PSUBSCRIBE", "*"], ["CLIENT", "TRACKING", "ON", "BCAST"], ["COMMAND", "DOCS"],
-            ["EVAL", "return string.rep('x', 100000)", 0], ["SLOWLOG", "GET", -1],
+            ["EVAL", "return string.rep('x', 1000000)", 0], ["SLOWLOG", "GET", -1],
             ["MGET", *[self.key() for _ in range(200)]], ["ECHO", "e" * 20000], ["CLIENT", "LIST"],
             *([["SYNC"]] if rng.random() < 0.05 else []), self.data()))
             for _ in range(rng.randrange(1, 10))]

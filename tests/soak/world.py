@@ -156,10 +156,12 @@ class Watched(Redoubt):
     # ---- calm ----
 
     def quiet(self):
-        """Ends scripts, pauses and waits."""
-        self.command("CLIENT", "UNPAUSE")
-        blocked = [line.split()[0][3:] for line in
-                   self.command("CLIENT", "LIST").decode(errors="replace").splitlines()
+        """Ends pauses and waits, unless a script has begun."""
+        self.ask("CLIENT", "UNPAUSE")
+        kind, lines = self.ask("CLIENT", "LIST")
+        if kind == "-":
+            return
+        blocked = [line.split()[0][3:] for line in lines.decode(errors="replace").splitlines()
                    if " flags=" in line and "b" in line.split(" flags=")[1].split()[0]]
         for number in blocked:
             self.ask("CLIENT", "UNBLOCK", number)
@@ -228,7 +230,20 @@ class Watched(Redoubt):
                 times = self.pipeline([["PTTL", name] for name in some])
                 self.pipeline([["PEXPIREAT", name, FAR_MS + i] for i, (name, (_, ms))
                                in enumerate(zip(some, times)) if ms >= 0])
+                if self.config["redoubt-level"] != "7.0":
+                    self.freeze_fields(some)
         self.command("SELECT", 0)
+
+    def freeze_fields(self, names):
+        kinds = self.pipeline([["TYPE", name] for name in names])
+        hashes = [name for name, (_, kind) in zip(names, kinds) if kind == b"hash"]
+        for name, (_, fields) in zip(hashes, self.pipeline([["HKEYS", name] for name in hashes])):
+            fields = [field for _, field in fields]
+            if fields:
+                _, times = self.ask("HPTTL", name, "FIELDS", len(fields), *fields)
+                self.pipeline([["HPEXPIREAT", name, FAR_MS + i, "FIELDS", 1, field]
+                               for i, (field, (_, ms)) in enumerate(zip(fields,
+                                                                        times or ())) if ms >= 0])
 
     def digest(self):
         libraries = self.command("FUNCTION", "LIST", "WITHCODE")
