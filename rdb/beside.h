@@ -18,11 +18,11 @@
  *                 continue;
  *             }
  *             if (rdb_beside_keep(&beside, &ev, &before))
- *                 put(&before);
+ *                 ... write before ...
  *         } else if (!rdb_beside_wants(&beside, &ev)) {
  *             continue;
  *         }
- *         put(&ev);
+ *         ... write ev ...
  *     }
  *
  * Threads: one thread at a time uses a struct rdb_beside. Ownership: the caller's struct; there is

@@ -1,7 +1,7 @@
 /* knows.h - whether a replay can run a command, before it is needed: for tools that store commands.
  *
  *     struct rebuild_unsupported unsupported = {0};
- *     if (rebuild_unsupported_note(&unsupported, &command))
+ *     if (rebuild_unsupported_note(&unsupported, argc, argv))
  *         ... the first one: unsupported.text ...
  *
  * This is about names, subcommands and the number of arguments. An unknown option is found only

@@ -11,10 +11,14 @@
  * All numbers little-endian. A count of 65535 (zipmap: 254) means that the entries must be counted.
  *
  *     struct rdb_pack pack;
- *     rdb_pack_init(&pack, RDB_LISTPACK);
- *     size = rdb_pack_begin(&pack, p, have, string_len);     // header
- *     while (size = rdb_pack_entry(&pack, p, have, &entry))  // head of the next entry
+ *     rdb_pack_init(&pack, RDB_LISTPACK, string_len);
+ *     if (rdb_pack_begin(&pack, p, have) != RDB_PACK_ENTRY)
+ *         ...
+ *     while (rdb_pack_next(&pack, string + pack.pos, have, &entry) == RDB_PACK_ENTRY) {
  *         ... the entry is entry.head + entry.len + entry.tail bytes ...
+ *         if (!rdb_pack_pass(&pack, &entry, tail))
+ *             ...
+ *     }
  */
 #ifndef RDB_ENC_PACK_READ_H
 #define RDB_ENC_PACK_READ_H

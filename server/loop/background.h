@@ -1,7 +1,7 @@
 /* background.h - jobs for background threads: fsync, closing deleted files, freeing memory, and
  * checking snapshots.
  *
- *     background_run(loop, fsync_it, when_done, job);
+ *     background_run(loop, BACKGROUND_FSYNC, work, done, job);
  *
  * `work` runs in another thread and must not use the server; `done` runs in the loop.
  */

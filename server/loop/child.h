@@ -1,6 +1,6 @@
 /* child.h - a copy of the process that writes a file while the server continues.
  *
- *     switch (child_fork(loop, &child, "rdb")) {
+ *     switch (child_fork(loop, &child, "rdb", cpulist, -1)) {
  *     case 0:
  *         ok = write the file, with child_progress() now and then
  *         child_exit(&child, ok ? 0 : 1);
@@ -8,7 +8,7 @@
  *         ... child.error is the errno ...
  *     default:
  *         ... child.pid; child_poll() reads its progress; SIGCHLD reports its end ...
- *         child_reap(&child);
+ *         child_reap(&child, mono_us);
  *     }
  *
  * The child has none of the server's descriptors except standard output and standard error. Its

@@ -1,6 +1,6 @@
 /* conn.h - a connection: a non-blocking socket, plain or with TLS.
  *
- *     struct conn *conn = conn_new(loop, fd, tls);
+ *     struct conn *conn = conn_new(loop, fd, is_unix, tls);
  *     conn_watch(conn, true, false);          // calls conn->ready(conn, events)
  *     n = conn_read(conn, buf, size);         // > 0, CONN_AGAIN, CONN_END, CONN_FAIL
  *     n = conn_write(conn, bytes, len);

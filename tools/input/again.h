@@ -8,8 +8,8 @@
  *         ...
  *     while (rdb_reader_next(in.reader, &ev) == RDB_EVENT)
  *         ...
- *     if (!again_rewind(&in, &err) ...           // from the beginning, as a whole file
- *     if (!again_seek(&in, record, db, &ev, &err) ...   // or: the KEY event of one record
+ *     if (!again_rewind(&in, what, &err)) ...             // from the beginning, as a whole file
+ *     if (!again_seek(&in, record, db, &ev, &err)) ...    // or: the KEY event of one record
  *     again_close(&in);
  *
  * The reader returns elements; values may also be skipped or copied with it. When the whole file is

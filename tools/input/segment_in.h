@@ -1,7 +1,7 @@
 /* segment_in.h - reads one closed segment of a capture, without those before and after it.
  *
  *     struct segment_in in = {0};
- *     if (!segment_in_open(&in, src, name, &err))
+ *     if (!segment_in_open(&in, src, number, start, &err))
  *         ...
  *     ... in.header ...
  *     while (segment_in_next(&in, &ev, &err))

@@ -1,10 +1,10 @@
 /* prefix.h - sums keys and memory by prefix of the key name, in bounded memory.
  *
  *     struct stat_prefixes table;
- *     if (!stat_prefixes_init(&table, &opts, &err))
+ *     if (!stat_prefixes_init(&table, rd_slice_str(":"), depth, details, &err))
  *         ...
- *     stat_prefixes_add(&table, &key);        ... every key
- *     n = stat_prefixes_sort(&table, &list);  ... the largest first
+ *     stat_prefixes_add(&table, &noted);      // every key
+ *     stat_prefixes_sort(&table);             // rows: the largest first
  *     stat_prefixes_done(&table);
  *
  * A prefix ends with a separator: "user:1:name" has the prefixes "user:" and "user:1:", up to

@@ -3,8 +3,8 @@
  *     struct stat_sum sum;
  *     if (!stat_sum_init(&sum, &opts, &err))
  *         ...
- *     stat_sum_add(&sum, &key);     ... every key
- *     stat_sum_end(&sum);           ... now the lists are sorted
+ *     stat_sum_add(&sum, &key);     // every key
+ *     stat_sum_end(&sum, &err);     // now the lists are sorted
  *     stat_sum_done(&sum);
  */
 #ifndef TOOLS_STAT_SUM_H

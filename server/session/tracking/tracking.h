@@ -1,8 +1,8 @@
 /* tracking.h - client-side caching: notifies clients of changes to keys that they may have cached
  * (CLIENT TRACKING).
  *
- *     tracking_read(c, command, argc, argv);      // after each command: its keys may be cached
- *     tracking_touched(sessions, key, by_command);     // a key has changed
+ *     tracking_read(c, command, argc, argv);       // after each command: its keys may be cached
+ *     tracking_touched(sessions, key, db, by_command); // a key has changed
  *     tracking_after(sessions);                        // a command has ended
  *
  * Without BCAST the server remembers which clients read a key, and sends each of them one message
