@@ -58,6 +58,7 @@ EXCUSED = {
     "base/mem.c": {"malloc", "calloc", "realloc", "free"},  # it is the door
     "base/sink_file.c": {"getrandom"},  # unpredictable names of temporary files
     "backup/system.c": {"clock_gettime", "getrandom", "getenv", "_exit"},  # the one place for it
+    "capture/clock.c": {"clock_gettime"},  # the times of what arrives
     "client/peer.c": {"clock_gettime"},  # the timeouts of connections
     "engine/mem.c": {"abort"},  # out of memory without a handler
 }

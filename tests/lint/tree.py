@@ -20,13 +20,15 @@ LAYERS = {
     "backup": {"base", "rdb", "aof", "repl", "archive", "backup"},
     "client": {"base", "rdb", "repl", "client"},
     "rebuild": {"base", "rdb", "aof", "repl", "engine", "rebuild"},
+    "capture": {"base", "rdb", "repl", "client", "rebuild", "capture"},
     "server": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "server"},
     "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild",
-              "server", "tools"},
+              "capture", "server", "tools"},
 }
 
 # The libraries below server/ and tools/.
-LIBRARIES = ("base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild")
+LIBRARIES = ("base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild",
+             "capture")
 
 SKIPPED = {".git", ".cache", "__pycache__", "build", "node_modules"}
 

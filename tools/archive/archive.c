@@ -131,6 +131,13 @@ bool archive_tick(struct archiver *a, uint64_t now_ms, uint64_t *ret_wait_ms, st
     return true;
 }
 
+static void on_event(struct capture *c, const struct capture_link *link, const char *event,
+                     bool trouble, const char *text)
+{
+    const struct archiver *a = c->ctx;
+    capture_report_event(a->cli, link, event, trouble, text);
+}
+
 static bool tick(struct capture *c, uint64_t now_ms, uint64_t *ret_wait_ms, struct rd_err *err)
 {
     struct archiver *a = c->ctx;
@@ -188,7 +195,7 @@ static bool lock_spool(struct archiver *a, struct rd_err *err)
     a->has_fs = rd_fs_open_folder(&a->fs, a->spool, true, err);
     a->locked = a->has_fs && repl_capture_lock(&a->lock, &a->fs, err);
     if (!a->locked)
-        capture_store_locked(a->spool, err);
+        rd_err_origin(err, a->spool);
     a->capture.lock = &a->lock;
     return a->locked;
 }
@@ -227,10 +234,10 @@ static bool run_source(struct archiver *a, struct rd_err *err)
         snprintf(a->source, sizeof a->source, "%s", source);
         return begin(a, err) && archive_logs_run(a, err);
     }
-    if (!capture_prepare(c, source, err))
+    if (!capture_servers_find(&a->servers, c, source, err))
         return false;
     snprintf(a->source, sizeof a->source, "%s", c->target.name);
-    return begin(a, err) && capture_run(c, err);
+    return begin(a, err) && capture_begin(c, err) && capture_run(c, err);
 }
 
 /* What is in the repositories is of use only with a set to begin from. */
@@ -257,7 +264,8 @@ static int run(struct archiver *a)
 {
     struct capture *c = &a->capture;
     struct rd_err err = {0};
-    capture_catch_signals(c);
+    c->stop = cli_stop_begin(&a->waiting);
+    c->waiting = &a->waiting;
     archive_report_begin(a);
     bool ok = run_source(a, &err);
     archive_close_segment(a);
@@ -266,7 +274,8 @@ static int run(struct archiver *a)
     capture_close(c, ok ? &err : NULL);
     unlock_spool(a);
     if (err.code != RD_ERR_OK) {
-        capture_hint(c, &err);
+        capture_servers_holder(&err);
+        capture_report_hint(a->cli, &err);
         if (err.reason.id == ARCHIVE_REASON_FOREIGN)
             cli_hint(a->cli, "nothing was overwritten; find out who wrote the object, and move it "
                              "away. The segment stays in the spool until then");
@@ -281,16 +290,12 @@ static int run(struct archiver *a)
 static bool get_sentinels(struct archiver *a, struct rd_err *err)
 {
     char *text = a->target->conf.values[BACKUP_KEY_SENTINEL];
-    struct capture *c = &a->capture;
     const char *name = backup_get(a->target, BACKUP_KEY_MASTER_NAME);
-    c->master = name != NULL ? name : "mymaster";
-    c->sentinel_pass_file = backup_get(a->target, BACKUP_KEY_SENTINEL_PASS_FILE);
+    a->capture.master = name != NULL ? name : "mymaster";
+    a->servers.sentinel_pass_file = backup_get(a->target, BACKUP_KEY_SENTINEL_PASS_FILE);
     for (char *one; text != NULL && (one = strsep(&text, ", ")) != NULL;) {
-        if (one[0] == '\0')
-            continue;
-        if (c->n_sentinels == CAPTURE_SENTINELS_MAX)
-            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "too many sentinels");
-        c->sentinel_texts[c->n_sentinels++] = one;
+        if (one[0] != '\0' && !capture_servers_add_sentinel(&a->servers, one, err))
+            return false;
     }
     return true;
 }
@@ -306,18 +311,18 @@ static bool get_settings(struct archiver *a, struct rd_err *err)
     const struct backup_target *target = a->target;
     struct capture *c = &a->capture;
     const char *source = backup_get(target, BACKUP_KEY_SOURCE);
-    *c = (struct capture){.cli = a->cli,
-                          .ack = CAPTURE_ACK_SYNCED,
+    *c = (struct capture){.ack = CAPTURE_ACK_SYNCED,
                           .wait = true,
+                          .event = on_event,
                           .tick = tick,
                           .on_full = on_full,
                           .ctx = a};
     a->interval_ms = ARCHIVE_INTERVAL_MS;
     a->base_ms = (uint64_t)ARCHIVE_BASE_HOURS * 3600 * 1000;
-    source_peer_options(&c->servers, target);
+    source_peer_options(&a->servers.peers, target);
     if (!get_sentinels(a, err))
         return false;
-    if (source == NULL && c->n_sentinels == 0)
+    if (source == NULL && a->servers.n_sentinels == 0)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
     bool cluster, scan;
     if (!backup_get_bool(target, BACKUP_KEY_CLUSTER, &cluster, err) ||
@@ -406,7 +411,7 @@ static int archive(struct archiver *a)
     if (!ok)
         rd_err_doing(&err, "the target %s", a->target->name);
     int status = ok ? run(a) : cli_fail(cli, &err);
-    peer_opts_done(&a->capture.servers);
+    peer_opts_done(&a->servers.peers);
     return status;
 }
 

@@ -299,7 +299,7 @@ static bool read_some(struct logs *l, bool *ret_more, struct rd_err *err)
 static bool read_all(struct logs *l, struct rd_err *err)
 {
     bool more = l->fd >= 0;
-    while (more && capture_stopped() == 0)
+    while (more && cli_stopped() == 0)
         if (!read_some(l, &more, err))
             return false;
     if (l->fd >= 0 && !more && !l->live) {
@@ -526,13 +526,13 @@ static bool turn(struct logs *l, uint64_t now_ms, struct rd_err *err)
 
 static bool loop(struct logs *l, struct rd_err *err)
 {
-    while (capture_stopped() == 0) {
+    while (cli_stopped() == 0) {
         uint64_t now_ms = capture_now_ms(), wait_ms = LOGS_LOOK_MS;
         if (!turn(l, now_ms, err) || !archive_tick(l->a, now_ms, &wait_ms, err))
             return false;
         const struct timespec limit = {.tv_sec = (time_t)(wait_ms / 1000),
                                        .tv_nsec = (long)(wait_ms % 1000) * 1000000};
-        ppoll(NULL, 0, &limit, &l->a->capture.waiting);
+        ppoll(NULL, 0, &limit, &l->a->waiting);
     }
     return true;
 }

@@ -6,17 +6,20 @@
  *     base.c      a thread: sets from which the stream can be replayed
  *     report.c    events, figures and the result
  *
- * The main thread runs the capture (tools/capture/priv.h). The threads communicate through struct
+ * The main thread runs the capture (capture/capture.h). The threads communicate through struct
  * archiver, which its mutex protects.
  */
 #ifndef TOOLS_ARCHIVE_PRIV_H
 #define TOOLS_ARCHIVE_PRIV_H
 
+#include <inttypes.h>
 #include <pthread.h>
 
 #include "archive/stream.h"
 #include "tools/backup/source.h"
-#include "tools/capture/priv.h"
+#include "tools/capture/report.h"
+#include "tools/capture/servers.h"
+#include "tools/cli/stop.h"
 
 enum {
     ARCHIVE_PATH_MAX = 4096,
@@ -65,6 +68,8 @@ struct archiver {
     struct vault vault;
     const struct backup_target *target;
     struct capture capture;
+    struct capture_servers servers;
+    sigset_t waiting; /* the mask of signals while the main thread waits */
     uint64_t interval_ms, base_ms;
     char run[ARCHIVE_ID_MAX];     /* of the capture in the spool */
     char spool[ARCHIVE_PATH_MAX]; /* its folder */

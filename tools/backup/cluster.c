@@ -1,6 +1,6 @@
 /* cluster.c - all masters of a cluster in one set, as of one moment.
  *
- * Each master is captured (tools/capture/priv.h) into the spool: one after another they send a
+ * Each master is captured (capture/capture.h) into the spool: one after another they send a
  * snapshot, so that no two fork at once, and each one's stream is kept. When the last snapshot is
  * complete, all masters are asked for their offsets in one round. Each of them answers between the
  * first request and the last reply, and its offset identifies its data at that time. So the moment
@@ -8,8 +8,10 @@
  */
 #include "client/topology.h"
 #include "tools/backup/source.h"
-#include "tools/capture/priv.h"
-#include "tools/cli/peer_options.h"
+#include "capture/capture.h"
+#include "tools/capture/report.h"
+#include "tools/capture/servers.h"
+#include "tools/cli/stop.h"
 #include "tools/input/segment_in.h"
 
 #include "base/mem.h"
@@ -41,6 +43,9 @@ struct cluster {
     struct cli *cli;
     struct backup_set *set;
     struct capture capture;
+    struct capture_servers servers;
+    struct cli quiet;
+    sigset_t waiting;
     struct client_topology topology;
     struct member *members; /* as the nodes of the topology */
     enum state state;
@@ -266,6 +271,13 @@ static bool finish_streams(struct cluster *c, struct rd_err *err)
     return true;
 }
 
+static void on_event(struct capture *capture, const struct capture_link *link, const char *event,
+                     bool trouble, const char *text)
+{
+    struct cluster *c = capture->ctx;
+    capture_report_event(&c->quiet, link, event, trouble, text);
+}
+
 static bool tick(struct capture *capture, uint64_t now_ms, uint64_t *ret_wait_ms,
                  struct rd_err *err)
 {
@@ -398,25 +410,18 @@ static bool close_segments(struct cluster *c, struct rd_err *err)
 
 static bool capture_all(struct cluster *c, const char *url, struct rd_err *err)
 {
-    bool ok = capture_prepare(&c->capture, url, err);
+    bool ok = capture_servers_find(&c->servers, &c->capture, url, err);
     if (ok)
         snprintf(c->set->m.source, sizeof c->set->m.source, "%s", c->capture.target.name);
-    ok = ok && find_members(c, err) && make_folder(c, err) && add_link(c, err) &&
-         capture_run(&c->capture, err);
-    if (ok && capture_stopped() != 0)
+    ok = ok && find_members(c, err) && make_folder(c, err) && add_link(c, err);
+    if (ok) {
+        c->capture.stop = cli_stop_begin(&c->waiting);
+        c->capture.waiting = &c->waiting;
+        ok = capture_run(&c->capture, err);
+    }
+    if (ok && cli_stopped() != 0)
         ok = rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "stopped by a signal");
     return ok && check_topology(c, err) && close_segments(c, err);
-}
-
-/* Restores the common signal handlers. A signal that came meanwhile ends the tool now. */
-static void end_signals(struct capture *capture)
-{
-    if (!capture->catching)
-        return;
-    cli_catch_signals();
-    sigprocmask(SIG_SETMASK, &capture->waiting, NULL);
-    if (capture_stopped() != 0)
-        raise(capture_stopped());
 }
 
 static void done(struct cluster *c)
@@ -429,17 +434,17 @@ static void done(struct cluster *c)
     }
     rd_free(c->members);
     client_topology_done(&c->topology);
-    peer_opts_done(&c->capture.servers);
+    peer_opts_done(&c->servers.peers);
 }
 
 bool source_read_cluster(struct cli *cli, struct backup_set *set, const char *url,
                          struct rd_err *err)
 {
-    struct cli quiet = {.tool = cli->tool, .quiet = true, .progress_when = CLI_NEVER};
     struct cluster c = {.cli = cli, .set = set};
-    c.capture = (struct capture){.cli = &quiet, .ack = CAPTURE_ACK_WRITTEN, .tick = tick};
+    c.quiet = (struct cli){.tool = cli->tool, .quiet = true, .progress_when = CLI_NEVER};
+    c.capture = (struct capture){.ack = CAPTURE_ACK_WRITTEN, .event = on_event, .tick = tick};
     c.capture.ctx = &c;
-    source_peer_options(&c.capture.servers, set->open->target);
+    source_peer_options(&c.servers.peers, set->open->target);
     cli_progress_begin(cli, "the masters of the cluster", RD_NO_OFFSET);
     bool ok = capture_all(&c, url, err);
     size_t n = c.topology.n;
@@ -450,7 +455,8 @@ bool source_read_cluster(struct cli *cli, struct backup_set *set, const char *ur
     cli_progress_end(cli);
     set->m.data_ms = set->m.moment_to_us / 1000;
     done(&c);
-    end_signals(&c.capture);
+    if (c.capture.waiting != NULL)
+        cli_stop_end(&c.waiting);
     if (!ok && err->code == RD_ERR_PROTOCOL)
         peer_hint(cli, err);
     return ok;

@@ -1,8 +1,7 @@
 /* probe.c - whether a backup could read the source, without reading it. */
 #include "client/topology.h"
 #include "tools/backup/source.h"
-#include "tools/capture/priv.h"
-#include "tools/cli/peer_options.h"
+#include "tools/capture/servers.h"
 
 #include <errno.h>
 #include <unistd.h>

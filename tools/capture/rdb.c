@@ -3,14 +3,17 @@
  */
 #include "base/digest.h"
 #include "rdb/version.h"
-#include "tools/capture/priv.h"
+#include "tools/capture/tool.h"
 #include "tools/snapshot/download.h"
 #include "tools/snapshot/sound.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
+#include "base/show.h"
+
 struct snapshot {
-    struct capture *capture;
+    struct capture_tool *tool;
     struct client_target target;
     struct download download;
     struct sound sound;
@@ -20,7 +23,7 @@ struct snapshot {
 
 static bool find_target(struct snapshot *s, struct rd_err *err)
 {
-    struct capture *c = s->capture;
+    struct capture *c = &s->tool->capture;
     if (c->n_sentinels > 0)
         return capture_hosts_find_master(c, &s->target, err);
     s->target = c->target;
@@ -30,13 +33,14 @@ static bool find_target(struct snapshot *s, struct rd_err *err)
 
 static bool begin(struct snapshot *s, struct rd_err *err)
 {
-    struct capture *c = s->capture;
+    struct capture_tool *tool = s->tool;
+    struct capture *c = &tool->capture;
     if (!find_target(s, err))
         return false;
-    s->download = (struct download){.cli = c->cli,
+    s->download = (struct download){.cli = tool->cli,
                                     .target = &s->target,
                                     .replica_version = c->replica_version,
-                                    .rdb_filter = c->functions_only ? "functions" : NULL};
+                                    .rdb_filter = tool->functions_only ? "functions" : NULL};
     s->sound.name = s->target.name;
     return download_begin(&s->download, err);
 }
@@ -71,28 +75,28 @@ static bool check(struct snapshot *s, struct rd_err *err)
 
 static bool work(struct snapshot *s, struct rd_err *err)
 {
-    struct capture *c = s->capture;
+    struct capture_tool *tool = s->tool;
     struct rd_sink *out;
     if (!begin(s, err)) {
-        capture_hint(c, err);
+        capture_report_hint(tool->cli, err);
         return false;
     }
-    if (!cli_open_out(c->cli, c->rdb_only, c->force, true, &out, err))
+    if (!cli_open_out(tool->cli, tool->rdb_only, tool->force, true, &out, err))
         return false;
     s->download.copy = out;
     bool ok = check(s, err);
-    cli_progress_end(c->cli);
+    cli_progress_end(tool->cli);
     if (ok)
         return rd_sink_close(out, err);
     rd_sink_abort(out);
     if (!s->sound.res.damaged)
-        capture_hint(c, err);
+        capture_report_hint(tool->cli, err);
     return false;
 }
 
 static void put_json(const struct snapshot *s, const char *name)
 {
-    struct cli_json *json = &s->capture->cli->out;
+    struct cli_json *json = &s->tool->cli->out;
     const struct rdb_check_result *res = &s->sound.res;
     const struct download *d = &s->download;
     bool placed = repl_replid_is_set(&d->replid), summed = res->sum == RDB_SUM_OK;
@@ -120,8 +124,8 @@ static void put_json(const struct snapshot *s, const char *name)
 
 static void report_snapshot(const struct snapshot *s)
 {
-    struct cli *cli = s->capture->cli;
-    const char *name = s->capture->rdb_only;
+    struct cli *cli = s->tool->cli;
+    const char *name = s->tool->rdb_only;
     uint64_t keys = s->sound.res.keys, functions = s->sound.res.functions;
     if (cli->json) {
         put_json(s, name);
@@ -132,14 +136,14 @@ static void report_snapshot(const struct snapshot *s)
     }
 }
 
-int capture_rdb(struct capture *capture)
+int capture_tool_rdb(struct capture_tool *tool)
 {
-    struct snapshot s = {.capture = capture};
+    struct snapshot s = {.tool = tool};
     struct rd_err err = {0};
     bool ok = work(&s, &err);
     download_end(&s.download);
     if (ok)
         report_snapshot(&s);
     client_target_done(&s.target);
-    return ok ? CLI_OK : cli_fail(capture->cli, &err);
+    return ok ? CLI_OK : cli_fail(tool->cli, &err);
 }

@@ -1,66 +1,12 @@
 /* store.c - writes the data from a master to the folder of a capture.
  */
-#include "tools/capture/priv.h"
-#include "tools/cli/holder.h"
+#include "capture/store.h"
 
-#include <limits.h>
-#include <stdio.h>
+#include <poll.h>
 
-/* ---- jobs ---- */
-
-static void run_job(void *arg, unsigned worker)
-{
-    struct capture_job *job = arg;
-    if (worker == 0)
-        return;
-    job->run(job->arg);
-    atomic_store(&job->done, true);
-}
-
-void capture_job_init(struct capture_job *job)
-{
-    *job = (struct capture_job){.worker = rd_worker_new()};
-}
-
-void capture_job_start(struct capture_job *job, void (*run)(void *arg), void *arg)
-{
-    job->run = run;
-    job->arg = arg;
-    job->busy = true;
-    atomic_store(&job->done, false);
-    if (job->worker != NULL)
-        rd_worker_start(job->worker, run_job, job);
-    else
-        run_job(job, 1);
-}
-
-bool capture_job_ended(struct capture_job *job)
-{
-    if (!job->busy || !atomic_load(&job->done))
-        return false;
-    if (job->worker != NULL)
-        rd_worker_join(job->worker);
-    job->busy = false;
-    return true;
-}
-
-void capture_job_free(struct capture_job *job)
-{
-    if (job->busy && job->worker != NULL)
-        rd_worker_join(job->worker);
-    rd_worker_free(job->worker);
-    *job = (struct capture_job){.worker = NULL};
-}
+#include "capture/clock.h"
 
 /* ---- open and close ---- */
-
-void capture_store_locked(const char *path, struct rd_err *err)
-{
-    char lock[PATH_MAX];
-    snprintf(lock, sizeof lock, "%s/capture.lock", path);
-    holder_name(err, lock);
-    rd_err_origin(err, path);
-}
 
 bool capture_store_open(struct capture_store *store, const struct capture_store_opts *opts,
                         struct capture_job *syncer, struct rd_err *err)
@@ -74,7 +20,7 @@ bool capture_store_open(struct capture_store *store, const struct capture_store_
     store->has_fs = rd_fs_open_folder(&store->fs, opts->path, true, err);
     bool ok = store->has_fs && repl_capture_writer_open(&store->writer, &store->fs, &writer, err);
     if (!ok) {
-        capture_store_locked(opts->path, err);
+        rd_err_origin(err, opts->path);
         store->writer = NULL;
     }
     return ok;

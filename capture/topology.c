@@ -6,7 +6,7 @@
  *
  *     FOLDER HOST PORT ID FIRST-LAST[,FIRST-LAST…]
  */
-#include "tools/capture/priv.h"
+#include "capture/topology.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@
 
 #include "base/num.h"
 #include "base/sink.h"
+#include "capture/capture.h"
 
 enum { PATH_SIZE = 4096, LINE_WINDOW = 256 * 1024, N_WORDS = RD_HASH_SLOTS / 64 };
 

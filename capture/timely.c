@@ -18,11 +18,13 @@
  * after as long as the interruption lasted: a connection that carries twice the load has caught up
  * by then.
  */
-#include "tools/capture/priv.h"
+#include "capture/timely.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <time.h>
+
+#include "base/show.h"
+#include "capture/capture.h"
 
 enum {
     LATE_WAIT_MIN_MS = 1000,
@@ -35,15 +37,6 @@ enum {
     PING_SURE = 3, /* observations */
     CLOCK_STEP_US = CAPTURE_LATE_MS * 1000
 };
-
-/* CLOCK_BOOTTIME also counts while the machine is suspended. */
-struct capture_stamp capture_stamp_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (struct capture_stamp){.boot_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000,
-                                  .us = capture_now_us()};
-}
 
 static int64_t ms_between(const struct capture_stamp *a, const struct capture_stamp *b)
 {

@@ -1,37 +1,16 @@
 /* hosts.c - finds the masters: from the command line, from sentinels, or all of a cluster.
  */
-#include "tools/capture/priv.h"
+#include "capture/hosts.h"
 
-#include <stdio.h>
+#include <poll.h>
 
 #include "base/mem.h"
+#include "capture/capture.h"
+#include "capture/topology.h"
 
 enum { WATCH_MS = 10000, HURRY_MS = 1000, PATIENCE_MS = 3000 };
 
 /* ---- sentinels ---- */
-
-/* Sentinels have a password of their own, if any. */
-static bool find_sentinels(struct capture *c, struct rd_err *err)
-{
-    struct client_target like = {.opts = &c->watch.opts, .tls = c->target.tls};
-    struct client_target secret = {.port = 0};
-    struct peer_opts opts = {.pass_file = c->sentinel_pass_file};
-    bool ok = true;
-    if (c->sentinel_pass_file != NULL) {
-        ok = peer_target_find(&secret, &opts, NULL, err);
-        like.password = secret.password;
-    }
-    for (size_t i = 0; ok && i < c->n_sentinels; i++) {
-        struct rd_slice host;
-        uint64_t port;
-        struct rd_slice text = rd_slice_str(c->sentinel_texts[i]);
-        ok = client_target_split(text, CAPTURE_SENTINEL_PORT, &host, &port) ||
-             rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--sentinel requires HOST:PORT");
-        ok = ok && client_target_at(&c->sentinels[i], &like, host, port, err);
-    }
-    client_target_done(&secret);
-    return ok;
-}
 
 static void ask_sentinels(void *arg)
 {
@@ -115,11 +94,13 @@ static bool begin_watch(struct capture *c, struct rd_err *err)
     const char *host = t->socket[0] != '\0' ? "127.0.0.1" : t->host;
     uint64_t port = t->socket[0] != '\0' ? CLIENT_PORT : t->port;
     capture_job_init(&w->job);
-    w->opts = c->servers.connect;
+    w->opts = *t->opts;
     if (w->opts.timeout_ms == 0 || w->opts.timeout_ms > PATIENCE_MS)
         w->opts.timeout_ms = PATIENCE_MS;
-    if (!client_target_at(&w->target, t, rd_slice_str(host), port, err) || !find_sentinels(c, err))
+    if (!client_target_at(&w->target, t, rd_slice_str(host), port, err))
         return false;
+    for (size_t i = 0; i < c->n_sentinels; i++)
+        c->sentinels[i].opts = &w->opts;
     memcpy(w->target.socket, t->socket, sizeof t->socket);
     memcpy(w->target.name, t->name, sizeof t->name);
     w->target.opts = &w->opts;
@@ -233,6 +214,4 @@ void capture_hosts_end(struct capture *c)
     client_target_done(&w->target);
     client_target_done(&w->master);
     client_topology_done(&w->cluster);
-    for (size_t i = 0; i < c->n_sentinels; i++)
-        client_target_done(&c->sentinels[i]);
 }

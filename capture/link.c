@@ -1,11 +1,14 @@
 /* link.c - one master: its connection, the protocol and their errors.
  */
-#include "tools/capture/priv.h"
+#include "capture/link.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 
 #include "base/mem.h"
+#include "base/show.h"
+#include "capture/capture.h"
 #include "rdb/version.h"
 
 /* Bytes read for one link before the others get their turn. */
@@ -177,7 +180,7 @@ static bool begin_to_talk(struct capture_link *link, uint64_t now_ms, struct rd_
     struct repl_psync_opts opts =
         REPL_PSYNC_OPTS(.user = link->target.user, .password = link->target.password,
                         .version = announced(link),
-                        .timeout_ms = 2 * link->capture->servers.connect.timeout_ms);
+                        .timeout_ms = 2 * link->capture->target.opts->timeout_ms);
     if (!capture_store_resume(&link->store, &opts.resume, err)) {
         rd_err_origin(err, link->capture->out);
         return false;
