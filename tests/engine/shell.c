@@ -5,6 +5,7 @@
  *
  *     % SESSION n           the session of what follows, made when it is new (0 is there)
  *     % PROTO 2|3           of the current session
+ *     % MASTER              the current session is that of a master: its commands are effects
  *     % CLOSE n             its client is gone
  *     % UNBLOCK n [ERROR]   CLIENT UNBLOCK
  *     % TIME us|real        unix time in microseconds that does not advance; or the clock's, as at
@@ -351,6 +352,8 @@ static bool run_on_client(struct shell *sh, size_t argc, const struct rd_slice *
         sh->current = c != NULL ? c : client_new(sh, n);
     else if (engine_arg_is(argv[1], "PROTO") && (n == 2 || n == 3))
         sh->current->proto = (unsigned)n;
+    else if (engine_arg_is(argv[1], "MASTER"))
+        sh->current->session.role = ENGINE_MASTER;
     else if (engine_arg_is(argv[1], "CLOSE") && c != NULL && n != 0) {
         sh->current = sh->current == c ? client_find(sh, 0) : sh->current;
         client_close(sh, c);

@@ -38,6 +38,7 @@ static const struct setting {
     NUMBER("lazyfree-lazy-server-del", lazyfree_lazy_server_del),
     NUMBER("lazyfree-lazy-user-del", lazyfree_lazy_user_del),
     NUMBER("lazyfree-lazy-user-flush", lazyfree_lazy_user_flush),
+    NUMBER("level", level),
 };
 
 static const char *const policies[] = {"noeviction",      "allkeys-lru",  "allkeys-lfu",
