@@ -167,9 +167,10 @@ class Watched(Redoubt):
             self.ask("CLIENT", "UNBLOCK", number)
 
     def end_script(self):
-        """Whether one was killed."""
+        """Whether one was killed. A server with maxclients takes no other connection."""
         with contextlib.suppress(OSError, ServerDied):
-            return any([self.connect().ask(name, "KILL") == ("+", b"OK")
+            client = self.connect() if self.control is None else self.control
+            return any([client.ask(name, "KILL") == ("+", b"OK")
                         for name in ("SCRIPT", "FUNCTION")])
         return False
 
