@@ -42,6 +42,7 @@ struct backup_set {
     struct archive_file file;
     struct rd_sink *sink;
     bool asked_server; /* for a snapshot: it has forked, probably */
+    bool refused;      /* the server that was asked did not send the first byte */
     bool locked_out;   /* nothing was begun, because another run has the lock */
 };
 

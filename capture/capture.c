@@ -104,6 +104,12 @@ static bool loop(struct capture *c, struct rd_err *err)
     return true;
 }
 
+void capture_set_run(struct capture *c, const uint8_t random[CAPTURE_RUN_BYTES])
+{
+    for (size_t i = 0; i < CAPTURE_RUN_BYTES; i++)
+        snprintf(c->run.hex + 2 * i, 3, "%02x", random[i]);
+}
+
 bool capture_init(struct capture *c, struct rd_err *err)
 {
     capture_job_init(&c->syncer);

@@ -63,6 +63,11 @@ struct capture {
     uint8_t *buf;               /* CAPTURE_READ bytes */
 };
 
+enum { CAPTURE_RUN_BYTES = REPL_REPLID_LEN / 2 };
+
+/* The id of the run. */
+void capture_set_run(struct capture *capture, const uint8_t random[CAPTURE_RUN_BYTES]);
+
 /* capture_close() is called in any case. RD_ERR_NOMEM. */
 bool capture_init(struct capture *capture, struct rd_err *err);
 /* Finds the masters unless the caller has added links. May block as long as a query lasts. */

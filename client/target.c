@@ -4,28 +4,6 @@
 
 #include <stdio.h>
 
-/* ---- secrets ---- */
-
-void client_secret_free(char *secret)
-{
-    if (secret != NULL)
-        explicit_bzero(secret, strlen(secret));
-    rd_free(secret);
-}
-
-char *client_secret_copy(struct rd_slice secret, struct rd_err *err)
-{
-    char *copy = rd_alloc(secret.len + 1);
-    if (copy == NULL) {
-        rd_err_nomem(err, secret.len + 1);
-        return NULL;
-    }
-    if (secret.len > 0)
-        memcpy(copy, secret.ptr, secret.len);
-    copy[secret.len] = '\0';
-    return copy;
-}
-
 /* ---- places ---- */
 
 static void name_target(struct client_target *target)

@@ -22,12 +22,13 @@
 #define CLIENT_TARGET_H
 
 #include "base/err.h"
+#include "client/secret.h"
 
 enum {
     CLIENT_PORT = 6379,
+    CLIENT_SENTINEL_PORT = 26379,
     CLIENT_HOST_MAX = 256,
     CLIENT_PATH_MAX = 108, /* size of sun_path */
-    CLIENT_SECRET_MAX = 64 * 1024,
     CLIENT_TIMEOUT_MS = 30000
 };
 
@@ -79,11 +80,5 @@ void client_target_done(struct client_target *target);
 /* Splits "HOST:PORT", "HOST" or "[ADDRESS]:PORT"; port is the default. */
 bool client_target_split(struct rd_slice text, uint64_t port, struct rd_slice *ret_host,
                          uint64_t *ret_port);
-
-/* Copies a secret to a string for client_secret_free(). NULL with err set: no memory. */
-char *client_secret_copy(struct rd_slice secret, struct rd_err *err);
-
-/* Clears and frees a string; NULL is allowed. */
-void client_secret_free(char *secret);
 
 #endif

@@ -17,18 +17,19 @@ LAYERS = {
     "repl": {"base", "rdb", "repl"},
     "engine": {"base", "rdb", "engine"},
     "archive": {"base", "rdb", "aof", "repl", "archive"},
-    "backup": {"base", "rdb", "aof", "repl", "archive", "backup"},
+    "data": {"base", "rdb", "data"},
     "client": {"base", "rdb", "repl", "client"},
     "rebuild": {"base", "rdb", "aof", "repl", "engine", "rebuild"},
-    "capture": {"base", "rdb", "repl", "client", "rebuild", "capture"},
+    "capture": {"base", "rdb", "repl", "data", "client", "rebuild", "capture"},
+    "backup": {"base", "rdb", "aof", "repl", "data", "archive", "client", "capture", "backup"},
     "server": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "server"},
     "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild",
-              "capture", "server", "tools"},
+              "data", "capture", "server", "tools"},
 }
 
 # The libraries below server/ and tools/.
 LIBRARIES = ("base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild",
-             "capture")
+             "capture", "data")
 
 SKIPPED = {".git", ".cache", "__pycache__", "build", "node_modules"}
 

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 
 #include "base/endian.h"
-#include "tools/input/sort.h"
+#include "data/sort.h"
 
 static uint64_t scramble(uint64_t i)
 {

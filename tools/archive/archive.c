@@ -234,8 +234,13 @@ static bool run_source(struct archiver *a, struct rd_err *err)
         snprintf(a->source, sizeof a->source, "%s", source);
         return begin(a, err) && archive_logs_run(a, err);
     }
-    if (!capture_servers_find(&a->servers, c, source, err))
+    uint8_t id[CAPTURE_RUN_BYTES];
+    if (!capture_init(c, err) || !backup_random(id, sizeof id, err) ||
+        !backup_login_find(a->target, source, &a->opts, &c->target, err) ||
+        !backup_login_sentinels(a->target, &c->target, c->sentinels, CAPTURE_SENTINELS_MAX,
+                                &c->n_sentinels, err))
         return false;
+    capture_set_run(c, id);
     snprintf(a->source, sizeof a->source, "%s", c->target.name);
     return begin(a, err) && capture_begin(c, err) && capture_run(c, err);
 }
@@ -286,20 +291,6 @@ static int run(struct archiver *a)
 
 /* ---- settings ---- */
 
-/* "HOST:PORT,HOST:PORT": the list is cut in place. */
-static bool get_sentinels(struct archiver *a, struct rd_err *err)
-{
-    char *text = a->target->conf.values[BACKUP_KEY_SENTINEL];
-    const char *name = backup_get(a->target, BACKUP_KEY_MASTER_NAME);
-    a->capture.master = name != NULL ? name : "mymaster";
-    a->servers.sentinel_pass_file = backup_get(a->target, BACKUP_KEY_SENTINEL_PASS_FILE);
-    for (char *one; text != NULL && (one = strsep(&text, ", ")) != NULL;) {
-        if (one[0] != '\0' && !capture_servers_add_sentinel(&a->servers, one, err))
-            return false;
-    }
-    return true;
-}
-
 static bool is_folder(const char *path)
 {
     struct stat st;
@@ -313,16 +304,14 @@ static bool get_settings(struct archiver *a, struct rd_err *err)
     const char *source = backup_get(target, BACKUP_KEY_SOURCE);
     *c = (struct capture){.ack = CAPTURE_ACK_SYNCED,
                           .wait = true,
+                          .master = backup_login_master(target),
                           .event = on_event,
                           .tick = tick,
                           .on_full = on_full,
                           .ctx = a};
     a->interval_ms = ARCHIVE_INTERVAL_MS;
     a->base_ms = (uint64_t)ARCHIVE_BASE_HOURS * 3600 * 1000;
-    source_peer_options(&a->servers.peers, target);
-    if (!get_sentinels(a, err))
-        return false;
-    if (source == NULL && a->servers.n_sentinels == 0)
+    if (source == NULL && backup_get(target, BACKUP_KEY_SENTINEL) == NULL)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
     bool cluster, scan;
     if (!backup_get_bool(target, BACKUP_KEY_CLUSTER, &cluster, err) ||
@@ -410,9 +399,7 @@ static int archive(struct archiver *a)
     bool ok = get_settings(a, &err) && open_spool(a, &err);
     if (!ok)
         rd_err_doing(&err, "the target %s", a->target->name);
-    int status = ok ? run(a) : cli_fail(cli, &err);
-    peer_opts_done(&a->servers.peers);
-    return status;
+    return ok ? run(a) : cli_fail(cli, &err);
 }
 
 static void init(struct archiver *a, struct cli *cli)

@@ -223,13 +223,18 @@ static bool take_base(struct base *base, const struct backup_from *from, struct 
 {
     struct backup_open open = {0};
     struct backup_set set = {.open = &open, .from = from, .cancel = &base->a->cancel};
+    const struct rd_watch watch = cli_watch(&base->cli);
+    const struct backup_source source = {.watch = &watch, .tool = "archive"};
+    const char *hint;
     if (!backup_open(base->a->target, BACKUP_WRITE, &open, err)) {
         after(base, &set, err);
         return false;
     }
     bool ok = (from->snapshot == NULL || leave_out(base, &open, err)) &&
-              source_take(&base->cli, &set, err);
+              backup_source_take(&source, &set, err);
     base->forked = set.asked_server;
+    if (!ok && (hint = vault_hint_text(set.refused, err)) != NULL)
+        cli_hint(&base->cli, "%s", hint);
     for (size_t i = 0; ok && i < open.n; i++)
         say_error(base, "base-failed", &open.errs[i]);
     if (ok)
@@ -267,22 +272,21 @@ static bool take_snapshot(struct base *base, const char *name, struct rd_err *er
 static bool take_server(struct base *base, struct rd_err *err)
 {
     struct archiver *a = base->a;
-    struct peer_opts opts;
-    struct client_target seed = {.port = 0}, master = {.port = 0};
+    struct client_opts opts;
+    struct client_target seed, master = {.port = 0};
     char host[CLIENT_HOST_MAX];
     pthread_mutex_lock(&a->mutex);
     memcpy(host, a->server_host, sizeof host);
     uint64_t port = a->server_port;
     pthread_mutex_unlock(&a->mutex);
-    source_peer_options(&opts, a->target);
-    bool ok = peer_target_find(&seed, &opts, backup_get(a->target, BACKUP_KEY_SOURCE), err);
-    bool moved = ok && seed.socket[0] == '\0' && host[0] != '\0';
-    ok = ok && (!moved || client_target_at(&master, &seed, rd_slice_str(host), port, err));
+    if (!backup_login_find(a->target, backup_get(a->target, BACKUP_KEY_SOURCE), &opts, &seed, err))
+        return false;
+    bool moved = seed.socket[0] == '\0' && host[0] != '\0';
+    bool ok = (!moved || client_target_at(&master, &seed, rd_slice_str(host), port, err));
     const struct backup_from from = {.server = moved ? &master : &seed};
     ok = ok && take_base(base, &from, err);
     client_target_done(&master);
     client_target_done(&seed);
-    peer_opts_done(&opts);
     return ok;
 }
 

@@ -19,7 +19,7 @@
 #include "base/num.h"
 #include "rdb/reader.h"
 #include "rebuild/knows.h"
-#include "tools/input/regular_file.h"
+#include "data/regular_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -541,13 +541,13 @@ static bool loop(struct logs *l, struct rd_err *err)
 static bool find_log(struct logs *l, struct rd_err *err)
 {
     bool none;
-    if (source_find_log(l->folder, l->name, &none, err))
+    if (backup_log_find(l->folder, l->name, &none, err))
         return true;
     if (!none)
         return false;
     if (!join(l->folder, backup_get(l->a->target, BACKUP_KEY_SOURCE), "appendonlydir", err))
         return false;
-    if (source_find_log(l->folder, l->name, &none, err))
+    if (backup_log_find(l->folder, l->name, &none, err))
         return true;
     if (!none)
         return false;

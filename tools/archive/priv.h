@@ -16,7 +16,15 @@
 #include <pthread.h>
 
 #include "archive/stream.h"
-#include "tools/backup/source.h"
+#include "backup/heartbeat.h"
+#include "backup/hook.h"
+#include "backup/login.h"
+#include "backup/log.h"
+#include "backup/metrics.h"
+#include "backup/source.h"
+#include "backup/system.h"
+#include "tools/vault/hint.h"
+#include "tools/vault/vault.h"
 #include "tools/capture/report.h"
 #include "tools/capture/servers.h"
 #include "tools/cli/stop.h"
@@ -68,8 +76,8 @@ struct archiver {
     struct vault vault;
     const struct backup_target *target;
     struct capture capture;
-    struct capture_servers servers;
-    sigset_t waiting; /* the mask of signals while the main thread waits */
+    struct client_opts opts; /* of the servers */
+    sigset_t waiting;        /* the mask of signals while the main thread waits */
     uint64_t interval_ms, base_ms;
     char run[ARCHIVE_ID_MAX];     /* of the capture in the spool */
     char spool[ARCHIVE_PATH_MAX]; /* its folder */

@@ -9,7 +9,7 @@
  */
 #include "base/pump.h"
 #include "tools/archive/priv.h"
-#include "tools/input/segment_in.h"
+#include "capture/segment_in.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,12 @@
 /* backup.c - `redoubt backup`: a verified set of each target into its repositories. */
-#include "tools/backup/source.h"
+#include "backup/heartbeat.h"
+#include "backup/hook.h"
+#include "backup/metrics.h"
+#include "backup/source.h"
+#include "tools/cli/stop.h"
 #include "tools/tools.h"
+#include "tools/vault/hint.h"
+#include "tools/vault/vault.h"
 
 #include <stdio.h>
 
@@ -139,13 +145,26 @@ static void after(struct run *run, const struct backup_target *target, struct ba
                  rd_err_render(&err, line, sizeof line));
 }
 
+static bool take_set(struct run *run, struct backup_set *set, struct rd_err *err)
+{
+    static const struct backup_signals signals = {cli_stop_begin, cli_stop_end};
+    const struct backup_source source = {
+        .watch = &run->vault.watch, .tool = run->cli->tool, .signals = &signals};
+    if (backup_source_take(&source, set, err))
+        return true;
+    const char *hint = vault_hint_text(set->refused, err);
+    if (hint != NULL)
+        cli_hint(run->cli, "%s", hint);
+    return false;
+}
+
 static void backup_target(struct run *run, const struct backup_target *target)
 {
     struct rd_err err = {0};
     struct backup_open open = {0};
     struct backup_set set = {.open = &open};
     bool opened = backup_open(target, BACKUP_WRITE, &open, &err);
-    bool ok = opened && source_take(run->cli, &set, &err);
+    bool ok = opened && take_set(run, &set, &err);
     if (ok) {
         run->n_good++;
         if (run->cli->json)

@@ -1,9 +1,12 @@
 /* check_config.c - `redoubt check-config`: checks whether a backup would work. */
 #include "archive/http.h"
 #include "base/buf.h"
-#include "tools/backup/source.h"
+#include "backup/probe.h"
 #include "backup/prune.h"
+#include "backup/source.h"
 #include "tools/tools.h"
+#include "tools/vault/hint.h"
+#include "tools/vault/vault.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -187,7 +190,7 @@ static bool check_settings(const struct backup_target *target, struct rd_err *er
     if (endpoint != NULL && !is_http(endpoint))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "s3-endpoint must begin with http:// or https://");
-    return backup_settings(target, &set, err) && source_check(target, err) &&
+    return backup_settings(target, &set, err) && backup_source_check(target, err) &&
            check_values(target, err);
 }
 
@@ -215,7 +218,11 @@ static void check_target(struct run *run, const struct backup_target *target)
     if (!check_settings(target, &err))
         say(run, target, "settings", "", &err);
     rd_err_reset(&err);
-    source_probe(run->cli, target, &err);
+    if (!backup_probe(target, &err)) {
+        const char *hint = vault_hint_text(true, &err);
+        if (hint != NULL)
+            cli_hint(run->cli, "%s", hint);
+    }
     say(run, target, "source", source_name(target), &err);
     rd_err_reset(&err);
     check_spool(run, target);

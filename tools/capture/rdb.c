@@ -4,8 +4,9 @@
 #include "base/digest.h"
 #include "rdb/version.h"
 #include "tools/capture/tool.h"
-#include "tools/snapshot/download.h"
-#include "tools/snapshot/sound.h"
+#include "tools/cli/watch.h"
+#include "capture/download.h"
+#include "data/sound.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@
 struct snapshot {
     struct capture_tool *tool;
     struct client_target target;
-    struct download download;
+    struct rd_watch watch;
+    struct capture_download download;
     struct sound sound;
     struct rdb_release writer;
     char sha256[RD_DIGEST_HEX];
@@ -37,12 +39,14 @@ static bool begin(struct snapshot *s, struct rd_err *err)
     struct capture *c = &tool->capture;
     if (!find_target(s, err))
         return false;
-    s->download = (struct download){.cli = tool->cli,
-                                    .target = &s->target,
-                                    .replica_version = c->replica_version,
-                                    .rdb_filter = tool->functions_only ? "functions" : NULL};
+    s->watch = cli_watch(tool->cli);
+    s->download =
+        (struct capture_download){.watch = &s->watch,
+                                  .target = &s->target,
+                                  .replica_version = c->replica_version,
+                                  .rdb_filter = tool->functions_only ? "functions" : NULL};
     s->sound.name = s->target.name;
-    return download_begin(&s->download, err);
+    return capture_download_begin(&s->download, err);
 }
 
 static void on_event(void *ctx, const struct rdb_event *ev)
@@ -57,11 +61,12 @@ static bool check(struct snapshot *s, struct rd_err *err)
 {
     struct rd_src *src;
     uint8_t sum[RD_DIGEST_MAX];
+    cli_seed(s->sound.seed);
     s->sound.event = on_event;
     s->sound.ctx = s;
     if (!rd_digest_new(&s->download.digest, RD_DIGEST_SHA256, err))
         return false;
-    bool ok = download_source(&s->download, &src, err);
+    bool ok = capture_download_source(&s->download, &src, err);
     if (ok) {
         ok = sound_check(&s->sound, src, err) && rd_digest_end(s->download.digest, sum, err);
         rd_src_close(src);
@@ -98,7 +103,7 @@ static void put_json(const struct snapshot *s, const char *name)
 {
     struct cli_json *json = &s->tool->cli->out;
     const struct rdb_check_result *res = &s->sound.res;
-    const struct download *d = &s->download;
+    const struct capture_download *d = &s->download;
     bool placed = repl_replid_is_set(&d->replid), summed = res->sum == RDB_SUM_OK;
     const char *version = s->writer.version[0] != '\0' ? s->writer.version : NULL;
     char crc64[17];
@@ -141,7 +146,7 @@ int capture_tool_rdb(struct capture_tool *tool)
     struct snapshot s = {.tool = tool};
     struct rd_err err = {0};
     bool ok = work(&s, &err);
-    download_end(&s.download);
+    capture_download_end(&s.download);
     if (ok)
         report_snapshot(&s);
     client_target_done(&s.target);

@@ -17,11 +17,10 @@ bool capture_servers_add_sentinel(struct capture_servers *s, const char *text, s
 
 static bool draw_run(struct capture *c, struct rd_err *err)
 {
-    uint8_t bytes[REPL_REPLID_LEN / 2];
+    uint8_t bytes[CAPTURE_RUN_BYTES];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         return rd_err_sys(err, errno, "cannot get random bytes");
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(c->run.hex + 2 * i, 3, "%02x", bytes[i]);
+    capture_set_run(c, bytes);
     return true;
 }
 
@@ -38,7 +37,7 @@ static bool find_sentinels(const struct capture_servers *s, struct capture *c, s
     for (size_t i = 0; ok && i < s->n_sentinels; i++) {
         struct rd_slice host;
         uint64_t port;
-        ok = client_target_split(rd_slice_str(s->sentinels[i]), CAPTURE_SENTINEL_PORT, &host,
+        ok = client_target_split(rd_slice_str(s->sentinels[i]), CLIENT_SENTINEL_PORT, &host,
                                  &port) ||
              rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--sentinel requires HOST:PORT");
         ok = ok && client_target_at(&c->sentinels[i], &like, host, port, err);

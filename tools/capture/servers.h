@@ -12,8 +12,6 @@
 #include "capture/capture.h"
 #include "tools/cli/peer_options.h"
 
-enum { CAPTURE_SENTINEL_PORT = 26379 };
-
 /* Strings are borrowed. */
 struct capture_servers {
     struct peer_opts peers;

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "rebuild/stream.h"
 #include "tools/check_aof/priv.h"
-#include "tools/input/spool.h"
+#include "data/spool.h"
 #include "tools/tools.h"
 
 #include <sys/stat.h>

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "tools/check_aof/priv.h"
-#include "tools/input/spool.h"
+#include "data/spool.h"
 
 #include <errno.h>
 #include <inttypes.h>

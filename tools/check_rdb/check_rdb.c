@@ -12,7 +12,7 @@
 #include "tools/cli/filter.h"
 #include "tools/check_rdb/priv.h"
 #include "tools/input/server_in.h"
-#include "tools/input/spool.h"
+#include "data/spool.h"
 #include "tools/tools.h"
 
 #include <sys/stat.h>

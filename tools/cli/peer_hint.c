@@ -72,9 +72,14 @@ static const char *find_hint(const struct rd_err *err)
     return hint_of_errno(err->sys);
 }
 
+const char *peer_hint_text(const struct rd_err *err)
+{
+    return err->code == RD_ERR_PROTOCOL ? find_hint(err) : NULL;
+}
+
 void peer_hint(struct cli *cli, const struct rd_err *err)
 {
-    const char *hint = err->code == RD_ERR_PROTOCOL ? find_hint(err) : NULL;
+    const char *hint = peer_hint_text(err);
     if (hint != NULL)
         cli_hint(cli, "%s", hint);
 }

@@ -82,7 +82,9 @@ bool peer_target_find(struct client_target *ret, struct peer_opts *opts, const c
 /* Reads a password from the terminal without showing it. Free *ret with client_secret_free(). */
 bool peer_ask_password(const char *name, char **ret, struct rd_err *err);
 
-/* Sets a cli_hint() with advice about an error of a connection, if there is any. */
+/* Advice about an error of a connection; NULL: there is none. */
+const char *peer_hint_text(const struct rd_err *err);
+/* The same as a cli_hint(). */
 void peer_hint(struct cli *cli, const struct rd_err *err);
 
 /* For PEER_OPTIONS. */

@@ -22,7 +22,7 @@
 #include "tools/input/again.h"
 #include "tools/cli/peer_options.h"
 #include "tools/cli/filter.h"
-#include "tools/input/sort.h"
+#include "data/sort.h"
 
 enum {
     DIFF_MEMORY = 20 << 20,

@@ -1,7 +1,7 @@
 /* judge_files.c - the folder of a server: its contents, and the free space. */
 #include "tools/check_aof/priv.h"
 #include "tools/doctor/priv.h"
-#include "tools/snapshot/sound.h"
+#include "data/sound.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -71,6 +71,7 @@ static bool check_snapshot(void *ctx, const char *name, const char *path, const 
     if (!is_snapshot(name))
         return true;
     s->n++;
+    cli_seed(sound.seed);
     bool ok = rd_src_open_unwrapped(&src, path, &opts, &err);
     if (ok) {
         ok = sound_check(&sound, src, &err);

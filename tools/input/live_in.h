@@ -11,7 +11,7 @@
 
 #include "client/live.h"
 #include "tools/cli/filter.h"
-#include "tools/input/spool.h"
+#include "data/spool.h"
 
 struct live_in_opts {
     const struct client_target *target; /* one database if it names one, else all */

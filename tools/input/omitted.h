@@ -21,7 +21,7 @@
 
 #include "rdb/omission.h"
 #include "tools/cli/cli.h"
-#include "tools/input/sort.h"
+#include "data/sort.h"
 
 #include <pthread.h>
 

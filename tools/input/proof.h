@@ -12,7 +12,7 @@
 
 #include "rdb/event.h"
 #include "tools/cli/cli.h"
-#include "tools/input/spool.h"
+#include "data/spool.h"
 
 /* Copies input that cannot be opened a second time, and then replaces *src. */
 bool proof_keep(struct cli *cli, const char *path, struct spool *spool, struct rd_src **src,

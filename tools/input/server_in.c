@@ -1,7 +1,8 @@
 #include "tools/input/server_in.h"
 
 #include "tools/input/live_in.h"
-#include "tools/snapshot/download.h"
+#include "capture/download.h"
+#include "tools/cli/watch.h"
 
 bool server_in_is(const char *path)
 {
@@ -31,13 +32,14 @@ static void on_piece(void *ctx)
 static bool read_snapshot(struct cli *cli, const struct client_target *target, struct spool *spool,
                           struct rd_err *err)
 {
-    struct download d = {.cli = cli, .target = target};
+    const struct rd_watch watch = cli_watch(cli);
+    struct capture_download d = {.watch = &watch, .target = target};
     struct progress progress = {cli, spool};
     struct rd_src *src = NULL;
-    bool ok = download_begin(&d, err) && download_source(&d, &src, err) &&
+    bool ok = capture_download_begin(&d, err) && capture_download_source(&d, &src, err) &&
               spool_copy(spool, src, on_piece, &progress, err);
     rd_src_close(src);
-    download_end(&d);
+    capture_download_end(&d);
     cli_progress_end(cli);
     return ok;
 }

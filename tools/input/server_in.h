@@ -11,7 +11,7 @@
 #define TOOLS_INPUT_SERVER_IN_H
 
 #include "tools/cli/peer_options.h"
-#include "tools/input/spool.h"
+#include "data/spool.h"
 
 /* All zeros: the login of the URL. */
 struct server_in_opts {

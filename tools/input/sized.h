@@ -23,7 +23,7 @@
 
 #include "rdb/reader.h"
 #include "tools/cli/filter.h"
-#include "tools/input/spool.h"
+#include "data/spool.h"
 
 struct sized {
     const struct filter *filter;

@@ -17,7 +17,7 @@
 #include "rebuild/rebuild.h"
 #include "tools/cli/cli.h"
 #include "tools/input/server_in.h"
-#include "tools/input/spool.h"
+#include "data/spool.h"
 
 enum snapshot_in_from { SNAPSHOT_IN_FROM_ANY, SNAPSHOT_IN_FROM_RDB, SNAPSHOT_IN_FROM_AOF };
 

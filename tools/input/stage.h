@@ -18,7 +18,7 @@
 
 #include "base/buf.h"
 #include "base/sink.h"
-#include "tools/input/spool.h"
+#include "data/spool.h"
 
 enum { STAGE_KEPT = 4 << 20, STAGE_FRONT = 24 };
 

@@ -17,7 +17,7 @@
 #include "tools/input/again.h"
 #include "tools/input/omitted.h"
 #include "tools/cli/filter.h"
-#include "tools/input/sort.h"
+#include "data/sort.h"
 
 enum { MERGE_MEMORY = 16 << 20, MERGE_EXAMPLES = 5, MERGE_MAPS_MAX = 256 };
 

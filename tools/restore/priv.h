@@ -16,7 +16,7 @@
 #include "client/target.h"
 #include "rebuild/data.h"
 #include "tools/cli/filter.h"
-#include "tools/input/segment_in.h"
+#include "capture/segment_in.h"
 #include "tools/vault/vault.h"
 
 enum { RESTORE_PATH_MAX = 4096 };

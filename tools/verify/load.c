@@ -5,7 +5,7 @@
 #include "client/info.h"
 #include "client/peer.h"
 #include "tools/input/snapshot_in.h"
-#include "tools/snapshot/sound.h"
+#include "data/sound.h"
 #include "tools/verify/keeper.h"
 
 #include <errno.h>
@@ -69,6 +69,7 @@ static bool count_keys(struct attempt *a, const char *name, struct rd_err *err)
     struct sound sound = {.name = name, .event = count_key, .ctx = a};
     struct spool spool = {0};
     struct rd_src *src = NULL;
+    cli_seed(sound.seed);
     snprintf(path, sizeof path, "%s/%s", a->keeper.folder, name);
     bool ok = snapshot_in_open(a->load->cli, path, NULL, &spool, &src, err) &&
               sound_check(&sound, src, err) &&

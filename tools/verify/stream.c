@@ -1,7 +1,7 @@
 #include "tools/verify/stream.h"
 
 #include "base/digest.h"
-#include "tools/input/segment_in.h"
+#include "capture/segment_in.h"
 
 #include <errno.h>
 #include <inttypes.h>

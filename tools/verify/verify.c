@@ -1,9 +1,9 @@
 /* verify.c - `redoubt verify`: whether sets are what they were when they were made. */
 #include "aof/check.h"
 #include "base/pump.h"
-#include "tools/snapshot/sound.h"
-#include "tools/input/segment_in.h"
-#include "tools/input/spool.h"
+#include "data/sound.h"
+#include "capture/segment_in.h"
+#include "data/spool.h"
 #include "tools/tools.h"
 #include "tools/vault/vault.h"
 #include "tools/verify/load.h"
@@ -103,6 +103,7 @@ static bool parse_snapshot(struct job *job, const struct archive_file *file, str
 {
     struct sound sound = {.name = file->object};
     struct rd_src *src;
+    cli_seed(sound.seed);
     if (!open_plain(job, file, &src, err))
         return false;
     bool ok = sound_check(&sound, src, err);

@@ -16,11 +16,11 @@
  * Disk: the size of all records and eight bytes more for each; twice that if there are so many runs
  * that they are merged in several rounds. Time: O(n log n) comparisons.
  */
-#ifndef TOOLS_INPUT_SORT_H
-#define TOOLS_INPUT_SORT_H
+#ifndef DATA_SORT_H
+#define DATA_SORT_H
 
 #include "base/buf.h"
-#include "tools/input/spool.h"
+#include "data/spool.h"
 
 enum { SORT_RECORD_MAX = 4000, SORT_MEMORY_MIN = 64 * 1024 };
 

@@ -6,23 +6,22 @@
  * first request and the last reply, and its offset identifies its data at that time. So the moment
  * is known up to the duration of the round, without the clocks of the masters.
  */
-#include "client/topology.h"
-#include "tools/backup/source.h"
-#include "capture/capture.h"
-#include "tools/capture/report.h"
-#include "tools/capture/servers.h"
-#include "tools/cli/stop.h"
-#include "tools/input/segment_in.h"
-
-#include "base/mem.h"
+#include "backup/cluster.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "backup/login.h"
+#include "backup/snapshot.h"
+#include "backup/system.h"
+#include "base/mem.h"
+#include "capture/capture.h"
+#include "capture/segment_in.h"
+#include "client/topology.h"
 
 enum {
     PATIENCE_TRIES = 7,
@@ -40,11 +39,10 @@ struct member {
 };
 
 struct cluster {
-    struct cli *cli;
+    const struct backup_source *source;
     struct backup_set *set;
     struct capture capture;
-    struct capture_servers servers;
-    struct cli quiet;
+    struct client_opts opts;
     sigset_t waiting;
     struct client_topology topology;
     struct member *members; /* as the nodes of the topology */
@@ -121,8 +119,9 @@ static bool find_members(struct cluster *c, struct rd_err *err)
     if (!read_topology(c, &c->topology, err))
         return false;
     if (c->topology.n_slots < RD_HASH_SLOTS)
-        cli_warn(c->cli, "%u slots of the cluster have no master: they are not in the set",
-                 RD_HASH_SLOTS - c->topology.n_slots);
+        rd_watch_warn(c->source->watch,
+                      "%u slots of the cluster have no master: they are not in the set",
+                      RD_HASH_SLOTS - c->topology.n_slots);
     c->members = rd_calloc(c->topology.n + 1, sizeof *c->members);
     if (c->members == NULL)
         return rd_err_nomem(err, c->topology.n * sizeof *c->members);
@@ -274,8 +273,10 @@ static bool finish_streams(struct cluster *c, struct rd_err *err)
 static void on_event(struct capture *capture, const struct capture_link *link, const char *event,
                      bool trouble, const char *text)
 {
-    struct cluster *c = capture->ctx;
-    capture_report_event(&c->quiet, link, event, trouble, text);
+    const struct cluster *c = capture->ctx;
+    (void)event;
+    if (trouble)
+        rd_watch_warn(c->source->watch, "%s: %s", link->target.name, text);
 }
 
 static bool tick(struct capture *capture, uint64_t now_ms, uint64_t *ret_wait_ms,
@@ -306,7 +307,7 @@ static bool take_rdb(struct cluster *c, const struct repl_capture_segment *segme
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path of the spool is too long");
     if (!rd_src_open_file(&src, path, NULL, err))
         return false;
-    bool ok = source_take_snapshot(c->set, src, name, err);
+    bool ok = backup_snapshot_take(c->set, src, name, err);
     rd_src_close(src);
     if (ok)
         unlink(path);
@@ -410,16 +411,21 @@ static bool close_segments(struct cluster *c, struct rd_err *err)
 
 static bool capture_all(struct cluster *c, const char *url, struct rd_err *err)
 {
-    bool ok = capture_servers_find(&c->servers, &c->capture, url, err);
+    struct capture *capture = &c->capture;
+    uint8_t run[CAPTURE_RUN_BYTES];
+    bool ok = capture_init(capture, err) && backup_random(run, sizeof run, err) &&
+              backup_login_find(c->set->open->target, url, &c->opts, &capture->target, err);
+    if (ok)
+        capture_set_run(capture, run);
     if (ok)
         snprintf(c->set->m.source, sizeof c->set->m.source, "%s", c->capture.target.name);
     ok = ok && find_members(c, err) && make_folder(c, err) && add_link(c, err);
-    if (ok) {
-        c->capture.stop = cli_stop_begin(&c->waiting);
-        c->capture.waiting = &c->waiting;
-        ok = capture_run(&c->capture, err);
+    if (ok && c->source->signals != NULL) {
+        capture->stop = c->source->signals->begin(&c->waiting);
+        capture->waiting = &c->waiting;
     }
-    if (ok && cli_stopped() != 0)
+    ok = ok && capture_run(capture, err);
+    if (ok && capture->stop != NULL && *capture->stop != 0)
         ok = rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "stopped by a signal");
     return ok && check_topology(c, err) && close_segments(c, err);
 }
@@ -434,30 +440,25 @@ static void done(struct cluster *c)
     }
     rd_free(c->members);
     client_topology_done(&c->topology);
-    peer_opts_done(&c->servers.peers);
 }
 
-bool source_read_cluster(struct cli *cli, struct backup_set *set, const char *url,
-                         struct rd_err *err)
+bool backup_cluster_read(const struct backup_source *source, struct backup_set *set,
+                         const char *url, struct rd_err *err)
 {
-    struct cluster c = {.cli = cli, .set = set};
-    c.quiet = (struct cli){.tool = cli->tool, .quiet = true, .progress_when = CLI_NEVER};
-    c.capture = (struct capture){.ack = CAPTURE_ACK_WRITTEN, .event = on_event, .tick = tick};
-    c.capture.ctx = &c;
-    source_peer_options(&c.servers.peers, set->open->target);
-    cli_progress_begin(cli, "the masters of the cluster", RD_NO_OFFSET);
+    struct cluster c = {.source = source, .set = set};
+    c.capture =
+        (struct capture){.ack = CAPTURE_ACK_WRITTEN, .event = on_event, .tick = tick, .ctx = &c};
+    rd_watch_begin(source->watch, "the masters of the cluster", RD_NO_OFFSET, NULL);
     bool ok = capture_all(&c, url, err);
     size_t n = c.topology.n;
     capture_close(&c.capture, ok ? err : NULL);
     ok = ok && err->code == RD_ERR_OK;
     for (size_t i = 0; ok && i < n; i++)
         ok = take_member(&c, i, err);
-    cli_progress_end(cli);
+    rd_watch_end(source->watch);
     set->m.data_ms = set->m.moment_to_us / 1000;
     done(&c);
     if (c.capture.waiting != NULL)
-        cli_stop_end(&c.waiting);
-    if (!ok && err->code == RD_ERR_PROTOCOL)
-        peer_hint(cli, err);
+        source->signals->end(&c.waiting);
     return ok;
 }

@@ -1,4 +1,4 @@
-#include "tools/snapshot/local.h"
+#include "backup/local.h"
 
 #include "base/mem.h"
 
@@ -31,9 +31,9 @@ static int open_unnamed(const char *folder)
     return fd;
 }
 
-bool local_open(struct local *local, const char *folder, struct rd_err *err)
+bool backup_local_open(struct backup_local *local, const char *folder, struct rd_err *err)
 {
-    *local = (struct local){.fd = open_unnamed(folder)};
+    *local = (struct backup_local){.fd = open_unnamed(folder)};
     if (local->fd >= 0)
         return true;
     rd_err_sys(err, errno, "cannot create a file in the spool");
@@ -41,7 +41,7 @@ bool local_open(struct local *local, const char *folder, struct rd_err *err)
     return false;
 }
 
-void local_close(struct local *local)
+void backup_local_close(struct backup_local *local)
 {
     if (local->fd >= 0)
         close(local->fd);
@@ -50,14 +50,14 @@ void local_close(struct local *local)
 
 /* ---- writing ---- */
 
-static bool has_room(const struct local *local)
+static bool has_room(const struct backup_local *local)
 {
     struct statvfs fs;
     if (fstatvfs(local->fd, &fs) != 0)
         return true; /* the write will fail */
     uint64_t free = (uint64_t)fs.f_bavail * fs.f_frsize;
     uint64_t all = (uint64_t)fs.f_blocks * fs.f_frsize;
-    return free >= LOCAL_RESERVE + LOOK_BYTES && free >= all / 100 + LOOK_BYTES;
+    return free >= BACKUP_LOCAL_RESERVE + LOOK_BYTES && free >= all / 100 + LOOK_BYTES;
 }
 
 static bool is_full(int sys)
@@ -66,7 +66,8 @@ static bool is_full(int sys)
 }
 
 /* *ret_len: bytes that are in the file now. False with err, or, if the disk is full, without. */
-static bool append(struct local *local, struct rd_slice s, size_t *ret_len, struct rd_err *err)
+static bool append(struct backup_local *local, struct rd_slice s, size_t *ret_len,
+                   struct rd_err *err)
 {
     *ret_len = 0;
     while (*ret_len < s.len) {
@@ -81,8 +82,8 @@ static bool append(struct local *local, struct rd_slice s, size_t *ret_len, stru
     return true;
 }
 
-bool local_copy(struct local *local, struct rd_src *src, const atomic_bool *cancel,
-                struct rd_err *err)
+bool backup_local_copy(struct backup_local *local, struct rd_src *src, const atomic_bool *cancel,
+                       struct rd_err *err)
 {
     struct rd_slice s;
     struct rd_err failed = {0};
@@ -118,7 +119,7 @@ bool local_copy(struct local *local, struct rd_src *src, const atomic_bool *canc
 /* ---- reading ---- */
 
 struct both {
-    const struct local *local;
+    const struct backup_local *local;
     struct rd_src *rest;
     uint64_t at;
 };
@@ -162,7 +163,8 @@ static enum rd_src_status both_read(void *impl, uint8_t *buf, size_t cap, size_t
     return RD_SRC_OK;
 }
 
-bool local_source(struct local *local, struct rd_src **ret, struct rd_src *rest, struct rd_err *err)
+bool backup_local_source(struct backup_local *local, struct rd_src **ret, struct rd_src *rest,
+                         struct rd_err *err)
 {
     static const struct rd_src_ops ops = {.read = both_read, .close = rd_free};
     const struct rd_src_opts opts =

@@ -1,4 +1,4 @@
-#include "tools/input/spool.h"
+#include "data/spool.h"
 
 #include "base/mem.h"
 #include "base/pump.h"

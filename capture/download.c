@@ -1,25 +1,18 @@
-#include "tools/snapshot/download.h"
-
-#include "base/mem.h"
-#include "rdb/version.h"
+#include "capture/download.h"
 
 #include <poll.h>
-#include <time.h>
 
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
+#include "base/mem.h"
+#include "capture/clock.h"
+#include "rdb/version.h"
 
-static bool wait_for(const struct download *d, uint64_t limit_ms, bool more)
+static bool wait_for(const struct capture_download *d, uint64_t limit_ms, bool more)
 {
     struct pollfd p = {.fd = client_peer_fd(d->peer), .events = client_peer_events(d->peer, more)};
     return poll(&p, 1, limit_ms > 1000 ? 1000 : (int)limit_ms) >= 0;
 }
 
-static bool connect_to_master(struct download *d, struct rd_err *err)
+static bool connect_to_master(struct capture_download *d, struct rd_err *err)
 {
     enum client_status status;
     if (!client_peer_begin(&d->peer, d->target, err)) {
@@ -41,9 +34,9 @@ static bool connect_to_master(struct download *d, struct rd_err *err)
 }
 
 /* One step with the peer: something was sent or read, or time has passed. */
-static bool carry(struct download *d, struct rd_err *err)
+static bool carry(struct capture_download *d, struct rd_err *err)
 {
-    uint64_t wait_ms = repl_psync_tick(d->psync, now_ms());
+    uint64_t wait_ms = repl_psync_tick(d->psync, capture_now_ms());
     struct rd_slice out;
     size_t len = 0;
     while ((out = repl_psync_output(d->psync)).len > 0) {
@@ -54,7 +47,7 @@ static bool carry(struct download *d, struct rd_err *err)
             break;
         repl_psync_sent(d->psync, len);
     }
-    switch (client_peer_read_some(d->peer, d->buf, DOWNLOAD_READ, &len, err)) {
+    switch (client_peer_read_some(d->peer, d->buf, CAPTURE_DOWNLOAD_READ, &len, err)) {
     case CLIENT_OK:
         d->at = d->buf;
         d->end = d->at + len;
@@ -70,7 +63,8 @@ static bool carry(struct download *d, struct rd_err *err)
     }
 }
 
-static bool refused(const struct download *d, const struct repl_event *ev, struct rd_err *err)
+static bool refused(const struct capture_download *d, const struct repl_event *ev,
+                    struct rd_err *err)
 {
     rd_err_adopt(err, ev->err);
     if (ev->error_class == REPL_UNSUPPORTED && err != NULL)
@@ -80,11 +74,11 @@ static bool refused(const struct download *d, const struct repl_event *ev, struc
 }
 
 /* Up to the next piece of the snapshot, or its end. */
-static bool next_piece(struct download *d, struct rd_err *err)
+static bool next_piece(struct capture_download *d, struct rd_err *err)
 {
     while (d->piece.len == 0 && !d->ended) {
         struct repl_event ev;
-        if (d->cancel != NULL && atomic_load(d->cancel))
+        if (rd_watch_cancelled(d->watch))
             return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "stopped");
         d->at += repl_psync_feed(d->psync, rd_slice(d->at, (size_t)(d->end - d->at)));
         switch (repl_psync_next(d->psync, &ev)) {
@@ -101,8 +95,8 @@ static bool next_piece(struct download *d, struct rd_err *err)
             d->offset = ev.offset;
             break;
         case REPL_PAYLOAD_BEGIN:
-            cli_progress_begin(d->cli, d->target->name,
-                               ev.payload.by_mark ? RD_NO_OFFSET : ev.payload.len);
+            rd_watch_begin(d->watch, d->target->name,
+                           ev.payload.by_mark ? RD_NO_OFFSET : ev.payload.len, NULL);
             break;
         case REPL_PAYLOAD_END:
         case REPL_END:
@@ -120,7 +114,7 @@ static bool next_piece(struct download *d, struct rd_err *err)
 static enum rd_src_status download_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
                                         struct rd_err *err)
 {
-    struct download *d = impl;
+    struct capture_download *d = impl;
     size_t len = 0;
     while (len < cap) {
         if (d->piece.len == 0 && !d->ended && !next_piece(d, err))
@@ -138,29 +132,29 @@ static enum rd_src_status download_read(void *impl, uint8_t *buf, size_t cap, si
     }
     if (d->digest != NULL && !rd_digest_update(d->digest, buf, len, err))
         return RD_SRC_FAIL;
-    cli_progress_at(d->cli, d->size);
+    rd_watch_at(d->watch, d->size);
     *ret_len = len;
     return len > 0 ? RD_SRC_OK : RD_SRC_END;
 }
 
 static const struct rd_src_ops download_ops = {.read = download_read};
 
-bool download_source(struct download *d, struct rd_src **ret, struct rd_err *err)
+bool capture_download_source(struct capture_download *d, struct rd_src **ret, struct rd_err *err)
 {
     const struct rd_src_opts opts = RD_SRC_OPTS(.origin = d->target->name);
     return rd_src_new(ret, &download_ops, d, &opts, err);
 }
 
-bool download_begin(struct download *d, struct rd_err *err)
+bool capture_download_begin(struct capture_download *d, struct rd_err *err)
 {
-    d->buf = rd_alloc(DOWNLOAD_READ);
+    d->buf = rd_alloc(CAPTURE_DOWNLOAD_READ);
     if (d->buf == NULL)
-        return rd_err_nomem(err, DOWNLOAD_READ);
+        return rd_err_nomem(err, CAPTURE_DOWNLOAD_READ);
     d->at = d->end = d->buf;
     return connect_to_master(d, err);
 }
 
-void download_end(struct download *d)
+void capture_download_end(struct capture_download *d)
 {
     repl_psync_free(d->psync);
     client_peer_close(d->peer);

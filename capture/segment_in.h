@@ -11,12 +11,12 @@
  *
  * The source is copied to a spool (spool.h), because the index is at the end of a segment.
  */
-#ifndef TOOLS_INPUT_SEGMENT_IN_H
-#define TOOLS_INPUT_SEGMENT_IN_H
+#ifndef CAPTURE_SEGMENT_IN_H
+#define CAPTURE_SEGMENT_IN_H
 
 #include "base/src.h"
 #include "repl/capture_reader.h"
-#include "tools/input/spool.h"
+#include "data/spool.h"
 
 struct segment_in {
     struct spool spool;

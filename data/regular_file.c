@@ -1,4 +1,4 @@
-#include "tools/input/regular_file.h"
+#include "data/regular_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "tools/snapshot/local.h"
+#include "backup/local.h"
 
 #include "base/buf.h"
 #include "base/pump.h"
@@ -40,12 +40,12 @@ static struct rd_src *source(void)
     return src;
 }
 
-static void expect_all(struct local *local, struct rd_src *src)
+static void expect_all(struct backup_local *local, struct rd_src *src)
 {
     struct rd_src *again;
     struct rd_buf got = {0};
     struct rd_err err = {0};
-    cr_assert(local_source(local, &again, src, &err), "%s", err.text);
+    cr_assert(backup_local_source(local, &again, src, &err), "%s", err.text);
     cr_assert(rd_pump_to_buf(again, SIZE + 1, &got, &err), "%s", err.text);
     cr_expect(rd_slice_eq(rd_buf_slice(&got), rd_slice(bytes, SIZE)));
     rd_buf_done(&got);
@@ -54,57 +54,57 @@ static void expect_all(struct local *local, struct rd_src *src)
 
 Test(local, the_copy_is_private_has_no_name_and_gives_all_bytes)
 {
-    struct local local;
+    struct backup_local local;
     struct stat st;
     struct rd_err err = {0};
     struct rd_src *src = source();
-    cr_assert(local_open(&local, folder, &err), "%s", err.text);
+    cr_assert(backup_local_open(&local, folder, &err), "%s", err.text);
     cr_assert_eq(fstat(local.fd, &st), 0);
     cr_expect_eq(st.st_mode & 07777, 0600);
     cr_expect_eq(st.st_nlink, 0);
-    cr_assert(local_copy(&local, src, NULL, &err), "%s", err.text);
+    cr_assert(backup_local_copy(&local, src, NULL, &err), "%s", err.text);
     cr_expect(local.whole);
     cr_expect_eq(local.size, SIZE);
     expect_all(&local, src);
-    local_close(&local);
+    backup_local_close(&local);
     rd_src_close(src);
 }
 
 Test(local, what_does_not_fit_comes_from_the_source)
 {
     struct rlimit limit = {.rlim_cur = LIMIT, .rlim_max = RLIM_INFINITY};
-    struct local local;
+    struct backup_local local;
     struct rd_err err = {0};
     struct rd_src *src = source();
     signal(SIGXFSZ, SIG_IGN);
-    cr_assert(local_open(&local, folder, &err), "%s", err.text);
+    cr_assert(backup_local_open(&local, folder, &err), "%s", err.text);
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    cr_assert(local_copy(&local, src, NULL, &err), "%s", err.text);
+    cr_assert(backup_local_copy(&local, src, NULL, &err), "%s", err.text);
     cr_expect_not(local.whole);
     cr_expect_eq(local.size, LIMIT);
     expect_all(&local, src);
-    local_close(&local);
+    backup_local_close(&local);
     rd_src_close(src);
 }
 
 Test(local, it_can_be_stopped)
 {
     atomic_bool cancel = true;
-    struct local local;
+    struct backup_local local;
     struct rd_err err = {0};
     struct rd_src *src = source();
-    cr_assert(local_open(&local, folder, NULL));
-    cr_expect_not(local_copy(&local, src, &cancel, &err));
+    cr_assert(backup_local_open(&local, folder, NULL));
+    cr_expect_not(backup_local_copy(&local, src, &cancel, &err));
     cr_expect_eq(err.code, RD_ERR_IO);
-    local_close(&local);
+    backup_local_close(&local);
     rd_src_close(src);
 }
 
 Test(local, a_folder_that_is_missing_is_named)
 {
-    struct local local;
+    struct backup_local local;
     struct rd_err err = {0};
-    cr_expect_not(local_open(&local, "/nonexistent/spool", &err));
+    cr_expect_not(backup_local_open(&local, "/nonexistent/spool", &err));
     cr_expect_eq(err.code, RD_ERR_IO);
     cr_expect_str_eq(err.origin, "/nonexistent/spool");
 }

@@ -1,35 +1,33 @@
 /* download.h - the snapshot that a server sends to a replica, as a source.
  *
- *     struct download d = {.cli = cli, .target = &target};
- *     if (!download_begin(&d, &err) || !download_source(&d, &src, &err))
+ *     struct capture_download d = {.watch = watch, .target = &target};
+ *     if (!capture_download_begin(&d, &err) || !capture_download_source(&d, &src, &err))
  *         ...
  *     ... rd_src_need(src, …) ... rd_src_close(src);
  *     ... d.replid, d.offset ...
- *     download_end(&d);
+ *     capture_download_end(&d);
  *
  * The connection is carried on as far as the source's reader needs bytes. The server writes nothing
  * to its disk where it can send a snapshot without.
  */
-#ifndef TOOLS_SNAPSHOT_DOWNLOAD_H
-#define TOOLS_SNAPSHOT_DOWNLOAD_H
-
-#include <stdatomic.h>
+#ifndef CAPTURE_DOWNLOAD_H
+#define CAPTURE_DOWNLOAD_H
 
 #include "base/digest.h"
-#include "repl/psync.h"
-#include "tools/cli/cli.h"
+#include "base/sink.h"
+#include "base/watch.h"
 #include "client/peer.h"
+#include "repl/psync.h"
 
-enum { DOWNLOAD_READ = 256 * 1024 };
+enum { CAPTURE_DOWNLOAD_READ = 256 * 1024 };
 
-struct download {
-    struct cli *cli;
+struct capture_download {
+    const struct rd_watch *watch; /* its progress; cancelled: RD_ERR_IO. The caller ends it */
     const struct client_target *target;
     const char *replica_version; /* or NULL: RDB_REPLICA_VERSION */
     const char *rdb_filter;      /* see repl/psync.h */
     struct rd_sink *copy;        /* the bytes go here too; may be NULL */
     struct rd_digest *digest;    /* and here; may be NULL */
-    const atomic_bool *cancel;   /* true: give up, with RD_ERR_IO; may be NULL */
 
     uint64_t size;             /* bytes so far */
     struct repl_replid replid; /* what the snapshot is of; not set: the server does not say */
@@ -42,12 +40,12 @@ struct download {
     bool ended;
 };
 
-/* Connects. download_end() is called in any case. */
-bool download_begin(struct download *d, struct rd_err *err);
+/* Connects. capture_download_end() is called in any case. */
+bool capture_download_begin(struct capture_download *d, struct rd_err *err);
 
 /* d must outlive the source. */
-bool download_source(struct download *d, struct rd_src **ret, struct rd_err *err);
+bool capture_download_source(struct capture_download *d, struct rd_src **ret, struct rd_err *err);
 
-void download_end(struct download *d);
+void capture_download_end(struct capture_download *d);
 
 #endif

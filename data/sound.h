@@ -5,8 +5,8 @@
  *         ... it could not be read, or it is damaged: see err ...
  *     ... sound.res.keys ...
  */
-#ifndef TOOLS_SNAPSHOT_SOUND_H
-#define TOOLS_SNAPSHOT_SOUND_H
+#ifndef DATA_SOUND_H
+#define DATA_SOUND_H
 
 #include "rdb/check.h"
 
@@ -14,6 +14,7 @@ struct sound {
     const char *name;                                     /* of the snapshot, in errors */
     void (*event)(void *ctx, const struct rdb_event *ev); /* see rdb/check.h; may be NULL */
     void *ctx;
+    uint64_t seed[2];            /* random, see rdb/check.h */
     struct rdb_check_result res; /* out */
     char finding[RD_ERR_TEXT_MAX + 60];
 };

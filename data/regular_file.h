@@ -6,8 +6,8 @@
  *
  * A symbolic link is not followed, and a pipe or device is not waited for.
  */
-#ifndef TOOLS_INPUT_REGULAR_FILE_H
-#define TOOLS_INPUT_REGULAR_FILE_H
+#ifndef DATA_REGULAR_FILE_H
+#define DATA_REGULAR_FILE_H
 
 #include "base/err.h"
 

@@ -5,11 +5,7 @@
  * everything is opened again. Each file is read up to its size at that moment, because the server
  * only appends. An incomplete command or transaction at the end is left out.
  */
-#include "aof/check.h"
-#include "base/mem.h"
-#include "base/pump.h"
-#include "tools/backup/source.h"
-#include "tools/input/spool.h"
+#include "backup/log.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,6 +13,12 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "aof/check.h"
+#include "backup/system.h"
+#include "base/mem.h"
+#include "base/pump.h"
+#include "data/spool.h"
 
 enum { TRIES = 200, WAIT_MS = 50, MANIFEST_MAX = 16 * 1024 * 1024 };
 
@@ -91,7 +93,7 @@ static bool cannot_open(const char *folder, bool *ret_none, struct rd_err *err)
     return false;
 }
 
-bool source_find_log(const char *folder, char ret[ARCHIVE_FILE_NAME_MAX], bool *ret_none,
+bool backup_log_find(const char *folder, char ret[ARCHIVE_FILE_NAME_MAX], bool *ret_none,
                      struct rd_err *err)
 {
     static const char tail[] = ".manifest";
@@ -203,7 +205,7 @@ static bool pin(struct pinned *p, const char *folder, struct rd_err *err)
     p->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (p->folder < 0)
         return rd_err_sys(err, errno, "cannot open the folder");
-    if (!source_find_log(folder, p->manifest_name, &none, err))
+    if (!backup_log_find(folder, p->manifest_name, &none, err))
         return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "there is no log");
     for (unsigned i = 0; again && i < TRIES; i++) {
         if (i > 0)
@@ -263,8 +265,7 @@ static bool check(struct pinned *p, struct backup_set *set, struct rd_err *err)
     struct rd_src *src;
     if (!rd_src_open_memory(&src, rd_buf_slice(&p->text), NULL, err))
         return false;
-    cli_seed(opts.seed);
-    bool ok = aof_check(src, &opts, &res, err);
+    bool ok = backup_random(opts.seed, sizeof opts.seed, err) && aof_check(src, &opts, &res, err);
     if (ok && res.verdict == AOF_VERDICT_TORN)
         ok = cut_tail(p, &res, err);
     else if (ok && res.verdict > AOF_VERDICT_TORN)
@@ -322,19 +323,19 @@ static bool copy_all(struct pinned *p, struct backup_set *set, struct rd_err *er
     return copy_manifest(p, set, err);
 }
 
-bool source_read_log(struct cli *cli, struct backup_set *set, const char *folder,
+bool backup_log_read(const struct rd_watch *watch, struct backup_set *set, const char *folder,
                      struct rd_err *err)
 {
     struct pinned p = {.folder = -1};
     snprintf(set->m.source, sizeof set->m.source, "%s", folder);
-    cli_progress_begin(cli, folder, RD_NO_OFFSET);
+    rd_watch_begin(watch, folder, RD_NO_OFFSET, NULL);
     bool pinned = pin(&p, folder, err);
     bool ok = pinned && check(&p, set, err) && copy_all(&p, set, err);
     if (pinned)
         unpin(&p);
     if (p.folder >= 0)
         close(p.folder);
-    cli_progress_end(cli);
+    rd_watch_end(watch);
     if (!ok)
         rd_err_origin(err, folder);
     return ok;

@@ -1,10 +1,10 @@
-#include "tools/snapshot/sound.h"
+#include "data/sound.h"
 
-#include "tools/cli/cli.h"
-#include "tools/input/spool.h"
+#include "data/spool.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static void on_finding(void *ctx, const struct rdb_finding *finding)
 {
@@ -44,7 +44,7 @@ bool sound_check(struct sound *sound, struct rd_src *src, struct rd_err *err)
     struct rdb_spool for_keys = spool_for_keys(&keys);
     struct rdb_check_opts opts =
         RDB_CHECK_OPTS(.finding = on_finding, .event = on_event, .ctx = sound, .spool = &for_keys);
-    cli_seed(opts.seed);
+    memcpy(opts.seed, sound->seed, sizeof opts.seed);
     sound->res = RDB_CHECK_RESULT();
     bool ok = rdb_check(src, &opts, &sound->res, err) && judge(sound, err);
     spool_done(&keys);

@@ -1,8 +1,8 @@
-#include "tools/input/segment_in.h"
+#include "capture/segment_in.h"
 
 #include "base/digest.h"
 #include "rebuild/stream.h"
-#include "tools/input/regular_file.h"
+#include "data/regular_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

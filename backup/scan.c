@@ -3,16 +3,18 @@
  * The keys are of different moments, and the manifest says so. SCAN may return a key twice; servers
  * refuse a snapshot with two records of a key, so the later ones are dropped.
  */
-#include "base/mem.h"
-#include "client/info.h"
-#include "rdb/reader.h"
-#include "rdb/writer.h"
-#include "tools/backup/source.h"
-#include "tools/cli/filter.h"
-#include "tools/cli/peer_options.h"
-#include "tools/input/live_in.h"
+#include "backup/scan.h"
 
 #include <stdio.h>
+
+#include "backup/snapshot.h"
+#include "backup/system.h"
+#include "base/mem.h"
+#include "client/info.h"
+#include "client/live.h"
+#include "data/spool.h"
+#include "rdb/reader.h"
+#include "rdb/writer.h"
 
 struct scan {
     struct rd_buf repeated; /* offsets of records, uint64_t each */
@@ -37,8 +39,7 @@ static bool find_repeated(struct scan *scan, struct rd_src *src, struct rd_err *
     struct rdb_check_result res = RDB_CHECK_RESULT();
     struct rdb_check_opts opts =
         RDB_CHECK_OPTS(.finding = on_finding, .ctx = scan, .spool = &for_keys);
-    cli_seed(opts.seed);
-    bool ok = rdb_check(src, &opts, &res, err);
+    bool ok = backup_random(opts.seed, sizeof opts.seed, err) && rdb_check(src, &opts, &res, err);
     spool_done(&keys);
     return ok && (!scan->no_memory || rd_err_nomem(err, scan->repeated.len));
 }
@@ -125,10 +126,10 @@ static bool take_source(struct backup_set *set, struct rd_src *src, struct rd_er
     struct rd_src *again;
     bool ok = find_repeated(&scan, src, err) && rd_src_seek(src, 0, err);
     if (ok && scan.repeated.len == 0) {
-        ok = source_take_snapshot(set, src, "dump.rdb", err);
+        ok = backup_snapshot_take(set, src, "dump.rdb", err);
     } else if (ok && copy_once(&scan, src, &once, err) &&
                spool_source(&once, rd_src_origin(src), &again, err)) {
-        ok = source_take_snapshot(set, again, "dump.rdb", err);
+        ok = backup_snapshot_take(set, again, "dump.rdb", err);
         rd_src_close(again);
     } else {
         ok = false;
@@ -158,7 +159,8 @@ static void read_version(struct backup_set *set, const struct client_target *tar
 }
 
 /* A key that cannot be read would otherwise be missing silently. */
-static bool check_result(struct cli *cli, const struct client_live_result *res, struct rd_err *err)
+static bool check_result(const struct rd_watch *watch, const struct client_live_result *res,
+                         struct rd_err *err)
 {
     if (res->unknown > 0)
         return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
@@ -166,24 +168,59 @@ static bool check_result(struct cli *cli, const struct client_live_result *res, 
                           (unsigned long long)res->unknown, res->unknown == 1 ? " is" : "s are",
                           res->first_unknown);
     if (res->functions_refused)
-        cli_warn(cli, "the server does not allow reading its functions: they are not in the set");
+        rd_watch_warn(watch,
+                      "the server does not allow reading its functions: they are not in the set");
     if (res->rough)
-        cli_note(cli, "the server reports times to live only: expiries may be off by %d ms",
-                 CLIENT_LIVE_ROUGH_MS);
+        rd_watch_note(watch, "the server reports times to live only: expiries may be off by %d ms",
+                      CLIENT_LIVE_ROUGH_MS);
     return true;
 }
 
-bool source_read_scan(struct cli *cli, struct backup_set *set, const struct client_target *target,
-                      struct rd_err *err)
+struct dest {
+    const struct rd_watch *watch;
+    struct spool *spool;
+};
+
+static bool append(void *ctx, const void *bytes, size_t len, struct rd_err *err)
 {
-    struct filter all;
-    struct spool spool = {0};
+    const struct dest *dest = ctx;
+    bool ok = spool_append(dest->spool, bytes, len, err);
+    rd_watch_at(dest->watch, dest->spool->size);
+    return ok;
+}
+
+static bool write_over(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                       struct rd_err *err)
+{
+    const struct dest *dest = ctx;
+    return spool_write(dest->spool, offset, bytes, len, err);
+}
+
+static void cut(void *ctx, uint64_t size)
+{
+    const struct dest *dest = ctx;
+    dest->spool->size = size;
+}
+
+static bool read_keys(struct dest *dest, const struct client_target *server, struct rd_err *err)
+{
     struct client_live_result res = {0};
+    const struct client_live_opts opts = {.target = server, .functions = true};
+    const struct client_live_out out = {
+        .append = append, .write = write_over, .cut = cut, .ctx = dest};
+    rd_watch_begin(dest->watch, server->name, RD_NO_OFFSET, NULL);
+    bool ok = client_live_read(&opts, &out, &res, err);
+    rd_watch_end(dest->watch);
+    return ok && check_result(dest->watch, &res, err);
+}
+
+bool backup_scan_read(const struct rd_watch *watch, struct backup_set *set,
+                      const struct client_target *server, struct rd_err *err)
+{
+    struct spool spool = {0};
+    struct dest dest = {watch, &spool};
     struct rd_src *src;
-    filter_init(&all, cli, cli_now_ms());
-    const struct live_in_opts opts = {.target = target, .filter = &all, .functions = true};
-    bool ok = live_in_read(cli, &opts, &spool, &res, err) && check_result(cli, &res, err) &&
-              spool_source(&spool, target->name, &src, err);
+    bool ok = read_keys(&dest, server, err) && spool_source(&spool, server->name, &src, err);
     if (ok) {
         ok = take_source(set, src, err);
         rd_src_close(src);
@@ -193,10 +230,7 @@ bool source_read_scan(struct cli *cli, struct backup_set *set, const struct clie
     set->m.replid[0] = '\0';
     set->m.offset = 0;
     if (ok && set->m.server[0] == '\0')
-        read_version(set, target);
+        read_version(set, server);
     spool_done(&spool);
-    filter_done(&all);
-    if (!ok && err->code == RD_ERR_PROTOCOL)
-        peer_hint(cli, err);
     return ok;
 }

@@ -13,8 +13,8 @@
  *
  * The file is created for the first bytes. A zeroed struct is an empty spool.
  */
-#ifndef TOOLS_INPUT_SPOOL_H
-#define TOOLS_INPUT_SPOOL_H
+#ifndef DATA_SPOOL_H
+#define DATA_SPOOL_H
 
 #include "base/err.h"
 #include "base/sink.h"

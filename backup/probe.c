@@ -1,10 +1,13 @@
 /* probe.c - whether a backup could read the source, without reading it. */
-#include "client/topology.h"
-#include "tools/backup/source.h"
-#include "tools/capture/servers.h"
+#include "backup/probe.h"
 
 #include <errno.h>
 #include <unistd.h>
+
+#include "backup/login.h"
+#include "backup/source.h"
+#include "capture/capture.h"
+#include "client/topology.h"
 
 /* ---- one server ---- */
 
@@ -103,55 +106,16 @@ static bool probe_masters(const struct client_target *place, struct rd_err *err)
 
 /* ---- sentinels ---- */
 
-struct sentinels {
-    struct client_target targets[CAPTURE_SENTINELS_MAX];
-    size_t n;
-};
-
-/* Adds those of "HOST:PORT,HOST:PORT". */
-static bool add_sentinels(struct sentinels *s, struct rd_slice text,
-                          const struct client_target *like, struct rd_err *err)
-{
-    const uint8_t *end = text.ptr + text.len;
-    for (const uint8_t *at = text.ptr, *next; at < end; at = next + 1) {
-        for (next = at; next < end && *next != ',' && *next != ' ';)
-            next++;
-        struct rd_slice host;
-        uint64_t port;
-        if (next == at)
-            continue;
-        if (s->n == CAPTURE_SENTINELS_MAX)
-            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "too many sentinels");
-        if (!client_target_split(rd_slice(at, (size_t)(next - at)), CAPTURE_SENTINEL_PORT, &host,
-                                 &port))
-            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "sentinel requires HOST:PORT");
-        if (!client_target_at(&s->targets[s->n], like, host, port, err))
-            return false;
-        s->n++;
-    }
-    return true;
-}
-
-/* The master, for the login of the target. Sentinels have a password of their own, if any. */
 static bool ask_sentinels(const struct backup_target *target, const struct client_target *like,
                           struct client_target *ret, struct rd_err *err)
 {
-    const char *name = backup_get(target, BACKUP_KEY_MASTER_NAME);
-    struct peer_opts opts = {.pass_file = backup_get(target, BACKUP_KEY_SENTINEL_PASS_FILE)};
-    struct client_target secret = {.port = 0}, login = {.opts = like->opts, .tls = like->tls};
-    struct sentinels s = {.n = 0};
-    bool ok = true;
-    if (opts.pass_file != NULL) {
-        ok = peer_target_find(&secret, &opts, NULL, err);
-        login.password = secret.password;
-    }
-    ok = ok &&
-         add_sentinels(&s, rd_slice_str(backup_get(target, BACKUP_KEY_SENTINEL)), &login, err) &&
-         client_topology_find_master(ret, s.targets, s.n, name != NULL ? name : "mymaster", like,
-                                     err);
-    for (size_t i = 0; i < s.n; i++)
-        client_target_done(&s.targets[i]);
-    client_target_done(&secret);
+    struct client_target sentinels[CAPTURE_SENTINELS_MAX];
+    size_t n = 0;
+    bool ok =
+        backup_login_sentinels(target, like, sentinels, CAPTURE_SENTINELS_MAX, &n, err) &&
+        client_topology_find_master(ret, sentinels, n, backup_login_master(target), like, err);
+    for (size_t i = 0; i < n; i++)
+        client_target_done(&sentinels[i]);
     return ok;
 }
 
@@ -178,21 +142,18 @@ static bool probe_place(const struct backup_target *target, const struct client_
     return cluster ? probe_masters(place, err) : probe_peer(place, scan, err);
 }
 
-static bool probe_server(struct cli *cli, const struct backup_target *target, const char *url,
-                         struct rd_err *err)
+static bool probe_server(const struct backup_target *target, const char *url, struct rd_err *err)
 {
-    struct peer_opts opts;
-    struct client_target place = {.port = 0};
-    source_peer_options(&opts, target);
-    bool ok = peer_target_find(&place, &opts, url, err) && probe_place(target, &place, err);
+    struct client_opts opts;
+    struct client_target place;
+    if (!backup_login_find(target, url, &opts, &place, err))
+        return false;
+    bool ok = probe_place(target, &place, err);
     client_target_done(&place);
-    peer_opts_done(&opts);
-    if (!ok)
-        source_hint(cli, err);
     return ok;
 }
 
-bool source_probe(struct cli *cli, const struct backup_target *target, struct rd_err *err)
+bool backup_probe(const struct backup_target *target, struct rd_err *err)
 {
     const char *source = backup_get(target, BACKUP_KEY_SOURCE);
     char path[BACKUP_PATH_MAX];
@@ -200,8 +161,8 @@ bool source_probe(struct cli *cli, const struct backup_target *target, struct rd
     if (source == NULL && backup_get(target, BACKUP_KEY_SENTINEL) == NULL)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
     if (source == NULL || client_target_is_url(source))
-        return probe_server(cli, target, source, err);
-    if (!source_find_files(source, path, &is_log, err))
+        return probe_server(target, source, err);
+    if (!backup_source_find(source, path, &is_log, err))
         return false;
     if (access(path, is_log ? R_OK | X_OK : R_OK) == 0)
         return true;

@@ -4,7 +4,7 @@
  *     arena    records …  →  free  ←  … index, 16 bytes a record
  *
  * The index is sorted by merging, with the free space before it as the second buffer. */
-#include "tools/input/sort.h"
+#include "data/sort.h"
 
 #include "base/endian.h"
 #include "base/mem.h"
