@@ -228,3 +228,87 @@ void engine_cmd_rpoplpush(struct engine_call *call)
 {
     move(call, ENGINE_LIST_TAIL, ENGINE_LIST_HEAD);
 }
+
+/* ---- LMOVEM ---- */
+
+struct many {
+    enum engine_list_end from, to;
+    int64_t count;
+    bool exactly; /* all or none */
+    bool bulk;    /* they stay in their order */
+};
+
+static bool arg_many(struct engine_call *call, struct many *ret)
+{
+    *ret = (struct many){.count = 1};
+    if (!engine_list_arg_end(call, call->argv[3], &ret->from) ||
+        !engine_list_arg_end(call, call->argv[4], &ret->to))
+        return false;
+    if (call->argc == 5)
+        return true;
+    if (call->argc == 8) {
+        ret->exactly = engine_arg_is(call->argv[5], "exactly");
+        ret->bulk = engine_arg_is(call->argv[7], "bulk");
+    }
+    if (call->argc != 8 || (!ret->exactly && !engine_arg_is(call->argv[5], "count")) ||
+        (!ret->bulk && !engine_arg_is(call->argv[7], "obo"))) {
+        engine_reply_syntax(call);
+        return false;
+    }
+    return engine_arg_range(call, call->argv[6], 1, INT64_MAX, &ret->count,
+                            "count should be greater than 0");
+}
+
+static void move_element(struct engine_list *source, enum engine_list_end from,
+                         struct engine_list *target, enum engine_list_end to)
+{
+    struct taken taken;
+    take_element(source, from, &taken);
+    engine_list_push(target, to, taken.text);
+    engine_scratch_free(taken.many);
+}
+
+/* All are taken before the first is pushed: both lists may be the same. */
+static void move_elements(struct engine_call *call, const struct many *many,
+                          struct engine_list *source, struct engine_list *target, uint64_t n)
+{
+    struct engine_value taken = engine_list_value(call->config);
+    bool last_first = many->bulk && many->from == many->to;
+    for (uint64_t i = 0; i < n; i++)
+        move_element(source, many->from, taken.u.list, ENGINE_LIST_TAIL);
+    for (uint64_t i = 0; i < n; i++)
+        move_element(taken.u.list, last_first ? ENGINE_LIST_TAIL : ENGINE_LIST_HEAD, target,
+                     many->to);
+    engine_value_free(&taken);
+}
+
+static void move_many(struct engine_call *call, const struct many *many,
+                      struct engine_entry *source, struct engine_entry *target, uint64_t n)
+{
+    bool head = many->to == ENGINE_LIST_HEAD;
+    if (target == NULL) {
+        struct engine_value value = engine_list_value(call->config);
+        target = engine_call_add(call, call->argv[2], &value);
+    }
+    struct engine_list *list = target->value.u.list;
+    move_elements(call, many, source->value.u.list, list, n);
+    engine_changed(call, ENGINE_NOTIFY_LIST, head ? "lpush" : "rpush", call->argv[2], 0);
+    engine_list_reply_range(call, list, head ? 0 : -(int64_t)n, n, ENGINE_LIST_TAIL);
+    engine_list_popped(call, source, call->argv[1], many->from, n);
+}
+
+void engine_cmd_lmovem(struct engine_call *call)
+{
+    struct many many;
+    struct engine_entry *source, *target;
+    if (!arg_many(call, &many) || !engine_call_write(call, call->argv[1], ENGINE_LIST, &source) ||
+        (source != NULL && !engine_call_write(call, call->argv[2], ENGINE_LIST, &target)))
+        return;
+    uint64_t have = source == NULL ? 0 : engine_list_count(source->value.u.list);
+    if (many.exactly && (uint64_t)many.count > have)
+        engine_reply_null_array(call->reply);
+    else if (source == NULL)
+        engine_reply_array(call->reply, 0);
+    else
+        move_many(call, &many, source, target, at_most(source, many.count));
+}

@@ -29,6 +29,10 @@ uint64_t engine_string_limit(const struct engine_call *call);
 struct engine_value *engine_string_stretch(struct engine_call *call, struct engine_entry *entry,
                                            struct rd_slice key, size_t len, bool *ret_grown);
 
+/* The argument of EX, PX, EXAT or PXAT as Unix time. False: an error was replied. */
+bool engine_string_arg_expiry(struct engine_call *call, struct rd_slice arg, bool in_s,
+                              bool from_now, int64_t *ret_ms);
+
 /* ---- conditions on a string, of servers after 7.0 ---- */
 
 enum engine_string_if {

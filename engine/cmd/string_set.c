@@ -82,15 +82,11 @@ static bool parse_options(struct engine_call *call, size_t first, int allowed, s
     return true;
 }
 
-/* The expiry of the key: Unix time, or ENGINE_NO_EXPIRE if none is requested. */
-static bool get_expiry(struct engine_call *call, const struct choice *choice, int64_t *ret_ms)
+bool engine_string_arg_expiry(struct engine_call *call, struct rd_slice arg, bool in_s,
+                              bool from_now, int64_t *ret_ms)
 {
-    int64_t ms, unit = (choice->bits & (EX | EXAT)) != 0 ? 1000 : 1;
-    int64_t base = (choice->bits & (EX | PX)) != 0 ? call->now_ms : 0;
-    *ret_ms = ENGINE_NO_EXPIRE;
-    if ((choice->bits & EXPIRY) == 0)
-        return true;
-    if (!engine_arg_i64(call, choice->time, &ms, NULL))
+    int64_t ms, unit = in_s ? 1000 : 1, base = from_now ? call->now_ms : 0;
+    if (!engine_arg_i64(call, arg, &ms, NULL))
         return false;
     if (ms <= 0 || ms > INT64_MAX / unit || ms * unit > INT64_MAX - base) {
         engine_reply_errorf(call->reply, "ERR invalid expire time in '%s' command",
@@ -99,6 +95,15 @@ static bool get_expiry(struct engine_call *call, const struct choice *choice, in
     }
     *ret_ms = ms * unit + base;
     return true;
+}
+
+/* The expiry of the key: Unix time, or ENGINE_NO_EXPIRE if none is requested. */
+static bool get_expiry(struct engine_call *call, const struct choice *choice, int64_t *ret_ms)
+{
+    *ret_ms = ENGINE_NO_EXPIRE;
+    return (choice->bits & EXPIRY) == 0 ||
+           engine_string_arg_expiry(call, choice->time, (choice->bits & (EX | EXAT)) != 0,
+                                    (choice->bits & (EX | PX)) != 0, ret_ms);
 }
 
 /* ---- SET and its older variants ---- */

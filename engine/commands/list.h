@@ -52,6 +52,14 @@
              SPEC(INDEX(1), RANGE(0, 1, 0), RW | ACCESS | DELETE)                                  \
              SPEC(INDEX(2), RANGE(0, 1, 0), RW | INSERT))                                          \
         ARGS("source@0 destination@1 wherefrom(LEFT | RIGHT) whereto(LEFT | RIGHT)"))              \
+    CMD(lmovem, "lmovem", LIST, ENGINE, -5, WRITE | DENYOOM | LATER_VERSION, A_LIST, "8.10.0",     \
+        "Moves elements from one list to another", "O(N), N elements",                             \
+        KEYS(1, 2, 1,                                                                              \
+             SPEC(INDEX(1), RANGE(0, 1, 0), RW | ACCESS | DELETE)                                  \
+             SPEC(INDEX(2), RANGE(0, 1, 0), RW | INSERT))                                          \
+        ARGS("source@0 destination@1 wherefrom(LEFT | RIGHT) whereto(LEFT | RIGHT) "               \
+             "[how-many(selector(COUNT count:integer | EXACTLY count:integer) "                    \
+             "order(OBO | BULK))]"))                                                               \
     CMD(lmpop, "lmpop", LIST, ENGINE, -4, WRITE | MOVABLE_KEYS, A_LIST, "7.0.0",                   \
         "Pops elements from the first list that is not empty",                                     \
         "O(N+M), N keys, M elements returned",                                                     \

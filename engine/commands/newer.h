@@ -54,18 +54,18 @@
         KEYS(1, 2, 1,                                                                              \
              SPEC(INDEX(1), RANGE(0, 1, 0), RW | ACCESS | DELETE)                                  \
              SPEC(INDEX(2), RANGE(0, 1, 0), RW | INSERT)))                                         \
-    CMD(increx, "increx", STRING, LATER, -2,                                                       \
-        WRITE | DENYOOM | FAST | LATER_VERSION, A_STRING, "8.8.0",                                 \
-        "Adds to a number and sets its bounds and expiry", "O(1)",                                 \
-        KEY(1, RW | ACCESS | UPDATE))                                                              \
-    CMD(lmovem, "lmovem", LIST, LATER, -5, WRITE | DENYOOM | LATER_VERSION, A_LIST, "8.10.0",      \
-        "Moves elements from one list to another", "O(N), N elements",                             \
-        KEYS(1, 2, 1,                                                                              \
-             SPEC(INDEX(1), RANGE(0, 1, 0), RW | ACCESS | DELETE)                                  \
-             SPEC(INDEX(2), RANGE(0, 1, 0), RW | INSERT)))                                         \
     CMD(phdel, "phdel", HASH, LATER, -3, WRITE | FAST | LATER_VERSION, A_HASH, "9.2.0",            \
         "Deletes fields or paths of a path hash", "O(N), N fields",                                \
         KEY(1, RW | DELETE))                                                                       \
+    CMD(phdelpath, "phdelpath", HASH, LATER, -3, WRITE | LATER_VERSION, A_HASH, "9.2.0",           \
+        "Deletes paths of a path hash", "O(N), N fields",                                          \
+        KEY(1, RW | DELETE))                                                                       \
+    CMD(phdelprefix, "phdelprefix", HASH, LATER, -3, WRITE | LATER_VERSION, A_HASH, "9.2.0",       \
+        "Deletes the paths of a path hash that begin with a prefix", "O(N), N fields",             \
+        KEY(1, RW | DELETE))                                                                       \
+    CMD(phmset, "phmset", HASH, LATER, -7, WRITE | DENYOOM | LATER_VERSION, A_HASH, "9.2.0",       \
+        "Sets fields of several paths in a path hash", "O(N), N fields",                           \
+        KEY(1, RW | UPDATE))                                                                       \
     CMD(phset, "phset", HASH, LATER, -7, WRITE | DENYOOM | FAST | LATER_VERSION, A_HASH, "9.2.0",  \
         "Sets fields of a path in a path hash", "O(N), N fields",                                  \
         KEY(1, RW | UPDATE))                                                                       \
@@ -90,17 +90,7 @@
         KEY(1, RW | UPDATE))                                                                       \
     CMD(xnack, "xnack", STREAM, LATER, -7, WRITE | FAST | LATER_VERSION, A_STREAM, "8.8.0",        \
         "Gives pending entries back to their group", "O(N), N entries",                            \
-        KEY(1, RW | UPDATE))                                                                       \
-    CMD(zmove, "zmove", ZSET, LATER, -4, WRITE | DENYOOM | LATER_VERSION, A_ZSET, "8.12.0",        \
-        "Moves members from one sorted set to another", "O(N), N elements",                        \
-        KEYS(1, 2, 1,                                                                              \
-             SPEC(INDEX(1), RANGE(0, 1, 0), RW | ACCESS | DELETE)                                  \
-             SPEC(INDEX(2), RANGE(0, 1, 0), RW | INSERT)))                                         \
-    CMD(zmovemember, "zmovemember", ZSET, LATER, -4, WRITE | LATER_VERSION, A_ZSET, "8.12.0",      \
-        "Moves named members between sorted sets", "O(N), N elements",                             \
-        KEYS(1, 2, 1,                                                                              \
-             SPEC(INDEX(1), RANGE(0, 1, 0), RW | ACCESS | DELETE)                                  \
-             SPEC(INDEX(2), RANGE(0, 1, 0), RW | INSERT)))
+        KEY(1, RW | UPDATE))
 /* clang-format on */
 
 #endif

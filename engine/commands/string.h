@@ -51,6 +51,15 @@
     CMD(incrbyfloat, "incrbyfloat", STRING, ENGINE, 3, WRITE | DENYOOM | FAST, A_STRING, "2.6.0",  \
         "Adds a floating point number to the number in a string", "O(1)",                          \
         KEY(1, RW | ACCESS | UPDATE) ARGS("key@0 increment:double"))                               \
+    CMD(increx, "increx", STRING, ENGINE, -2,                                                      \
+        WRITE | DENYOOM | FAST | LATER_VERSION, A_STRING, "8.8.0",                                 \
+        "Adds to a number and sets its bounds and expiry", "O(1)",                                 \
+        KEY(1, RW | ACCESS | UPDATE)                                                               \
+        ARGS("key@0 [condition(NX | XX)] [expiration(EX seconds:integer | PX "                     \
+             "milliseconds:integer | EXAT unix-time-seconds:unix-time | PXAT "                     \
+             "unix-time-milliseconds:unix-time | PERSIST)] [ENX] [increment(BYINT "                \
+             "increment:integer | BYFLOAT increment:double)] [LBOUND lowerbound:string] "          \
+             "[UBOUND upperbound:string] [SATURATE]"))                                             \
     CMD(lcs, "lcs", STRING, ENGINE, -3, READONLY, A_STRING, "7.0.0",                               \
         "Finds the longest common subsequence of two strings",                                     \
         "O(N*M), N and M bytes of the strings",                                                    \

@@ -72,6 +72,19 @@
     CMD(zlexcount, "zlexcount", ZSET, ENGINE, 4, READONLY | FAST, A_ZSET, "2.8.9",                 \
         "Counts the members between two strings in byte order", "O(log(N)), N elements",           \
         KEY(1, RO | ACCESS) ARGS("key@0 min max"))                                                 \
+    CMD(zmove, "zmove", ZSET, ENGINE, -4, WRITE | DENYOOM | LATER_VERSION, A_ZSET, "8.12.0",       \
+        "Moves members from one sorted set to another", "O(N), N elements",                        \
+        KEYS(1, 2, 1,                                                                              \
+             SPEC(INDEX(1), RANGE(0, 1, 0), RW | ACCESS | DELETE)                                  \
+             SPEC(INDEX(2), RANGE(0, 1, 0), RW | INSERT))                                          \
+        ARGS("source@0 destination@1 selection(MIN | MAX) [COUNT count:integer]"))                 \
+    CMD(zmovemember, "zmovemember", ZSET, ENGINE, -4, WRITE | LATER_VERSION, A_ZSET, "8.12.0",     \
+        "Moves named members between sorted sets", "O(N), N elements",                             \
+        KEYS(1, 2, 1,                                                                              \
+             SPEC(INDEX(1), RANGE(0, 1, 0), RW | ACCESS | DELETE)                                  \
+             SPEC(INDEX(2), RANGE(0, 1, 0), RW | INSERT))                                          \
+        ARGS("source@0 destination@1 [condition(NX | XX)] MEMBERS num-members:integer "            \
+             "member..."))                                                                         \
     CMD(zmpop, "zmpop", ZSET, ENGINE, -4, WRITE | MOVABLE_KEYS, A_ZSET, "7.0.0",                   \
         "Pops members from the first sorted set that is not empty",                                \
         "O(K)+O(M*log(N)), K keys, N elements, M popped",                                          \

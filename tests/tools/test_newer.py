@@ -222,6 +222,32 @@ class Logs(NewerTest):
         path = self.path("z.aof", encode("SELECT", "0") + command + payload + b"\r\n")
         self.assertEqual([line["value"] for line in self.lines(path)], ["hello"])
 
+    def test_commands_of_newer_servers_are_run(self):
+        path = self.path("n.aof", encode("INCREX", "n", "BYINT", "7", "UBOUND", "5", "SATURATE")
+                         + encode("RPUSH", "l", "a", "b") + encode("ZADD", "z", "1", "m")
+                         + encode("LMOVEM", "l", "to", "LEFT", "RIGHT", "COUNT", "2", "BULK")
+                         + encode("ZMOVE", "z", "y", "MIN"))
+        _, err = self.run_tool("check-aof", path)
+        self.assertEqual(err, "")
+        self.assertEqual({line["key"]: line["value"] for line in self.lines(path)},
+                         {"n": "5", "to": ["a", "b"], "y": [["m", 1]]})
+
+    def test_of_commands_that_are_not_run_the_keys_are_unknown(self):
+        path = self.path("u.aof", encode("SET", "k", "1") + encode("ARSET", "a", "0", "v")
+                         + encode("PHMSET", "p", "x", "FIELDS", "1", "f", "v")
+                         + encode("SPEXPIREAT", "s", "1", "MEMBERS", "1", "m"))
+        known = self.path("k.aof", encode("SET", "k", "1"))
+        _, err = self.run_tool("check-aof", path)
+        self.assertIn('cannot run "ARSET"', err)
+        for tool, *args in (("convert", "--to", "ndjson", path), ("stat", path),
+                            ("convert", "--to", "rdb", path, "-o", self.path("o.rdb")),
+                            ("diff", path, known)):
+            out, err = self.run_tool(tool, *args, expect=8)
+            for key in "aps":
+                self.assertIn(f'"{key}"', err)
+            if args[:2] == ("--to", "ndjson"):
+                self.assertEqual([json.loads(x)["key"] for x in out.splitlines()], ["k"])
+
 
 META = "f30109f5c42805086d6574612d6f6e650201030000c03f05c30f16043078612e61e00300043965702d3500"
 
