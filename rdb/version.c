@@ -91,3 +91,33 @@ bool rdb_header_find(struct rd_slice bytes, size_t *ret)
     }
     return false;
 }
+
+bool rdb_opcode_is_read(enum rdb_dialect dialect, int version, uint8_t opcode)
+{
+    bool valkey = dialect == RDB_VALKEY;
+    switch (opcode) {
+    case RDB_OP_KEY_META: /* SLOT_IMPORT of Valkey */
+        return valkey || version >= 13;
+    case RDB_OP_SLOT_INFO:
+        return version >= 12;
+    case RDB_OP_FUNCTION2:
+    case RDB_OP_FUNCTION_PRE_GA:
+        return version >= 10;
+    case RDB_OP_MODULE_AUX:
+    case RDB_OP_IDLE:
+    case RDB_OP_FREQ:
+        return version >= 9;
+    case RDB_OP_AUX:
+    case RDB_OP_RESIZEDB:
+        return version >= 7;
+    case RDB_OP_EXPIRETIME_MS:
+        return version >= 3;
+    case RDB_OP_HASH_TEMPLATE:
+        return !valkey && version >= 15;
+    case RDB_OP_RAM_LRU:
+    case RDB_OP_SLOT_NUM:
+        return !valkey && version >= 9;
+    default:
+        return opcode > RDB_OP_HASH_TEMPLATE;
+    }
+}

@@ -33,6 +33,9 @@ enum {
  * uses the number for another type. */
 bool rdb_is_gcra(enum rdb_dialect dialect, int version, uint8_t number);
 
+/* Whether the reader takes a byte for an opcode in snapshots of this version. */
+bool rdb_opcode_is_read(enum rdb_dialect dialect, int version, uint8_t opcode);
+
 /* The newest server whose snapshots the reader reads. A replica announces it: Valkey 9 chooses the
  * version of a snapshot by it, and without it the oldest one, which cannot hold all of its data. */
 #define RDB_REPLICA_VERSION "9.2.0"

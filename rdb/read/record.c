@@ -56,32 +56,8 @@ static bool refuse(struct cur *c, const uint8_t *at, const char *why)
 /* Whether the file's version has this opcode. */
 static bool has_opcode(const struct rdb_reader *r, uint8_t op)
 {
-    bool valkey = r->dialect == RDB_VALKEY;
-    switch (op) {
-    case RDB_OP_KEY_META:
-        return valkey || r->version >= 13;
-    case RDB_OP_SLOT_INFO:
-        return r->version >= 12;
-    case RDB_OP_FUNCTION2:
-    case RDB_OP_FUNCTION_PRE_GA:
-        return r->version >= 10;
-    case RDB_OP_MODULE_AUX:
-    case RDB_OP_IDLE:
-    case RDB_OP_FREQ:
-        return r->version >= 9;
-    case RDB_OP_AUX:
-    case RDB_OP_RESIZEDB:
-        return r->version >= 7;
-    case RDB_OP_EXPIRETIME_MS:
-        return r->version >= 3;
-    case RDB_OP_HASH_TEMPLATE:
-        return !valkey && r->version >= 15;
-    case RDB_OP_RAM_LRU:
-    case RDB_OP_SLOT_NUM:
-        return !valkey && r->version >= 9 && !r->opts.no_enterprise;
-    default:
-        return true;
-    }
+    return rdb_opcode_is_read(r->dialect, r->version, op) &&
+           !(r->opts.no_enterprise && (op == RDB_OP_RAM_LRU || op == RDB_OP_SLOT_NUM));
 }
 
 /* -- keys -- */

@@ -6,6 +6,7 @@ the files are made here.
 
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -142,6 +143,37 @@ class Header16(NewerTest):
         out, _ = self.run_tool("version", "--json")
         redis = json.loads(out)["features"]["rdb_versions"]["redis"]
         self.assertEqual((redis["max"], redis["whole"], redis["written"]), (16, 15, 15))
+
+    def test_the_version_tool_lists_the_types_and_opcodes_that_the_reader_takes(self):
+        out, _ = self.run_tool("version", "--json")
+        for dialect, magic in (("redis", b"REDIS0016"), ("valkey", b"VALKEY081")):
+            said = json.loads(out)["features"]["rdb_versions"][dialect]
+            numbers = said["types"] + said["opcodes"]
+            self.assertEqual(len(numbers), len(set(numbers)))
+            for number in range(256):
+                after = b"\x01k\x01vvvvvvvvv"
+                if number in (107, 121): # of Redis Enterprise: another record follows
+                    after = b"\x01\x00\x01k\x01v\xff" + bytes(8)
+                path = self.path("one.rdb", magic + bytes((0xfe, 0, number)) + after)
+                done = subprocess.run([REDOUBT, "check-rdb", path], capture_output=True,
+                                      check=False)
+                unknown = re.search(rf"(value type|opcode) {number} (is not known|does not exist)",
+                                    done.stderr.decode())
+                self.assertEqual(unknown is None, number in numbers, (dialect, number, done))
+
+    def test_tools_warn_of_a_version_that_may_have_more_types(self):
+        path = self.file(b"\x00\x01k\x01v")
+        older = self.path("old.rdb", b"REDIS0015\xfe\x00\x00\x01k\x01v\xff" + bytes(8))
+        newer = self.path("v81.rdb", b"VALKEY081\xfe\x00\x00\x01k\x01v\xff" + bytes(8))
+        for tool in (("stat",), ("convert", "--to", "ndjson"), ("diff", older), ("diff", newer),
+                     ("convert", "--to", "resp"), ("merge", "-o", self.path("m.rdb")),
+                     ("split", "--by", "db", "-o", self.path("parts"))):
+            _, err = self.run_tool(*tool, path)
+            self.assertEqual(err.count("is read as far as its types are known"),
+                             1 + (newer in tool), tool)
+            self.assertIn("RDB version 16 (Redis 8.12)", err)
+        _, err = self.run_tool("stat", older)
+        self.assertEqual(err, "")
 
 
 def bitmap(size, *bits):

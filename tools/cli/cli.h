@@ -165,6 +165,8 @@ struct cli {
     size_t n_args;
 
     bool partial; /* the result is incomplete: exit status 8 instead of 0 */
+    uint64_t
+        told; /* the first 64 arguments, a bit each: the warning about their version was given */
 
     struct cli_json out; /* with --json: inside the top object; else unusable */
 

@@ -1,6 +1,7 @@
 #include "tools/input/snapshot_in.h"
 
 #include "engine/mem.h"
+#include "rdb/version.h"
 #include "rebuild/stream.h"
 #include "tools/check_aof/priv.h"
 #include "tools/input/server_in.h"
@@ -257,6 +258,47 @@ bool snapshot_in_replays(const char *path, const struct snapshot_in_opts *opts, 
     return *ret || opts->from != SNAPSHOT_IN_FROM_ANY || snapshot_in_is_log(path, ret, err);
 }
 
+/* Dialect and version from the header, which stays in the source. False: it is none. */
+static bool find_version(struct rd_src *src, enum rdb_dialect *ret_dialect, int *ret)
+{
+    struct rd_slice s;
+    if (rd_src_need(src, RDB_MAGIC_LEN, &s) != RD_SRC_OK)
+        return false;
+    bool valkey = memcmp(s.ptr, "VALKEY", 6) == 0;
+    if (!valkey && memcmp(s.ptr, "REDIS", 5) != 0)
+        return false;
+    *ret_dialect = valkey ? RDB_VALKEY : RDB_REDIS;
+    *ret = 0;
+    for (size_t i = valkey ? 6 : 5; i < RDB_MAGIC_LEN; i++)
+        *ret = *ret * 10 + (s.ptr[i] & 15);
+    return rdb_version_known(*ret_dialect, *ret);
+}
+
+/* False: the warning about this input was given. A tool may open its inputs more than once. */
+static bool is_first_time(struct cli *cli, const char *path)
+{
+    enum { BITS = 64 };
+    size_t i = 0;
+    while (i < cli->n_args && cli->args[i] != path)
+        i++;
+    if (i >= cli->n_args || i >= BITS)
+        return true;
+    bool first = (cli->told >> i & 1) == 0;
+    cli->told |= UINT64_C(1) << i;
+    return first;
+}
+
+static void warn_version(struct cli *cli, const char *path, struct rd_src *src)
+{
+    enum rdb_dialect dialect;
+    int version;
+    if (find_version(src, &dialect, &version) &&
+        version > (dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_WHOLE : RDB_VERSION_REDIS_WHOLE) &&
+        is_first_time(cli, path))
+        cli_warn(cli, "%s: %s is read as far as its types are known", rd_src_origin(src),
+                 rdb_version_text(dialect, version).s);
+}
+
 bool snapshot_in_open(struct cli *cli, const char *path, const struct snapshot_in_opts *opts,
                       struct spool *spool, struct rd_src **ret, struct rd_err *err)
 {
@@ -268,8 +310,12 @@ bool snapshot_in_open(struct cli *cli, const char *path, const struct snapshot_i
         return open_server(cli, path, opts, spool, ret, err);
     if (!snapshot_in_replays(path, opts, &is_log, err))
         return false;
-    if (!is_log)
-        return cli_open_in(cli, path, ret, err);
+    if (!is_log) {
+        if (!cli_open_in(cli, path, ret, err))
+            return false;
+        warn_version(cli, path, *ret);
+        return true;
+    }
     if (!replay_to_spool(cli, path, &opts->rebuild, spool, err) ||
         !spool_source(spool, path, ret, err))
         return false;

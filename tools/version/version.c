@@ -1,5 +1,6 @@
 /* version.c - redoubt version: what this program is, reads and was built with. */
 #include "rdb/rdb.h"
+#include "rdb/version.h"
 #include "tools/libraries.h"
 #include "tools/tools.h"
 
@@ -35,17 +36,37 @@ static void print_text(void)
     printf("\n");
 }
 
+static bool is_type(enum rdb_dialect dialect, int version, uint8_t number)
+{
+    return rdb_type_find(dialect, version, number) != NULL;
+}
+
+/* The numbers of the newest version that are read. */
+static void put_numbers(struct cli_json *out, const char *key, enum rdb_dialect dialect,
+                        bool (*is_read)(enum rdb_dialect, int, uint8_t))
+{
+    int newest = dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MAX : RDB_VERSION_REDIS_MAX;
+    cli_json_key(out, key);
+    cli_json_array(out);
+    for (unsigned number = 0; number <= UINT8_MAX; number++)
+        if (is_read(dialect, newest, (uint8_t)number))
+            cli_json_uint(out, number);
+    cli_json_end(out);
+}
+
 /* `whole`: the newest version of which every type is read. `written`: the newest one that is made.
  */
-static void put_range(struct cli_json *out, const char *dialect, unsigned min, unsigned max,
-                      unsigned whole, unsigned written)
+static void put_dialect(struct cli_json *out, enum rdb_dialect dialect)
 {
-    cli_json_key(out, dialect);
+    bool valkey = dialect == RDB_VALKEY;
+    cli_json_key(out, rdb_dialect_name(dialect));
     cli_json_obj(out);
-    cli_json_put_uint(out, "min", min);
-    cli_json_put_uint(out, "max", max);
-    cli_json_put_uint(out, "whole", whole);
-    cli_json_put_uint(out, "written", written);
+    cli_json_put_uint(out, "min", valkey ? RDB_VERSION_VALKEY_MIN : RDB_VERSION_MIN);
+    cli_json_put_uint(out, "max", valkey ? RDB_VERSION_VALKEY_MAX : RDB_VERSION_REDIS_MAX);
+    cli_json_put_uint(out, "whole", valkey ? RDB_VERSION_VALKEY_WHOLE : RDB_VERSION_REDIS_WHOLE);
+    cli_json_put_uint(out, "written", valkey ? RDB_VERSION_VALKEY_MAX : RDB_VERSION_REDIS_WRITTEN);
+    put_numbers(out, "types", dialect, is_type);
+    put_numbers(out, "opcodes", dialect, rdb_opcode_is_read);
     cli_json_end(out);
 }
 
@@ -68,10 +89,8 @@ static void put_json(struct cli_json *out)
     cli_json_obj(out);
     cli_json_key(out, "rdb_versions");
     cli_json_obj(out);
-    put_range(out, "redis", RDB_VERSION_MIN, RDB_VERSION_REDIS_MAX, RDB_VERSION_REDIS_WHOLE,
-              RDB_VERSION_REDIS_WRITTEN);
-    put_range(out, "valkey", RDB_VERSION_VALKEY_MIN, RDB_VERSION_VALKEY_MAX,
-              RDB_VERSION_VALKEY_WHOLE, RDB_VERSION_VALKEY_MAX);
+    put_dialect(out, RDB_REDIS);
+    put_dialect(out, RDB_VALKEY);
     cli_json_end(out);
     put_list(out, "compression", compression);
     put_list(out, "repositories", repositories);
