@@ -91,7 +91,8 @@ struct engine_config {
     bool scripts_run_all;            /* scripts may use commands that are not for scripts */
     bool standstill;                 /* no eviction; expired keys stay, but reads do not see them */
     enum engine_level level;         /* whose commands and options clients may use */
-    bool replica; /* the same for expired keys only: a master removes them with DEL */
+    bool keep_newer; /* values of types that only newer servers have: engine/value/kept.h */
+    bool replica;    /* the same for expired keys only: a master removes them with DEL */
 };
 
 void engine_config_init(struct engine_config *config);

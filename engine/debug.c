@@ -147,7 +147,7 @@ static bool put_begin(struct rdb_writer *w, const struct engine_value *v)
     header.header.dialect = RDB_REDIS;
     header.header.version = 10;
     struct rdb_event key = {.kind = RDB_KEY, .inner = RD_NO_OFFSET};
-    key.key.type = engine_type_in_files(v->type);
+    key.key.type = engine_value_in_files(v);
     key.key.expire_ms = RDB_NO_EXPIRE;
     key.key.idle_s = RDB_UNKNOWN;
     key.key.freq = RDB_UNKNOWN;

@@ -13,7 +13,8 @@
  * if servers of Redis 7.0 have the same encoding and the value is within the limits of the
  * settings; else they are converted as by such a server. Records without a place in the data set
  * are kept and written again on saving: AUX fields, functions (their code, not parsed), auxiliary
- * data of modules. Module values are kept as their serialized bytes (ENGINE_OPAQUE).
+ * data of modules. Module values are kept as their serialized bytes (ENGINE_OPAQUE), and with
+ * config.keep_newer also those of types that only newer servers have (ENGINE_KEPT).
  *
  * Unless keep_expired is set, expired keys are dropped on loading, as by a master, and omitted on
  * saving. Expired hash fields are also omitted on saving.

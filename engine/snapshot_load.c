@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "engine/lru.h"
 #include "engine/script.h"
+#include "engine/value/kept.h"
 #include "rdb/plain.h"
 
 enum {
@@ -47,6 +48,9 @@ struct engine_loader {
     struct engine_value value;
     bool in_value;
     bool skipping;
+    const struct rdb_type *kept; /* of a value that is being copied */
+    struct rd_buf copy;
+    struct rd_sink *to_copy;
 
     struct rd_buf script; /* of the AUX field being read */
 
@@ -58,7 +62,7 @@ static const enum engine_type type_of_kind[RDB_KIND_COUNT] = {
     [RDB_KIND_STRING] = ENGINE_STRING, [RDB_KIND_LIST] = ENGINE_LIST,
     [RDB_KIND_SET] = ENGINE_SET,       [RDB_KIND_ZSET] = ENGINE_ZSET,
     [RDB_KIND_HASH] = ENGINE_HASH,     [RDB_KIND_STREAM] = ENGINE_STREAM,
-    [RDB_KIND_MODULE] = ENGINE_MODULE, [RDB_KIND_ARRAY] = ENGINE_TYPES,
+    [RDB_KIND_MODULE] = ENGINE_MODULE, [RDB_KIND_ARRAY] = ENGINE_KEPT,
 };
 
 /* ---- life ---- */
@@ -136,6 +140,9 @@ void engine_loader_free(struct engine_loader *l)
     engine_leave(l->engine, scope);
     if (l->src != NULL)
         rdb_reader_free(l->reader);
+    if (l->to_copy != NULL)
+        rd_sink_close(l->to_copy, NULL);
+    rd_buf_done(&l->copy);
     rd_buf_done(&l->name);
     rd_buf_done(&l->script);
     rd_free(l);
@@ -202,13 +209,17 @@ static bool begin_key(struct engine_loader *l, const struct rdb_event *ev, struc
         return rd_err_nomem(err, ev->key.name.len);
     l->lru = lru_of(l, ev);
     expect_key(l, rd_buf_slice(&l->name), ev->key.record);
-    return true;
+    if (!l->engine->config.keep_newer || !engine_kept_is(ev->key.type))
+        return true;
+    l->kept = ev->key.type;
+    rd_buf_reset(&l->copy);
+    return rd_sink_open_buf(&l->to_copy, &l->copy, NULL, err);
 }
 
 static bool begin_value(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
 {
     enum engine_type type = type_of_kind[ev->value.type->kind];
-    if (type == ENGINE_TYPES)
+    if (type == ENGINE_KEPT)
         return refuse(l, ev, RD_ERR_UNSUPPORTED, "arrays are not supported", err);
     l->in_value = true;
     l->ops = engine_type_ops(type);
@@ -552,6 +563,21 @@ static enum rdb_status skip(struct engine_loader *l)
     return status;
 }
 
+/* Copies a value of a type that only newer servers have. */
+static enum rdb_status copy(struct engine_loader *l, struct rd_err *err)
+{
+    enum rdb_status status = rdb_reader_copy_value(l->reader, l->to_copy);
+    if (status != RDB_EVENT)
+        return status;
+    bool ok = rd_sink_close(l->to_copy, err);
+    l->to_copy = NULL;
+    if (!ok)
+        return RDB_FAIL;
+    struct engine_value value = engine_kept_value(l->kept, rd_buf_slice(&l->copy));
+    l->kept = NULL;
+    return store(l, &value, rd_slice(NULL, 0), err) ? RDB_EVENT : RDB_FAIL;
+}
+
 static uint64_t n_passed(const struct engine_loader *l)
 {
     return l->info.keys + l->info.expired;
@@ -562,6 +588,8 @@ static enum rdb_status advance(struct engine_loader *l, uint64_t goal, struct rd
 {
     if (l->skipping)
         return skip(l);
+    if (RD_UNLIKELY(l->kept != NULL))
+        return copy(l, err);
     struct rdb_event ev;
     enum rdb_status status = rdb_reader_next(l->reader, &ev);
     if (status != RDB_EVENT)

@@ -3,6 +3,7 @@
 #include "engine/lru.h"
 #include "engine/snapshot_pair.h"
 #include "engine/value/hash.h"
+#include "engine/value/kept.h"
 #include "engine/value/stream.h"
 #include "rdb/version.h"
 #include "rdb/writer.h"
@@ -99,7 +100,7 @@ static bool put_entry(const struct saver *s, struct rdb_writer *w, const struct 
     ev.inner = RD_NO_OFFSET;
     ev.raw = rd_slice(NULL, 0);
     ev.key.name = engine_entry_key(entry);
-    ev.key.type = engine_type_in_files(entry->value.type);
+    ev.key.type = engine_value_in_files(&entry->value);
     ev.key.db = s->db;
     ev.key.record = 0;
     ev.key.expire_ms = expires ? entry->expire_ms : RDB_NO_EXPIRE;
@@ -314,6 +315,24 @@ enum rdb_dialect engine_dialect(const struct engine *e)
     return e->extra != NULL ? e->extra->dialect : RDB_REDIS;
 }
 
+/* Values of newer servers need their dialect and version. */
+static void fit_kept(struct engine_db *db, enum rdb_dialect *dialect, int *version)
+{
+    struct engine_table_iter it;
+    if (db->n_by_type[ENGINE_KEPT] == 0)
+        return;
+    engine_table_iter_begin(&it, &db->keys);
+    for (const struct engine_entry *e; (e = engine_table_iter_next(&it)) != NULL;) {
+        if (e->value.type != ENGINE_KEPT)
+            continue;
+        const struct rdb_type *type = e->value.u.kept->type;
+        enum rdb_dialect its = type->family == RDB_FAMILY_VALKEY ? RDB_VALKEY : RDB_REDIS;
+        *version = its == *dialect && *version > type->since ? *version : type->since;
+        *dialect = its;
+    }
+    engine_table_iter_end(&it);
+}
+
 void engine_save_fitting(const struct engine *e, enum rdb_dialect *ret_dialect, int *ret_version)
 {
     const struct engine_extra *kept = e->extra;
@@ -326,4 +345,6 @@ void engine_save_fitting(const struct engine *e, enum rdb_dialect *ret_dialect, 
         *ret_dialect = RDB_REDIS;
         *ret_version = needed;
     }
+    for (unsigned i = 0; i < e->n_dbs; i++)
+        fit_kept(e->dbs[i], ret_dialect, ret_version);
 }

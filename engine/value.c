@@ -2,25 +2,26 @@
 
 #include "engine/table.h"
 #include "engine/value/hash.h"
+#include "engine/value/kept.h"
 
 static const struct engine_type_ops *const all_ops[ENGINE_TYPES] = {
     [ENGINE_STRING] = &engine_string_ops, [ENGINE_LIST] = &engine_list_ops,
     [ENGINE_SET] = &engine_set_ops,       [ENGINE_ZSET] = &engine_zset_ops,
     [ENGINE_HASH] = &engine_hash_ops,     [ENGINE_MODULE] = &engine_module_ops,
-    [ENGINE_STREAM] = &engine_stream_ops,
+    [ENGINE_STREAM] = &engine_stream_ops, [ENGINE_KEPT] = &engine_kept_ops,
 };
 
 static const enum engine_mem_kind mem_kinds[ENGINE_TYPES] = {
     [ENGINE_STRING] = ENGINE_MEM_STRING, [ENGINE_LIST] = ENGINE_MEM_LIST,
     [ENGINE_SET] = ENGINE_MEM_SET,       [ENGINE_ZSET] = ENGINE_MEM_ZSET,
     [ENGINE_HASH] = ENGINE_MEM_HASH,     [ENGINE_MODULE] = ENGINE_MEM_OTHER,
-    [ENGINE_STREAM] = ENGINE_MEM_STREAM,
+    [ENGINE_STREAM] = ENGINE_MEM_STREAM, [ENGINE_KEPT] = ENGINE_MEM_OTHER,
 };
 
 const char *engine_type_name(enum engine_type type)
 {
-    static const char *const names[ENGINE_TYPES] = {"string", "list",   "set",   "zset",
-                                                    "hash",   "module", "stream"};
+    static const char *const names[ENGINE_TYPES] = {"string", "list",   "set",    "zset",
+                                                    "hash",   "module", "stream", "kept"};
     return names[type];
 }
 
@@ -28,7 +29,7 @@ const char *engine_encoding_name(const struct engine_value *v)
 {
     static const char *const names[ENGINE_ENCODINGS] = {
         "int",       "embstr",   "raw",    "listpack", "intset", "quicklist",
-        "hashtable", "skiplist", "stream", "raw",      "raw",
+        "hashtable", "skiplist", "stream", "raw",      "raw",    "raw",
     };
     if (v->type == ENGINE_HASH && engine_hash_is_triples(v))
         return "listpackex";
@@ -45,7 +46,7 @@ enum engine_mem_kind engine_type_mem(enum engine_type type)
     return mem_kinds[type];
 }
 
-const struct rdb_type *engine_type_in_files(enum engine_type type)
+const struct rdb_type *engine_value_in_files(const struct engine_value *v)
 {
     static const enum rdb_type_id types[ENGINE_TYPES] = {
         [ENGINE_STRING] = RDB_TYPE_STRING,
@@ -56,7 +57,7 @@ const struct rdb_type *engine_type_in_files(enum engine_type type)
         [ENGINE_MODULE] = RDB_TYPE_MODULE_2,
         [ENGINE_STREAM] = RDB_TYPE_STREAM_LISTPACKS_2,
     };
-    return rdb_type_get(types[type]);
+    return v->type == ENGINE_KEPT ? v->u.kept->type : rdb_type_get(types[v->type]);
 }
 
 void engine_value_free(struct engine_value *v)

@@ -15,6 +15,7 @@
  *     STREAM_NODES  stream: engine/value/stream.h
  *     OPAQUE        module: opaque, the serialized value, kept and saved as it is
  *     VECTORS       module: a vector set, see engine/value/vectors.h
+ *     BYTES         kept: a type that only newer servers have: its bytes, see engine/value/kept.h
  *
  * Each type has a file in engine/value/ with the functions that every type needs; the functions
  * here call the right one.
@@ -37,6 +38,7 @@ enum engine_type {
     ENGINE_HASH,
     ENGINE_MODULE,
     ENGINE_STREAM,
+    ENGINE_KEPT, /* arrays of Redis 8.8 and path hashes of Valkey 9.2, for config.keep_newer */
     ENGINE_TYPES
 };
 
@@ -52,6 +54,7 @@ enum engine_encoding {
     ENGINE_STREAM_NODES,
     ENGINE_OPAQUE,
     ENGINE_VECTORS,
+    ENGINE_BYTES,
     ENGINE_ENCODINGS
 };
 
@@ -65,6 +68,7 @@ struct engine_zset;
 struct engine_stream;
 struct engine_opaque;
 struct engine_vectors;
+struct engine_kept;
 struct engine_table;
 
 struct engine_value {
@@ -80,6 +84,7 @@ struct engine_value {
         struct engine_stream *stream;
         struct engine_opaque *opaque;
         struct engine_vectors *vectors;
+        struct engine_kept *kept;
     } u;
     uint32_t len; /* of the bytes of a string */
     unsigned type : 4;
@@ -193,6 +198,7 @@ extern const struct engine_type_ops engine_zset_ops;
 extern const struct engine_type_ops engine_hash_ops;
 extern const struct engine_type_ops engine_module_ops;
 extern const struct engine_type_ops engine_stream_ops;
+extern const struct engine_type_ops engine_kept_ops;
 
 const struct engine_type_ops *engine_type_ops(enum engine_type type);
 
@@ -200,9 +206,9 @@ const struct engine_type_ops *engine_type_ops(enum engine_type type);
  * are called with the kind of their family. */
 enum engine_mem_kind engine_type_mem(enum engine_type type);
 
-/* The RDB type that stands for all encodings of this type: for KEY events to a writer, which reads
- * the encoding from VALUE. */
-const struct rdb_type *engine_type_in_files(enum engine_type type);
+/* The RDB type that stands for all encodings of the value's type: for KEY events to a writer, which
+ * reads the encoding from VALUE. */
+const struct rdb_type *engine_value_in_files(const struct engine_value *v);
 
 /* Strings of a snapshot can come in several pieces: this joins them.
  *

@@ -307,6 +307,7 @@ void rebuild_data_begin(struct rebuild_data *data, int64_t now_us)
     *data = (struct rebuild_data){.now_us = now_us};
     engine_config_init(&config);
     config.databases = REBUILD_DATABASES;
+    config.keep_newer = true;
     data->ahead = rd_prefault_begin();
     data->engine = engine_new(&(struct engine_opts){.seed = 1, .config = &config});
     engine_set_hooks(data->engine, &(struct engine_hooks){

@@ -7,6 +7,7 @@
 #include "engine/lru.h"
 #include "engine/snapshot.h"
 #include "engine/state.h"
+#include "engine/value/kept.h"
 #include "engine/value/stream.h"
 #include "rdb/dump.h"
 #include "rdb/reader.h"
@@ -44,7 +45,7 @@ static struct format format_for(const struct engine *e, const struct engine_valu
 static bool put_record(struct rdb_writer *w, const struct engine_value *v, struct format format)
 {
     struct rdb_event ev = {.kind = RDB_KEY, .inner = RD_NO_OFFSET};
-    ev.key.type = engine_type_in_files(v->type);
+    ev.key.type = engine_value_in_files(v);
     ev.key.expire_ms = RDB_NO_EXPIRE;
     ev.key.idle_s = RDB_UNKNOWN;
     ev.key.freq = RDB_UNKNOWN;
@@ -169,9 +170,10 @@ static bool engine_type_of(const struct rdb_type *type, enum engine_type *ret)
     case RDB_KIND_MODULE:
         *ret = ENGINE_MODULE;
         return true;
-    default:
+    case RDB_KIND_ARRAY:
         return false;
     }
+    return false;
 }
 
 /* A payload of a few bytes can hold a bitmap of any length. */
@@ -268,6 +270,10 @@ static bool load_payload(const struct rdb_dump *dump, struct engine_call *call,
     struct rdb_reader *r;
     enum engine_type type;
     *ret = (struct engine_value){0};
+    if (call->config->keep_newer && engine_kept_is(dump->type)) {
+        *ret = engine_kept_value(dump->type, dump->value);
+        return true;
+    }
     if (!engine_type_of(dump->type, &type) || !open_value(dump, &opts, &r, &src, err))
         return false;
     ret->type = type;

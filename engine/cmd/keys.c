@@ -5,6 +5,7 @@
 #include "engine/glob.h"
 #include "engine/lru.h"
 #include "engine/state.h"
+#include "engine/value/kept.h"
 #include "engine/value/module.h"
 
 /* ---- queries ---- */
@@ -28,6 +29,8 @@ void engine_cmd_touch(struct engine_call *call)
 /* The type of a module has the name that the module gave it. */
 static const char *type_name(const struct engine_value *v, char module[RDB_MODULE_NAME_LEN + 1])
 {
+    if (v->type == ENGINE_KEPT)
+        return rdb_kind_name(v->u.kept->type->kind);
     if (v->type != ENGINE_MODULE)
         return engine_type_name(v->type);
     rdb_module_name(engine_module_id(v), module);

@@ -117,3 +117,33 @@ Test(snapshot, a_bitmap_in_a_payload_has_the_limit_of_other_strings)
         ask_done(&ask);
     }
 }
+
+/* Type 28 of Redis 8.8: a replay keeps its bytes, a server could not save them. */
+Test(snapshot, a_value_of_a_newer_server_is_kept_by_a_replay_only)
+{
+    static uint8_t payload[] = {28, 1, 0, 5, 0, 1, 'v', 14, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    const struct rd_slice argv[] = {rd_slice_str("RESTORE"), rd_slice_str("k"), rd_slice_str("0"),
+                                    rd_slice(payload, sizeof payload)};
+    enum { END = sizeof payload - SUM };
+    rd_put_le64(payload + END, rd_crc64(0, payload, END));
+    for (int replay = 0; replay < 2; replay++) {
+        struct ask ask;
+        ask_init(&ask, ENGINE_LOADING);
+        engine_config(ask.engine)->keep_newer = replay != 0;
+        cr_expect_str_eq(ask_argv(&ask, 4, argv),
+                         replay != 0 ? "+OK\r\n" : "-ERR Bad data format\r\n");
+        cr_expect_str_eq(ask_line(&ask, "TYPE k"), replay != 0 ? "+array\r\n" : "+none\r\n");
+        cr_expect_str_eq(ask_line(&ask, "COPY k j"), replay != 0 ? ":1\r\n" : ":0\r\n");
+        cr_expect_str_eq(ask_line(&ask, "COPY k j REPLACE"), replay != 0 ? ":1\r\n" : ":0\r\n");
+        cr_expect_str_eq(ask_line(&ask, "DEL k"), replay != 0 ? ":1\r\n" : ":0\r\n");
+        if (replay != 0) {
+            cr_expect_eq(*ask_line(&ask, "HSET j f v"), '-');
+            cr_expect(ask.reply.by_data);
+            cr_expect_eq(*ask_line(&ask, "DUMP j"), '-');
+        }
+        payload[3]++; /* the checksum is wrong: nothing is stored */
+        cr_expect_eq(*ask_argv(&ask, 4, argv), '-');
+        payload[3]--;
+        ask_done(&ask);
+    }
+}

@@ -17,6 +17,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import vectorset  # noqa: E402
 from capture_case import encode  # noqa: E402
+from fake_server import crc64  # noqa: E402
 
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
 FIXTURES = os.environ.get("REDOUBT_FIXTURES", "fixtures")
@@ -279,6 +280,80 @@ class Logs(NewerTest):
                 self.assertIn(f'"{key}"', err)
             if args[:2] == ("--to", "ndjson"):
                 self.assertEqual([json.loads(x)["key"] for x in out.splitlines()], ["k"])
+
+
+class Kept(NewerTest):
+    """Values that the dataset of a replay keeps as their bytes, because no command runs on them."""
+
+    ARRAY = b"\x01\x00\x05\x00\x01v"  # one item, no insertion point, index 5: "v"
+    PATHS = b"\x01\x02/a\x01\x01f\x01v"  # one path with one field
+
+    def log(self, header, kind, value, *commands):
+        folder = self.path("log")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.mkdir(folder)
+        base = header + b"\xfe\x00" + kind + b"\x01a" + value + b"\x00\x01s\x01v\xff" + bytes(8)
+        self.path("log/appendonly.aof.1.base.rdb", base)
+        self.path("log/appendonly.aof.1.incr.aof",
+                  b"".join(encode(*words) for words in commands))
+        self.path("log/appendonly.aof.manifest",
+                  b"file appendonly.aof.1.base.rdb seq 1 type b\n"
+                  b"file appendonly.aof.1.incr.aof seq 1 type i\n")
+        return folder
+
+    def array_log(self, *commands):
+        return self.log(b"REDIS0014", b"\x1c", self.ARRAY, *commands)
+
+    def test_a_log_with_arrays_is_replayed(self):
+        log = self.array_log(("SET", "s", "2"), ("COPY", "a", "b"), ("RENAME", "a", "c"),
+                             ("PEXPIREAT", "c", "4102444800000"), ("COPY", "b", "d"),
+                             ("DEL", "d"))
+        self.run_tool("check-aof", log)
+        items = [[5, "v"]]
+        self.assertEqual({line["key"]: (line["type"], line["value"], line.get("expire_ms"))
+                          for line in self.lines(log)},
+                         {"s": ("string", "2", None), "b": ("array", items, None),
+                          "c": ("array", items, 4102444800000)})
+        out = self.path("out.rdb")
+        self.run_tool("convert", "--to", "rdb", log, "-o", out)
+        with open(out, "rb") as file:
+            self.assertIn(b"\x1c\x01b" + self.ARRAY, file.read())
+        self.run_tool("diff", log, out)
+        self.run_tool("stat", log)
+
+    def test_a_command_of_the_type_makes_the_key_unknown(self):
+        log = self.array_log(("COPY", "a", "b"), ("ARSET", "a", "0", "x"))
+        out, err = self.run_tool("convert", "--to", "ndjson", log, expect=8)
+        self.assertIn('"a"', err)
+        self.assertEqual([json.loads(line)["key"] for line in out.splitlines()], ["s", "b"])
+
+    def test_a_target_without_the_type_refuses_it_by_name(self):
+        for server in ("redis-7.2", "redis-8.6", "valkey-9.2"):
+            _, err = self.run_tool("convert", "--to", "rdb", "--for", server, self.array_log(),
+                                   "-o", self.path("none"), expect=4)
+            self.assertIn('array "a"', err)
+
+    def test_payloads_are_kept_with_their_dialect(self):
+        for payload, head in ((b"\x1c" + self.ARRAY + b"\x0e\x00", b"REDIS0014"),
+                              (b"\x17" + self.PATHS + b"\x51\x00", b"VALKEY081")):
+            payload += struct.pack("<Q", crc64(payload))
+            command = b"*4\r\n$7\r\nRESTORE\r\n$1\r\nk\r\n$1\r\n0\r\n$%d\r\n" % len(payload)
+            log, out = self.path("x.aof", command + payload + b"\r\n"), self.path("x.rdb")
+            self.run_tool("convert", "--to", "rdb", "--force", log, "-o", out)
+            with open(out, "rb") as file:
+                data = file.read()
+            self.assertTrue(data.startswith(head), data)
+            self.assertIn(payload[:1] + b"\x01k" + payload[1:-10], data)
+
+    def test_a_log_with_path_hashes_is_replayed(self):
+        log = self.log(b"VALKEY081", b"\x17", self.PATHS, ("COPY", "a", "b"), ("DEL", "s"))
+        out = self.path("out.rdb")
+        self.run_tool("convert", "--to", "rdb", log, "-o", out)
+        with open(out, "rb") as file:
+            data = file.read()
+        self.assertIn(b"\x17\x01a" + self.PATHS, data)
+        self.assertIn(b"\x17\x01b" + self.PATHS, data)
+        self.assertTrue(data.startswith(b"VALKEY081"))
 
 
 META = "f30109f5c42805086d6574612d6f6e650201030000c03f05c30f16043078612e61e00300043965702d3500"
