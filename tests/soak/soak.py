@@ -119,7 +119,7 @@ class Soak:
                   f"{self.crowd.closed} connections closed by the servers", flush=True)
 
     def crowd_of(self, server, role, kinds):
-        words = Words(self.rng, self.payloads, self.later)
+        words = Words(self.rng, self.payloads, self.later, server is self.replica)
         one = crowds.Crowd(self.rng, words, ("127.0.0.1", server.port), self.traffic.record(role),
                            kinds)
         server.crowded = one.close_some
