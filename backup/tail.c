@@ -1,4 +1,4 @@
-/* logs.c - the stream of a server, read from its append-only folder.
+/* tail.c - the stream of a server, read from its append-only folder.
  *
  * The commands of the incremental files are a stream, and their time annotations are its times. A
  * rewrite makes a new base file, and with it a chapter begins: the base is its snapshot, and its
@@ -12,20 +12,25 @@
  * The server may remove an incomplete transaction from the end of a file when it starts. So a
  * transaction is taken when its EXEC is there.
  */
-#include "tools/archive/priv.h"
-
-#include "aof/log.h"
-#include "aof/manifest.h"
-#include "base/num.h"
-#include "rdb/reader.h"
-#include "rebuild/knows.h"
-#include "data/regular_file.h"
+#include "backup/archiver_impl.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "aof/log.h"
+#include "aof/manifest.h"
+#include "backup/log.h"
+#include "backup/system.h"
+#include "base/num.h"
+#include "capture/clock.h"
+#include "data/regular_file.h"
+#include "rdb/reader.h"
+#include "rebuild/knows.h"
 
 enum {
     LOGS_READ = 64 * 1024,
@@ -36,7 +41,7 @@ enum {
 };
 
 struct logs {
-    struct archiver *a;
+    struct backup_archiver *a;
     char folder[BACKUP_PATH_MAX];
     char name[ARCHIVE_FILE_NAME_MAX]; /* of the manifest */
     struct rd_fs fs;
@@ -117,13 +122,13 @@ static const struct aof_file *file_after(const struct aof_manifest *m, uint64_t 
 static bool save_place(struct logs *l, struct rd_err *err)
 {
     const struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true, .mode = 0600);
-    char path[ARCHIVE_PATH_MAX], text[LOGS_PLACE_MAX];
+    char path[BACKUP_PATH_MAX], text[LOGS_PLACE_MAX];
     struct rd_sink *out;
     uint64_t offset = repl_capture_writer_synced(l->a->writer);
     int len =
         snprintf(text, sizeof text, "%s\n%s\n%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %d\n",
                  l->base, l->file, l->seq, l->whole, offset, l->time_us, l->annotated);
-    if (!archive_spool_path(path, l->a, "log.place", err) ||
+    if (!backup_archiver_path(path, l->a, "log.place", err) ||
         !rd_sink_open_file(&out, path, &opts, err))
         return false;
     rd_sink_write(out, text, (size_t)len);
@@ -134,10 +139,10 @@ static bool save_place(struct logs *l, struct rd_err *err)
 /* False: no position was stored, or it belongs to another log. */
 static bool load_place(struct logs *l)
 {
-    char path[ARCHIVE_PATH_MAX];
+    char path[BACKUP_PATH_MAX];
     struct rd_buf text = {0};
     struct rd_err err = {0};
-    if (!archive_spool_path(path, l->a, "log.place", &err) ||
+    if (!backup_archiver_path(path, l->a, "log.place", &err) ||
         !backup_read_file(path, LOGS_PLACE_MAX, &text, &err) || !rd_buf_add_byte(&text, '\0')) {
         rd_buf_done(&text);
         return false;
@@ -233,7 +238,7 @@ static bool take_time(struct logs *l, int64_t time_us, struct rd_err *err)
 static bool take_command(struct logs *l, const struct aof_log_entry *e, struct rd_err *err)
 {
     if (rebuild_unsupported_note(&l->unsupported, e->command.argc, e->command.argv))
-        cli_warn(l->a->cli, "%s", l->unsupported.text);
+        rd_watch_warn(l->a->watch, "%s", l->unsupported.text);
     if (!check_time(l, e, err))
         return false;
     bool begins = !l->in_multi && is_word(&e->command, "multi");
@@ -299,7 +304,7 @@ static bool read_some(struct logs *l, bool *ret_more, struct rd_err *err)
 static bool read_all(struct logs *l, struct rd_err *err)
 {
     bool more = l->fd >= 0;
-    while (more && cli_stopped() == 0)
+    while (more && !backup_archiver_stopped(l->a))
         if (!read_some(l, &more, err))
             return false;
     if (l->fd >= 0 && !more && !l->live) {
@@ -389,7 +394,7 @@ static bool begin_chapter(struct logs *l, const struct aof_manifest *m, const ch
     snprintf(l->file, sizeof l->file, "%s", first != NULL ? first->name : "-");
     l->seq = first != NULL ? first->seq : 0;
     l->whole = 0;
-    archive_say(l->a, "snapshot", false, "%s: snapshot received: %s", why, base->name);
+    backup_archiver_say(l->a, "snapshot", false, "%s: snapshot received: %s", why, base->name);
     return (first == NULL || open_file(l, 0, err)) && save_place(l, err);
 }
 
@@ -448,19 +453,21 @@ static bool follow(struct logs *l, const struct aof_manifest *m, struct rd_err *
         return false;
     if (was_cut(l)) {
         l->a->gaps++;
-        archive_uncover(l->a);
-        archive_say(l->a, "gap", true,
-                    "%s was truncated: the stream has a gap, and a new base is taken", l->file);
+        backup_archiver_uncover(l->a);
+        backup_archiver_say(l->a, "gap", true,
+                            "%s was truncated: the stream has a gap, and a new base is taken",
+                            l->file);
         return begin_chapter(l, m, l->a->source, err);
     }
     if (strcmp(base->name, l->base) != 0) {
         const struct aof_file *first = file_after(m, 0);
         if (first != NULL && first->seq > l->seq + 1) {
             l->a->gaps++;
-            archive_uncover(l->a);
-            archive_say(l->a, "gap", true,
-                        "files of the log were removed: the stream has a gap, and a new base is "
-                        "taken");
+            backup_archiver_uncover(l->a);
+            backup_archiver_say(
+                l->a, "gap", true,
+                "files of the log were removed: the stream has a gap, and a new base is "
+                "taken");
         }
         return begin_chapter(l, m, "the server has rewritten its log", err);
     }
@@ -517,22 +524,24 @@ static bool turn(struct logs *l, uint64_t now_ms, struct rd_err *err)
         rd_err_adopt(err, &why);
         return false;
     }
-    l->retry_ms = now_ms + archive_backoff(&l->wait_ms, ARCHIVE_RETRY_MS, ARCHIVE_RETRY_MAX_MS);
+    l->retry_ms = now_ms + backup_archiver_backoff(&l->wait_ms, BACKUP_ARCHIVER_RETRY_MS,
+                                                   BACKUP_ARCHIVER_RETRY_MAX_MS);
     if (!l->failing)
-        archive_say(l->a, "lost", true, "%s; trying again", rd_err_render(&why, line, sizeof line));
+        backup_archiver_say(l->a, "lost", true, "%s; trying again",
+                            rd_err_render(&why, line, sizeof line));
     l->failing = true;
     return true;
 }
 
 static bool loop(struct logs *l, struct rd_err *err)
 {
-    while (cli_stopped() == 0) {
+    while (!backup_archiver_stopped(l->a)) {
         uint64_t now_ms = capture_now_ms(), wait_ms = LOGS_LOOK_MS;
-        if (!turn(l, now_ms, err) || !archive_tick(l->a, now_ms, &wait_ms, err))
+        if (!turn(l, now_ms, err) || !backup_archiver_tick(l->a, now_ms, &wait_ms, err))
             return false;
         const struct timespec limit = {.tv_sec = (time_t)(wait_ms / 1000),
                                        .tv_nsec = (long)(wait_ms % 1000) * 1000000};
-        ppoll(NULL, 0, &limit, &l->a->waiting);
+        ppoll(NULL, 0, &limit, l->a->waiting);
     }
     return true;
 }
@@ -576,22 +585,23 @@ static bool begin(struct logs *l, struct rd_err *err)
     bool ok = read_manifest(l, &m, err) && resume(l, &m, &resumed, err);
     aof_manifest_done(&m);
     if (ok && resumed)
-        archive_say(l->a, "continue", false, "resuming at offset %" PRIu64 " of %s", l->whole,
-                    l->file);
+        backup_archiver_say(l->a, "continue", false, "resuming at offset %" PRIu64 " of %s",
+                            l->whole, l->file);
     if (ok && !resumed) {
         if (l->a->had_stream) {
             l->a->gaps++;
-            archive_uncover(l->a);
-            archive_say(l->a, "gap", true,
-                        "the log was rewritten since the last run: the stream has a gap, and "
-                        "a new base is taken");
+            backup_archiver_uncover(l->a);
+            backup_archiver_say(
+                l->a, "gap", true,
+                "the log was rewritten since the last run: the stream has a gap, and "
+                "a new base is taken");
         }
         l->base[0] = '\0';
     }
     return ok;
 }
 
-bool archive_logs_run(struct archiver *a, struct rd_err *err)
+bool backup_tail_run(struct backup_archiver *a, struct rd_err *err)
 {
     struct logs l = {.a = a, .fd = -1};
     snprintf(l.folder, sizeof l.folder, "%s", backup_get(a->target, BACKUP_KEY_SOURCE));
@@ -602,7 +612,7 @@ bool archive_logs_run(struct archiver *a, struct rd_err *err)
     a->up = false;
     close_file(&l);
     rd_buf_done(&l.held);
-    archive_close_writer(a);
+    backup_archiver_close_writer(a);
     if (l.has_fs)
         rd_fs_close_posix(&l.fs);
     return ok && (err == NULL || err->code == RD_ERR_OK);

@@ -4,18 +4,31 @@
  * from the server on a schedule, and after a gap in the stream. They are ordinary sets, with their
  * position in the history of the master.
  */
-#include "tools/archive/priv.h"
-
-#include "base/num.h"
+#include "backup/archiver_impl.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "archive/stream.h"
+#include "backup/heartbeat.h"
+#include "backup/hook.h"
+#include "backup/login.h"
+#include "backup/metrics.h"
+#include "backup/source.h"
+#include "backup/system.h"
+#include "base/num.h"
+#include "base/show.h"
+#include "capture/clock.h"
+
+/* Before the next attempt to take a set for which the master has to fork, then doubled. */
+enum { FORK_RETRY_MS = 15000, FORK_RETRY_MAX_MS = 30 * 60000 };
+
 struct base {
-    struct archiver *a;
-    struct cli cli; /* quiet: its own, since progress belongs to the main thread */
+    struct backup_archiver *a;
+    char hint[300]; /* about the last attempt; may be empty */
     bool known;     /* whether the repository was searched for a base */
     uint64_t wait_ms, next_ms;
     bool failing;
@@ -27,7 +40,7 @@ struct base {
 /* ---- what there is ---- */
 
 /* The newest number of the spool. What a repository has under later ones is not of this run. */
-static bool newest_number(const struct archiver *a, uint64_t *ret, struct rd_err *err)
+static bool newest_number(const struct backup_archiver *a, uint64_t *ret, struct rd_err *err)
 {
     struct repl_capture_list list;
     struct rd_fs fs;
@@ -72,7 +85,7 @@ static bool find_base(struct archive_repo *repo, const char *run, uint64_t newes
 
 static bool look_up(struct base *base, struct rd_err *err)
 {
-    struct archiver *a = base->a;
+    struct backup_archiver *a = base->a;
     struct backup_open open;
     int64_t ms = 0;
     uint64_t newest = 0;
@@ -96,7 +109,8 @@ static bool look_up(struct base *base, struct rd_err *err)
 /* ---- the snapshot of the spool ---- */
 
 /* The oldest one: "00000001-1500.rdb". An empty name: there is none. */
-static bool find_snapshot(const struct archiver *a, char ret[REPL_CAPTURE_NAME], struct rd_err *err)
+static bool find_snapshot(const struct backup_archiver *a, char ret[REPL_CAPTURE_NAME],
+                          struct rd_err *err)
 {
     DIR *dir = opendir(a->spool);
     const struct dirent *entry;
@@ -122,7 +136,7 @@ static bool find_snapshot(const struct archiver *a, char ret[REPL_CAPTURE_NAME],
 
 /* The segment next to it has the history. If it does not exist, the writer is about to create it.
  */
-static bool find_segment(const struct archiver *a, const char *snapshot,
+static bool find_segment(const struct backup_archiver *a, const char *snapshot,
                          struct repl_capture_segment *ret, struct rd_err *err)
 {
     struct repl_capture_list list;
@@ -148,7 +162,7 @@ static bool find_segment(const struct archiver *a, const char *snapshot,
 
 static void note_base(struct base *base, const struct backup_set *set)
 {
-    struct archiver *a = base->a;
+    struct backup_archiver *a = base->a;
     pthread_mutex_lock(&a->mutex);
     a->bases.n++;
     a->bases.last_ms = set->m.begin_ms;
@@ -159,15 +173,15 @@ static void note_base(struct base *base, const struct backup_set *set)
     base->known = true;
     base->failing = false;
     base->wait_ms = base->next_ms = 0;
-    archive_say(a, "base", false, "set %s at offset %" PRIu64 ", %s key%s", set->m.id,
-                set->m.offset, rd_show_count(set->m.keys).s, rd_show_plural(set->m.keys));
+    backup_archiver_say(a, "base", false, "set %s at offset %" PRIu64 ", %s key%s", set->m.id,
+                        set->m.offset, rd_show_count(set->m.keys).s, rd_show_plural(set->m.keys));
 }
 
 static void say_error(struct base *base, const char *event, const struct rd_err *err)
 {
     char line[600];
     if (err->code != RD_ERR_OK)
-        archive_say(base->a, event, true, "%s", rd_err_render(err, line, sizeof line));
+        backup_archiver_say(base->a, event, true, "%s", rd_err_render(err, line, sizeof line));
 }
 
 /* As in `backup`, failures after the set is complete do not undo it. */
@@ -218,12 +232,23 @@ static bool is_everywhere(struct base *base, const struct backup_open *open, str
     return all;
 }
 
+/* Warnings go to the caller; progress belongs to the main thread. */
+static void on_say(void *ctx, enum rd_watch_kind kind, const char *text)
+{
+    struct base *base = ctx;
+    if (kind == RD_WATCH_WARNING)
+        rd_watch_warn(base->a->watch, "%s", text);
+    else if (kind == RD_WATCH_HINT)
+        snprintf(base->hint, sizeof base->hint, "%s", text);
+}
+
 /* False for a snapshot of the spool that not all repositories have yet. */
 static bool take_base(struct base *base, const struct backup_from *from, struct rd_err *err)
 {
     struct backup_open open = {0};
     struct backup_set set = {.open = &open, .from = from, .cancel = &base->a->cancel};
-    const struct rd_watch watch = cli_watch(&base->cli);
+    static const struct rd_watch_ops ops = {.say = on_say};
+    const struct rd_watch watch = {.ops = &ops, .ctx = base};
     const struct backup_source source = {.watch = &watch, .tool = "archive"};
     const char *hint;
     if (!backup_open(base->a->target, BACKUP_WRITE, &open, err)) {
@@ -233,8 +258,8 @@ static bool take_base(struct base *base, const struct backup_from *from, struct 
     bool ok = (from->snapshot == NULL || leave_out(base, &open, err)) &&
               backup_source_take(&source, &set, err);
     base->forked = set.asked_server;
-    if (!ok && (hint = vault_hint_text(set.refused, err)) != NULL)
-        cli_hint(&base->cli, "%s", hint);
+    if (!ok && base->a->hint != NULL && (hint = base->a->hint(set.refused, err)) != NULL)
+        snprintf(base->hint, sizeof base->hint, "%s", hint);
     for (size_t i = 0; ok && i < open.n; i++)
         say_error(base, "base-failed", &open.errs[i]);
     if (ok)
@@ -250,10 +275,10 @@ static bool take_base(struct base *base, const struct backup_from *from, struct 
 
 static bool take_snapshot(struct base *base, const char *name, struct rd_err *err)
 {
-    struct archiver *a = base->a;
+    struct backup_archiver *a = base->a;
     struct repl_capture_segment segment;
-    char path[ARCHIVE_PATH_MAX];
-    if (!archive_spool_path(path, a, name, err))
+    char path[BACKUP_PATH_MAX];
+    if (!backup_archiver_path(path, a, name, err))
         return false;
     if (!find_segment(a, name, &segment, err))
         return err->code == RD_ERR_OK; /* later */
@@ -271,7 +296,7 @@ static bool take_snapshot(struct base *base, const char *name, struct rd_err *er
 
 static bool take_server(struct base *base, struct rd_err *err)
 {
-    struct archiver *a = base->a;
+    struct backup_archiver *a = base->a;
     struct client_opts opts;
     struct client_target seed, master = {.port = 0};
     char host[CLIENT_HOST_MAX];
@@ -294,8 +319,8 @@ static bool take_server(struct base *base, struct rd_err *err)
 
 static bool is_due(const struct base *base)
 {
-    struct archiver *a = base->a;
-    int64_t now_ms = cli_now_ms();
+    struct backup_archiver *a = base->a;
+    int64_t now_ms = backup_now_ms();
     pthread_mutex_lock(&a->mutex);
     int64_t age_ms = now_ms - a->bases.last_ms;
     bool due = a->streaming && !a->of_log && a->shipped.looked && a->fatal.code == RD_ERR_OK &&
@@ -308,24 +333,24 @@ static bool is_due(const struct base *base)
 /* An attempt that read the server made the master fork: the next ones come later and later. */
 static void failed(struct base *base, const struct rd_err *err)
 {
-    struct archiver *a = base->a;
+    struct backup_archiver *a = base->a;
     char line[600];
     if (atomic_load(&a->cancel))
         return;
-    uint64_t ms =
-        base->forked
-            ? archive_backoff(&base->wait_ms, ARCHIVE_FORK_RETRY_MS, ARCHIVE_FORK_RETRY_MAX_MS)
-            : archive_backoff(&base->wait_ms, ARCHIVE_RETRY_MS, ARCHIVE_RETRY_MAX_MS);
+    uint64_t ms = base->forked
+                      ? backup_archiver_backoff(&base->wait_ms, FORK_RETRY_MS, FORK_RETRY_MAX_MS)
+                      : backup_archiver_backoff(&base->wait_ms, BACKUP_ARCHIVER_RETRY_MS,
+                                                BACKUP_ARCHIVER_RETRY_MAX_MS);
     base->next_ms = capture_now_ms() + ms;
     rd_err_render(err, line, sizeof line);
     if (base->forked)
-        archive_say(a, "base-failed", true,
-                    "%s%s%s; each attempt makes the master fork, the next one is in %s", line,
-                    base->cli.hint[0] != '\0' ? "; hint: " : "", base->cli.hint,
-                    rd_show_duration(ms).s);
+        backup_archiver_say(a, "base-failed", true,
+                            "%s%s%s; each attempt makes the master fork, the next one is in %s",
+                            line, base->hint[0] != '\0' ? "; hint: " : "", base->hint,
+                            rd_show_duration(ms).s);
     else if (!base->failing)
-        archive_say(a, "base-failed", true, "%s", line);
-    base->cli.hint[0] = '\0';
+        backup_archiver_say(a, "base-failed", true, "%s", line);
+    base->hint[0] = '\0';
     base->failing = true;
     pthread_mutex_lock(&a->mutex);
     a->bases.failing = true;
@@ -352,17 +377,16 @@ static void work(struct base *base)
         failed(base, &err);
 }
 
-void *archive_base(void *archiver)
+void *backup_base_run(void *archiver)
 {
-    struct archiver *a = archiver;
+    struct backup_archiver *a = archiver;
     struct base base = {.a = a};
-    base.cli = (struct cli){.tool = "archive", .quiet = true, .progress_when = CLI_NEVER};
     for (bool over = false; !over;) {
         work(&base);
         pthread_mutex_lock(&a->mutex);
         over = atomic_load(&a->cancel) || a->fatal.code != RD_ERR_OK;
         if (!over)
-            archive_wait(a, ARCHIVE_LOOK_MS);
+            backup_archiver_wait(a, BACKUP_ARCHIVER_LOOK_MS);
         over = over || atomic_load(&a->cancel);
         pthread_mutex_unlock(&a->mutex);
     }

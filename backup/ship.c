@@ -7,13 +7,22 @@
  * set yet. The listing of a repository shows what an earlier run uploaded; that is compared and not
  * uploaded again.
  */
-#include "base/pump.h"
-#include "tools/archive/priv.h"
-#include "capture/segment_in.h"
+#include "backup/archiver_impl.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
+
+#include "archive/stream.h"
+#include "backup/hold.h"
+#include "backup/open.h"
+#include "backup/take.h"
+#include "backup/system.h"
+#include "base/pump.h"
+#include "base/show.h"
+#include "capture/clock.h"
+#include "capture/segment_in.h"
 
 struct place {
     const char *where;
@@ -31,7 +40,7 @@ struct place {
 };
 
 struct ship {
-    struct archiver *a;
+    struct backup_archiver *a;
     struct place places[BACKUP_STORES];
     size_t n;
     struct backup_keys keys;
@@ -44,11 +53,11 @@ struct ship {
     bool spool_said;    /* that it fails */
 };
 
-bool archive_spool_path(char ret[ARCHIVE_PATH_MAX], const struct archiver *a, const char *name,
-                        struct rd_err *err)
+bool backup_archiver_path(char ret[BACKUP_PATH_MAX], const struct backup_archiver *a,
+                          const char *name, struct rd_err *err)
 {
-    int len = snprintf(ret, ARCHIVE_PATH_MAX, "%s/%s", a->spool, name);
-    return (len > 0 && len < ARCHIVE_PATH_MAX) ||
+    int len = snprintf(ret, BACKUP_PATH_MAX, "%s/%s", a->spool, name);
+    return (len > 0 && len < BACKUP_PATH_MAX) ||
            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path of the spool is too long");
 }
 
@@ -103,15 +112,16 @@ static void place_failed(struct ship *ship, struct place *place, const struct rd
     bool may_expire = err->code == RD_ERR_LOCKED && !lock->seen_alive && !lock->is_old;
     if ((err->code == RD_ERR_LOCKED && !may_expire) ||
         (err->code == RD_ERR_USAGE && ship->a->shipped.segments == 0 && !place->known)) {
-        archive_give_up(ship->a, err);
+        backup_archiver_give_up(ship->a, err);
         return;
     }
-    uint64_t ms = archive_backoff(&place->wait_ms, ARCHIVE_RETRY_MS, ARCHIVE_RETRY_MAX_MS);
+    uint64_t ms = backup_archiver_backoff(&place->wait_ms, BACKUP_ARCHIVER_RETRY_MS,
+                                          BACKUP_ARCHIVER_RETRY_MAX_MS);
     place->next_ms = capture_now_ms() + ms;
     place->failing = true;
     if (first)
-        archive_say(ship->a, "repository-failed", true, "%s; trying again",
-                    rd_err_render(err, line, sizeof line));
+        backup_archiver_say(ship->a, "repository-failed", true, "%s; trying again",
+                            rd_err_render(err, line, sizeof line));
 }
 
 /* Trying again would not help. The other repositories get the stream; without others, the service
@@ -125,16 +135,18 @@ static void place_refused(struct ship *ship, struct place *place, const struct r
     for (size_t i = 0; i < ship->n; i++)
         any = any || !ship->places[i].refused;
     if (any)
-        archive_say(ship->a, "repository-refused", true, "%s; nothing more is uploaded there",
-                    rd_err_render(err, line, sizeof line));
+        backup_archiver_say(ship->a, "repository-refused", true,
+                            "%s; nothing more is uploaded there",
+                            rd_err_render(err, line, sizeof line));
     else
-        archive_give_up(ship->a, err);
+        backup_archiver_give_up(ship->a, err);
 }
 
 static void place_works(struct ship *ship, struct place *place)
 {
     if (place->failing)
-        archive_say(ship->a, "repository-back", false, "%s accepts segments again", place->where);
+        backup_archiver_say(ship->a, "repository-back", false, "%s accepts segments again",
+                            place->where);
     place->failing = false;
     place->wait_ms = 0;
 }
@@ -143,7 +155,7 @@ static void place_works(struct ship *ship, struct place *place)
 
 struct item {
     struct archive_segment segment;
-    char path[ARCHIVE_PATH_MAX];
+    char path[BACKUP_PATH_MAX];
     uint64_t size;
     const uint8_t *before; /* SHA-256 of the segment before it; NULL: not known */
 };
@@ -154,7 +166,7 @@ static bool measure(struct ship *ship, const struct repl_capture_segment *header
 {
     struct segment_in in;
     struct repl_capture_event ev;
-    if (!archive_spool_path(ret->path, ship->a, header->name, err) ||
+    if (!backup_archiver_path(ret->path, ship->a, header->name, err) ||
         !segment_in_open_file(&in, ret->path, header->number, header->start, err))
         return false;
     archive_segment_of(&ret->segment, ship->a->run, &in.header);
@@ -295,12 +307,12 @@ static bool put_once(struct ship *ship, struct place *place, const struct item *
 
 static void count_shipped(struct ship *ship, const struct item *item)
 {
-    struct archiver *a = ship->a;
+    struct backup_archiver *a = ship->a;
     pthread_mutex_lock(&a->mutex);
     a->shipped.segments++;
     a->shipped.bytes += item->size;
     a->shipped.stream_bytes += item->segment.end - item->segment.start;
-    a->shipped.last_ms = cli_now_ms();
+    a->shipped.last_ms = backup_now_ms();
     pthread_cond_broadcast(&a->changed);
     pthread_mutex_unlock(&a->mutex);
 }
@@ -321,7 +333,7 @@ static uint64_t newest_listed(const struct ship *ship, const struct place *place
 static void look_for_hole(struct ship *ship, struct place *place,
                           const struct repl_capture_segment *header)
 {
-    struct archiver *a = ship->a;
+    struct backup_archiver *a = ship->a;
     if (place->seen == 0)
         place->seen = newest_listed(ship, place, header->number);
     uint64_t n =
@@ -329,17 +341,17 @@ static void look_for_hole(struct ship *ship, struct place *place,
     place->seen = header->number;
     if (n == 0)
         return;
-    archive_say(a, "gap", true,
-                "%" PRIu64 " segment%s before offset %" PRIu64
-                " did not reach %s: the stream has a gap, and a new base is taken",
-                n, rd_show_plural(n), header->start, place->where);
+    backup_archiver_say(a, "gap", true,
+                        "%" PRIu64 " segment%s before offset %" PRIu64
+                        " did not reach %s: the stream has a gap, and a new base is taken",
+                        n, rd_show_plural(n), header->start, place->where);
     pthread_mutex_lock(&a->mutex);
     a->shipped.gaps++;
     a->want_base = true;
     pthread_mutex_unlock(&a->mutex);
 }
 
-static bool due(const struct place *place, struct archiver *a)
+static bool due(const struct place *place, struct backup_archiver *a)
 {
     return place->next_ms == 0 || atomic_load(&a->draining) || capture_now_ms() >= place->next_ms;
 }
@@ -349,8 +361,8 @@ static void spool_failed(struct ship *ship, const struct rd_err *err)
 {
     char line[600];
     if (!ship->spool_said)
-        archive_say(ship->a, "spool", true, "the spool cannot be read: %s; trying again",
-                    rd_err_render(err, line, sizeof line));
+        backup_archiver_say(ship->a, "spool", true, "the spool cannot be read: %s; trying again",
+                            rd_err_render(err, line, sizeof line));
     ship->spool_said = ship->spool_failing = true;
 }
 
@@ -359,12 +371,13 @@ static void spool_failed(struct ship *ship, const struct rd_err *err)
  * full. */
 static void segment_failed(struct ship *ship, const struct item *item, const struct rd_err *err)
 {
-    char line[600], aside[ARCHIVE_PATH_MAX + 16];
-    bool damaged = rd_err_exit_status(err->code) == CLI_FINDINGS;
+    char line[600], aside[BACKUP_PATH_MAX + 16];
+    bool damaged = err->code == RD_ERR_CORRUPT || err->code == RD_ERR_TRUNCATED ||
+                   err->code == RD_ERR_CHECKSUM;
     snprintf(aside, sizeof aside, "%s.damaged", item->path);
     if (damaged && rename(item->path, aside) == 0)
-        archive_say(ship->a, "spool", true, "a segment of the spool is left out: %s",
-                    rd_err_render(err, line, sizeof line));
+        backup_archiver_say(ship->a, "spool", true, "a segment of the spool is left out: %s",
+                            rd_err_render(err, line, sizeof line));
     else if (err->sys != ENOENT)
         spool_failed(ship, err);
 }
@@ -433,9 +446,9 @@ static bool has_snapshot_file(const struct ship *ship, const struct repl_capture
 
 static void publish_spool(struct ship *ship)
 {
-    struct archiver *a = ship->a;
+    struct backup_archiver *a = ship->a;
     if (ship->spool_said && !ship->spool_failing)
-        archive_say(a, "spool-back", false, "the spool can be read again");
+        backup_archiver_say(a, "spool-back", false, "the spool can be read again");
     ship->spool_said = ship->spool_failing;
     pthread_mutex_lock(&a->mutex);
     a->shipped.looked = true;
@@ -446,7 +459,7 @@ static void publish_spool(struct ship *ship)
 
 static void publish(struct ship *ship, const struct repl_capture_list *list, size_t n_shipped)
 {
-    struct archiver *a = ship->a;
+    struct backup_archiver *a = ship->a;
     size_t n = 0;
     int64_t oldest_us = INT64_MAX;
     for (size_t i = n_shipped; i < list->n; i++) {
@@ -543,22 +556,22 @@ static void open_all(struct ship *ship)
     }
 }
 
-static bool finished(struct archiver *a)
+static bool finished(struct backup_archiver *a)
 {
     return a->fatal.code != RD_ERR_OK ||
            (atomic_load(&a->draining) &&
             (a->shipped.n_waiting == 0 || a->shipped.failing || a->shipped.spool_failing));
 }
 
-void *archive_ship(void *archiver)
+void *backup_ship_run(void *archiver)
 {
-    struct archiver *a = archiver;
+    struct backup_archiver *a = archiver;
     struct ship ship = {.a = a};
     struct rd_err err = {0};
     if (begin(&ship, &err))
         open_all(&ship);
     else
-        archive_give_up(a, &err);
+        backup_archiver_give_up(a, &err);
     for (bool over = false; !over;) {
         pthread_mutex_lock(&a->mutex);
         bool last = atomic_load(&a->draining);
@@ -569,7 +582,7 @@ void *archive_ship(void *archiver)
         pthread_mutex_lock(&a->mutex);
         over = dead || (last && finished(a));
         if (!over && !atomic_load(&a->draining))
-            archive_wait(a, ARCHIVE_LOOK_MS);
+            backup_archiver_wait(a, BACKUP_ARCHIVER_LOOK_MS);
         pthread_mutex_unlock(&a->mutex);
     }
     for (size_t i = 0; i < ship.n; i++) {
