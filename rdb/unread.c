@@ -42,7 +42,7 @@ void rdb_unread_number(const struct rdb_check_result *res, bool dragonfly, struc
     unsigned number = (unsigned)was.reason.args[0];
     bool opcode = was.reason.id == RDB_REASON_OPCODE;
     const char *what = opcode ? "opcode" : "value type";
-    const char *version = rdb_version_text(res->dialect, res->version).s;
+    struct rdb_version_text version = rdb_version_text(res->dialect, res->version);
     if (!dragonfly && is_not_read(res, opcode, number))
         return;
     rd_err_reset(err);
@@ -53,8 +53,8 @@ void rdb_unread_number(const struct rdb_check_result *res, bool dragonfly, struc
         rd_err_set_reason(err, RD_ERR_UNSUPPORTED, was.offset, was.reason,
                           "%s %u is not known in %s; the checksum of the file matches, so it was "
                           "saved like this",
-                          what, number, version);
+                          what, number, version.s);
     else
         rd_err_set_reason(err, RD_ERR_CORRUPT, was.offset, was.reason, "%s %u does not exist in %s",
-                          what, number, version);
+                          what, number, version.s);
 }

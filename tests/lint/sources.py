@@ -15,6 +15,11 @@ LATER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
 # A path of one machine. A template of mkdtemp() in the folder for temporary files is allowed.
 MACHINE = re.compile(r"(?<![\w./-])/(wo" + r"rk/|home/\w|ro" + r"ot/|tmp/(?!\S*XXXXXX))")
 
+# A pointer into a struct that a call returned: it is gone at the end of the expression. Criterion
+# keeps a pointer to the text, too.
+GONE = re.compile(r"(?:\breturn|[^=!<>]=)\s[^;{}]*\)\.s(?:\s+:\s[^;()]*)?;|"
+                  r"\bcr_\w+_str_\w+\([^;]*\)\.s,[^;]*;")
+
 CLANG_FORMAT = 14
 TEXTS = (".c", ".h", ".py", ".sh", ".md", ".scd", ".build", ".txt", ".yml", ".hex", ".tsv")
 
@@ -83,6 +88,14 @@ class Sources(tree.Lint):
             for number, line in enumerate(tree.read(path).splitlines(), 1):
                 if MACHINE.search(line):
                     wrong.append(f"{path}:{number}: {line.strip()}")
+        self.none(wrong)
+
+    def test_no_pointer_outlives_the_text_that_a_call_returned(self):
+        wrong = []
+        for path in tree.files(".c", ".h"):
+            text = tree.without_comments(tree.read(path))
+            for match in GONE.finditer(text):
+                wrong.append(f"{path}:{text.count(chr(10), 0, match.end()) + 1}: {match.group(0)}")
         self.none(wrong)
 
     def test_lines_are_at_most_100_columns_without_blanks_at_the_end(self):

@@ -90,9 +90,8 @@ static void describe(const struct omitted *o, const struct rdb_omission *omissio
     if (omission->type != NULL)
         snprintf(key, sizeof key, "%s %s in db %llu", rdb_kind_name(omission->type->kind),
                  rd_show_quote(omission->key).s, (unsigned long long)omission->db);
-    const char *file = o->file != NULL ? rd_show_plain(rd_slice_str(o->file)).s : "";
-    snprintf(dst, size, "%s%s%s%s: %s", element, key, o->file != NULL ? " of " : "", file,
-             omission->reason);
+    snprintf(dst, size, "%s%s%s%s: %s", element, key, o->file != NULL ? " of " : "",
+             o->file != NULL ? rd_show_plain(rd_slice_str(o->file)).s : "", omission->reason);
 }
 
 /* Keeps the first ones in the input. Omissions of the same order arrive in order. */
