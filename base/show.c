@@ -88,7 +88,7 @@ struct rd_shown rd_show_duration(uint64_t ms)
     struct rd_shown text;
     uint64_t s = ms / MS;
     if (s < 10)
-        snprintf(text.s, sizeof text.s, "%.1f s", (double)ms / MS);
+        snprintf(text.s, sizeof text.s, "%.1f s", (double)ms / (double)MS);
     else if (s < MINUTE)
         snprintf(text.s, sizeof text.s, "%u s", (unsigned)s);
     else if (s < HOUR)

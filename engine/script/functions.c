@@ -316,7 +316,7 @@ static char *read_words(const struct rd_words *words, struct rd_slice *ret_engin
 static bool read_header(struct rd_slice code, struct header *ret, char **ret_error)
 {
     struct rd_words words = {0};
-    struct rd_slice engine, name;
+    struct rd_slice engine = {0}, name = {0};
     const uint8_t *end = NULL;
     if (code.len < 2 || code.ptr[0] != '#' || code.ptr[1] != '!') {
         *ret_error = script_text("ERR Missing library metadata");

@@ -234,7 +234,7 @@ static struct vector_node *as_link(uint64_t id)
 
 static bool read_links(struct place *place, struct vector_layer *layer)
 {
-    uint64_t n, room, id;
+    uint64_t n = 0, room = 0, id = 0;
     if (!place_range(place, VECTOR_LINKS_MAX, &n) || !place_range(place, VECTOR_LINKS_MAX, &room))
         return false;
     if (n > room)

@@ -583,7 +583,7 @@ static int peek(struct rdb_reader *r, struct rdb_str_head *head, struct rd_slice
 static int copy_names(struct rdb_reader *r)
 {
     struct rdb_str_head head;
-    struct rd_slice s;
+    struct rd_slice s = {0};
     struct rdb_pack pack;
     struct rdb_pack_entry e = {0};
     int st = peek(r, &head, &s);

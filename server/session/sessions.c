@@ -74,7 +74,7 @@ void sessions_init(struct sessions *sessions, struct loop *loop)
     sessions->dispatch = dispatch_table_new();
     sessions->debuggers = ldb_processes_new();
     make_engine(sessions);
-    sessions->acl = acl_new(loop->settings.redoubt_level);
+    sessions->acl = acl_new(settings_level(&loop->settings));
     sessions->clients = clients_new(sessions);
     sessions->pubsub = pubsub_new(sessions);
     sessions->tracking = tracking_new(sessions);

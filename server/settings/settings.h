@@ -128,6 +128,12 @@ static inline struct rd_slice settings_password(const struct settings *s)
     return rd_slice(s->requirepass, s->requirepass_len);
 }
 
+/* redoubt-level: whose commands clients and rules can use. */
+static inline enum engine_level settings_level(const struct settings *s)
+{
+    return (enum engine_level)s->redoubt_level;
+}
+
 /* REPLICAOF: the master is part of the settings; host NULL: none. */
 void settings_follow(struct settings *s, const char *host, int port);
 

@@ -80,7 +80,7 @@ Test(hash, numbered_names_spread_evenly)
             low[hash % BUCKETS]++;
             high[hash >> 54]++;
         }
-        double mean = (double)N / BUCKETS, chi[2] = {0, 0};
+        double mean = (double)N / (double)BUCKETS, chi[2] = {0, 0};
         for (size_t i = 0; i < BUCKETS; i++) {
             chi[0] += (low[i] - mean) * (low[i] - mean) / mean;
             chi[1] += (high[i] - mean) * (high[i] - mean) / mean;

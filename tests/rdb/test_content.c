@@ -7,7 +7,7 @@
 #include "tests/rdb/read_all.h"
 #include "tests/rdb/snapshots.h"
 
-static const struct rdb_content_opts plain = {.key = "a key of sixteen"};
+static const struct rdb_content_opts plain = {.key = "fifteen letters"};
 
 /* ---- values that are made up ---- */
 

@@ -261,7 +261,7 @@ Test(master, psync_continues_only_in_a_history_that_is_held)
         cr_expect_str_eq(said(&l), continues ? "+CONTINUE " ID_B "\r\n" : "");
         cr_expect_eq(l.peer.state, continues ? REPL_PEER_ONLINE : REPL_PEER_WAITS);
         if (continues)
-            cr_expect_eq(repl_peer_pending(&l.peer), (int64_t)m->offset - cases[i].wanted + 1);
+            cr_expect_eq(repl_peer_pending(&l.peer), m->offset - (uint64_t)cases[i].wanted + 1);
         end(&l);
     }
     cr_expect_eq(m->n_peers, 0);

@@ -104,7 +104,7 @@ static void render_bar(const struct cli_progress *progress, uint64_t done, uint6
     double part = (double)done / (double)progress->total;
     char bar[BAR + 1];
     memset(bar, ' ', BAR);
-    memset(bar, '=', (size_t)(part * BAR));
+    memset(bar, '=', (size_t)(part * (double)BAR));
     bar[BAR] = '\0';
     double left_ms = rate > 0 ? (double)(progress->total - done) * 1000 / rate : 0;
     snprintf(line, size, "[%s] %3d %%  %s of %s  %s/s  %s left", bar, (int)(part * 100),

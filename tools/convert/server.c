@@ -54,7 +54,7 @@ void convert_set_server(struct job *job, int server)
     job->server = server;
     if (server < 0)
         return;
-    job->dialect = servers[server].dialect;
+    job->dialect = (int)servers[server].dialect;
     job->version = servers[server].version;
 }
 

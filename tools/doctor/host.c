@@ -2,6 +2,7 @@
 #include "tools/doctor/priv.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -99,8 +100,7 @@ void doctor_find_process(struct doctor *d, bool near)
         !client_info_u64(info, "uptime_in_seconds", &uptime))
         return;
     snprintf(host->proc, sizeof host->proc, "%s/%llu", d->proc, (unsigned long long)pid);
-    if (!process_age(d, host->proc, &age) || age - (double)uptime > AGE_TOLERANCE_S ||
-        (double)uptime - age > AGE_TOLERANCE_S)
+    if (!process_age(d, host->proc, &age) || fabs(age - (double)uptime) > (double)AGE_TOLERANCE_S)
         return;
     host->here = true;
     host->why[0] = '\0';

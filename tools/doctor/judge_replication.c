@@ -167,7 +167,8 @@ void doctor_judge_backlog(const struct doctor *d, struct doctor_verdict *v)
     doctor_found(v, "%s, traffic %s/s: lasts %s, --outage is %s", rd_show_bytes(size).s,
                  rd_show_bytes(rate).s, rd_show_duration(lasts_ms).s,
                  rd_show_duration(d->outage_ms).s);
-    doctor_fix(v, "CONFIG SET repl-backlog-size %llumb", (unsigned long long)(needed / MIB) + 1);
+    doctor_fix(v, "CONFIG SET repl-backlog-size %llumb",
+               (unsigned long long)(needed / (double)MIB) + 1);
 }
 
 struct limits {
@@ -228,7 +229,7 @@ void doctor_judge_replica_buffer(const struct doctor *d, struct doctor_verdict *
     doctor_found(v, "a full sync of about %s buffers %s at %s/s; the limit of replicas is %s",
                  rd_show_duration(seconds * 1000).s, rd_show_bytes((uint64_t)needed).s,
                  rd_show_bytes(rate).s, rd_show_bytes(hard ? limits.hard : limits.soft).s);
-    unsigned long long mb = (unsigned long long)(needed * 2 / MIB) + 1;
+    unsigned long long mb = (unsigned long long)(needed * 2 / (double)MIB) + 1;
     doctor_fix(v, "CONFIG SET client-output-buffer-limit \"%s %llumb %llumb 60\"",
                doctor_version(d) >= 500 ? "replica" : "slave", mb, mb);
 }

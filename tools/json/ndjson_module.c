@@ -43,9 +43,10 @@ static void put_string(struct ndjson *lines, const struct rdb_string *str, bool 
 
 /* ---- fields ---- */
 
+/* The innermost list; the value is in one. */
 static struct ndjson_loop *loop_of(struct ndjson_module *m)
 {
-    return m->depth > 0 ? &m->loops[m->depth - 1] : NULL;
+    return &m->loops[m->depth - 1];
 }
 
 /* The step after the END or FI that belongs to a LIST or IF. */
@@ -149,7 +150,8 @@ static void settle(struct ndjson *lines)
 /* Whether a step is shown; if so, begins the member or element. */
 static bool begin_field(struct ndjson *lines, const struct module_field *f)
 {
-    const struct ndjson_loop *loop = loop_of(&lines->module);
+    struct ndjson_module *m = &lines->module;
+    const struct ndjson_loop *loop = m->depth > 0 ? loop_of(m) : NULL;
     bool element = loop != NULL && loop->body->name == NULL;
     if ((loop != NULL && loop->silent) || (f->name == NULL && !element))
         return false;
@@ -243,9 +245,10 @@ enum tree_node {
     NODE_PAIR = 0x80,
 };
 
+/* The innermost object or array; the value is in one. */
 static struct ndjson_branch *branch_of(struct ndjson_module *m)
 {
-    return m->depth > 0 ? &m->branches[m->depth - 1] : NULL;
+    return &m->branches[m->depth - 1];
 }
 
 static void next_in_branch(struct ndjson_module *m)

@@ -48,7 +48,7 @@ static struct rd_shown bar(uint64_t part, uint64_t whole)
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     struct rd_shown text = {""};
     double share = whole == 0 ? 0 : (double)part / (double)whole;
-    unsigned n = (unsigned)(share * BAR * 8 + 0.5);
+    unsigned n = (unsigned)(share * (double)(BAR * 8) + 0.5);
     n = n == 0 && part > 0 ? 1 : n;
     n = n > BAR * 8 ? BAR * 8 : n;
     char *to = text.s;

@@ -179,7 +179,8 @@ bool acl_set_user(struct sessions *sessions, struct rd_slice name, const struct 
         rd_buf_printf(why, "'.");
         return false;
     }
-    struct acl_user *changed = acl_user_new(name, channels, sessions->loop->settings.redoubt_level);
+    struct acl_user *changed =
+        acl_user_new(name, channels, settings_level(&sessions->loop->settings));
     if (user != NULL)
         acl_user_copy(changed, user);
     bool ok = apply_rules(changed, &joined, channels, why);

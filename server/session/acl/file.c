@@ -26,7 +26,7 @@ bool acl_check_line(const struct settings *s, const struct rd_slice *words, size
                       (int)words[open + 1].len, (const char *)words[open + 1].ptr);
         return false;
     }
-    struct acl_user *user = acl_user_new(words[0], channels, s->redoubt_level);
+    struct acl_user *user = acl_user_new(words[0], channels, settings_level(s));
     enum acl_fault fault = ACL_FAULT_NONE;
     for (size_t i = 0; i < rules.n && fault == ACL_FAULT_NONE; i++) {
         struct rd_slice rule = rules.items[i].text;
@@ -74,7 +74,7 @@ static bool load_line(struct sessions *sessions, const char *line)
         if (user != NULL) {
             acl_user_rule(user, rd_slice_str("reset"), channels);
         } else {
-            user = acl_user_new(words.argv[1], channels, sessions->loop->settings.redoubt_level);
+            user = acl_user_new(words.argv[1], channels, settings_level(&sessions->loop->settings));
             acl_users_add(&sessions->acl->users, user);
         }
         ok = load_rules(user, &rules, channels);
@@ -266,7 +266,7 @@ bool acl_load_file(struct sessions *sessions, struct rd_buf *why)
     struct rd_buf text = {0};
     struct loading l = {.name = sessions->loop->settings.aclfile,
                         .channels = sessions->loop->settings.acl_pubsub_default != 0,
-                        .level = sessions->loop->settings.redoubt_level,
+                        .level = settings_level(&sessions->loop->settings),
                         .why = why};
     if (!read_file(l.name, &text, why)) {
         rd_buf_done(&text);

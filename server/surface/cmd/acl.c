@@ -36,7 +36,7 @@ static void all_categories(struct dispatch_call *call)
 
 static enum engine_level level_of(const struct dispatch_call *call)
 {
-    return call->sessions->loop->settings.redoubt_level;
+    return settings_level(&call->sessions->loop->settings);
 }
 
 static void sub_cat(struct dispatch_call *call)

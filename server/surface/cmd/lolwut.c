@@ -17,7 +17,8 @@ static double wall_at(double angle, int n_bastions)
 
 static char plan_at(int row, int column, int n_bastions)
 {
-    double x = (column - WIDTH / 2) / (WIDTH / 2.0), y = (row - HEIGHT / 2) / (HEIGHT / 2.0);
+    const double half_width = (double)WIDTH / 2, half_height = (double)HEIGHT / 2;
+    double x = (column - WIDTH / 2) / half_width, y = (row - HEIGHT / 2) / half_height;
     double r = sqrt(x * x + y * y), wall = wall_at(atan2(x, -y), n_bastions);
     if (r > wall + 0.07)
         return ' ';
