@@ -12,8 +12,8 @@
         ...
 
 A server has a folder of its own, listens on loopback on a free port, and is killed when the block
-ends, whatever ended it. What a sanitizer wrote to its output fails the test then. redis-server
-must be version 7.0.15.
+ends, whatever ended it. What a sanitizer wrote to its output fails the test then. The redis-server
+of pair() is 7.0.15, itself or as it was recorded (tape.py); Redis() is the installed one.
 
 A reply is a tuple of type and content as in tests/oracle/engine_resp.py: ("*", [...]), ("%", [(key,
 value), ...]), ("$", None) for null of RESP2 and ("_", b"") for that of RESP3.
