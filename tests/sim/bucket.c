@@ -1,0 +1,318 @@
+#include "tests/sim/bucket.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct member {
+    struct archive_store store;
+    struct bucket *bucket;
+    struct bucket_faults *faults;
+};
+
+static struct member *member_of(struct archive_store *store)
+{
+    return (struct member *)store;
+}
+
+/* ---- faults ---- */
+
+uint64_t bucket_draw(struct bucket_faults *f, uint64_t n)
+{
+    f->seed += 0x9e3779b97f4a7c15;
+    uint64_t z = f->seed;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return (z ^ (z >> 31)) % n;
+}
+
+enum fate { WORKS, FAILS, FAILS_LATE };
+
+static enum fate draw_fate(struct bucket_faults *f)
+{
+    bool late = bucket_draw(f, 2) == 0;
+    if (f->dead)
+        late = false;
+    else if (bucket_draw(f, 1000) < f->deaths_per_mille)
+        f->dead = true;
+    else if (bucket_draw(f, 1000) >= f->per_mille)
+        return WORKS;
+    f->n_failed++;
+    f->n_late += late;
+    return late ? FAILS_LATE : FAILS;
+}
+
+static bool failed(const char *name, struct rd_err *err)
+{
+    rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "no answer");
+    rd_err_origin(err, name);
+    return false;
+}
+
+/* ---- objects ---- */
+
+static struct bucket_object *find(struct bucket *b, const char *name)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (strcmp(b->objects[i].name, name) == 0)
+            return &b->objects[i];
+    return NULL;
+}
+
+static void add(struct bucket *b, const char *name, const struct rd_buf *bytes, bool partial)
+{
+    if (b->n == BUCKET_OBJECTS || find(b, name) != NULL)
+        return;
+    struct bucket_object *object = &b->objects[b->n++];
+    *object = (struct bucket_object){.partial = partial};
+    snprintf(object->name, sizeof object->name, "%s", name);
+    rd_buf_add(&object->bytes, bytes->ptr, bytes->len);
+}
+
+static void erase(struct bucket *b, struct bucket_object *object)
+{
+    rd_buf_done(&object->bytes);
+    *object = b->objects[--b->n];
+}
+
+/* ---- put ---- */
+
+struct put {
+    struct member *member;
+    char name[ARCHIVE_NAME_MAX];
+    struct rd_buf bytes;
+};
+
+static bool put_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
+{
+    struct put *put = impl;
+    if (draw_fate(put->member->faults) != WORKS)
+        return failed(put->name, err);
+    return rd_buf_add(&put->bytes, ptr, len) || rd_err_nomem(err, len);
+}
+
+static bool finish(struct put *put, struct rd_err *err)
+{
+    struct bucket *b = put->member->bucket;
+    enum fate fate = draw_fate(put->member->faults);
+    if (find(b, put->name) != NULL)
+        return fate == WORKS ? archive_store_set_exists(err, put->name) : failed(put->name, err);
+    if (fate != FAILS)
+        add(b, put->name, &put->bytes, false);
+    if (fate == WORKS)
+        return true;
+    failed(put->name, err);
+    return archive_store_set_unknown(err);
+}
+
+/* A process that dies cannot remove what it has written so far. */
+static void give_up(struct put *put)
+{
+    struct bucket_faults *f = put->member->faults;
+    char remains[ARCHIVE_NAME_MAX + 4];
+    snprintf(remains, sizeof remains, "%s.new", put->name);
+    if (f->dead && bucket_draw(f, 2) == 0 && strlen(remains) < ARCHIVE_NAME_MAX)
+        add(put->member->bucket, remains, &put->bytes, true);
+}
+
+static bool put_close(void *impl, bool commit, struct rd_err *err)
+{
+    struct put *put = impl;
+    bool ok = commit && finish(put, err);
+    if (!commit)
+        give_up(put);
+    rd_buf_done(&put->bytes);
+    rd_free(put);
+    return ok || !commit;
+}
+
+static bool bucket_put(struct archive_store *store, const char *name, struct rd_sink **ret,
+                       struct rd_err *err)
+{
+    static const struct rd_sink_ops ops = {.write = put_write, .close = put_close};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = 512, .origin = name);
+    struct member *member = member_of(store);
+    if (draw_fate(member->faults) != WORKS)
+        return failed(name, err);
+    if (find(member->bucket, name) != NULL)
+        return archive_store_set_exists(err, name);
+    struct put *put = rd_calloc(1, sizeof *put);
+    if (put == NULL)
+        return rd_err_nomem(err, sizeof *put);
+    put->member = member;
+    snprintf(put->name, sizeof put->name, "%s", name);
+    return rd_sink_new(ret, &ops, put, &opts, err);
+}
+
+/* ---- get, stat, list, remove ---- */
+
+struct copy {
+    struct rd_buf bytes;
+    size_t at;
+    struct bucket_faults *faults;
+};
+
+static enum rd_src_status copy_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                    struct rd_err *err)
+{
+    struct copy *copy = impl;
+    size_t left = copy->bytes.len - copy->at, n = left < cap ? left : cap;
+    *ret_len = 0;
+    if (draw_fate(copy->faults) != WORKS) {
+        failed("the object", err);
+        return RD_SRC_FAIL;
+    }
+    if (n > 0)
+        memcpy(buf, copy->bytes.ptr + copy->at, n);
+    copy->at += n;
+    *ret_len = n;
+    return n > 0 ? RD_SRC_OK : RD_SRC_END;
+}
+
+static void copy_close(void *impl)
+{
+    struct copy *copy = impl;
+    rd_buf_done(&copy->bytes);
+    rd_free(copy);
+}
+
+static bool bucket_get(struct archive_store *store, const char *name, struct rd_src **ret,
+                       struct rd_err *err)
+{
+    static const struct rd_src_ops ops = {.read = copy_read, .close = copy_close};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = name);
+    struct member *member = member_of(store);
+    struct bucket_object *object = find(member->bucket, name);
+    if (draw_fate(member->faults) != WORKS)
+        return failed(name, err);
+    if (object == NULL) {
+        rd_err_sys(err, ENOENT, "cannot open the object");
+        rd_err_origin(err, name);
+        return false;
+    }
+    struct copy *copy = rd_calloc(1, sizeof *copy);
+    if (copy == NULL || !rd_buf_add(&copy->bytes, object->bytes.ptr, object->bytes.len)) {
+        rd_free(copy);
+        return rd_err_nomem(err, object->bytes.len);
+    }
+    copy->faults = member->faults;
+    return rd_src_new(ret, &ops, copy, &opts, err);
+}
+
+static bool bucket_stat(struct archive_store *store, const char *name, struct archive_object *ret,
+                        struct rd_err *err)
+{
+    struct member *member = member_of(store);
+    const struct bucket_object *object = find(member->bucket, name);
+    if (draw_fate(member->faults) != WORKS)
+        return failed(name, err);
+    *ret = (struct archive_object){.there = object != NULL,
+                                   .size = object != NULL ? object->bytes.len : 0};
+    return true;
+}
+
+static bool bucket_list(struct archive_store *store, const char *folder,
+                        void (*each)(void *arg, const char *name, uint64_t size), void *arg,
+                        struct rd_err *err)
+{
+    struct member *member = member_of(store);
+    const struct bucket *b = member->bucket;
+    size_t len = strlen(folder);
+    if (draw_fate(member->faults) != WORKS)
+        return failed(folder, err);
+    for (size_t i = 0; i < b->n; i++)
+        if (strncmp(b->objects[i].name, folder, len) == 0 && b->objects[i].name[len] == '/')
+            each(arg, b->objects[i].name, b->objects[i].bytes.len);
+    return true;
+}
+
+static bool bucket_remove(struct archive_store *store, const char *name, struct rd_err *err)
+{
+    struct member *member = member_of(store);
+    enum fate fate = draw_fate(member->faults);
+    struct bucket_object *object = find(member->bucket, name);
+    if (fate != FAILS && object != NULL)
+        erase(member->bucket, object);
+    return fate == WORKS || failed(name, err);
+}
+
+/* ---- the lock ---- */
+
+static bool bucket_lock(struct archive_store *store, const char *name, const char *owner,
+                        struct rd_err *err)
+{
+    struct member *member = member_of(store);
+    struct bucket *b = member->bucket;
+    (void)owner;
+    if (draw_fate(member->faults) != WORKS)
+        return failed(name, err);
+    if (b->locked_by != 0 && b->locked_by != member->faults->life)
+        return rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "locked by another life");
+    b->locked_by = member->faults->life;
+    return true;
+}
+
+static bool bucket_held(struct archive_store *store, struct rd_err *err)
+{
+    const struct member *member = member_of(store);
+    return (!member->faults->dead && member->bucket->locked_by == member->faults->life) ||
+           rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "not locked any more");
+}
+
+static void bucket_unlock(struct archive_store *store)
+{
+    bucket_bury(member_of(store)->bucket, member_of(store)->faults);
+}
+
+static bool bucket_lock_owner(struct archive_store *store, const char *name,
+                              char ret[ARCHIVE_OWNER_MAX], bool *ret_held, struct rd_err *err)
+{
+    (void)name;
+    (void)err;
+    *ret_held = member_of(store)->bucket->locked_by != 0;
+    snprintf(ret, ARCHIVE_OWNER_MAX, "a life");
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static void bucket_close(struct archive_store *store)
+{
+    rd_free(store);
+}
+
+struct archive_store *bucket_open(struct bucket *bucket, struct bucket_faults *faults)
+{
+    static const struct archive_store_ops ops = {.put = bucket_put,
+                                                 .get = bucket_get,
+                                                 .stat = bucket_stat,
+                                                 .list = bucket_list,
+                                                 .remove = bucket_remove,
+                                                 .lock = bucket_lock,
+                                                 .held = bucket_held,
+                                                 .unlock = bucket_unlock,
+                                                 .lock_owner = bucket_lock_owner,
+                                                 .close = bucket_close};
+    struct member *member = rd_calloc(1, sizeof *member);
+    if (member == NULL)
+        return NULL;
+    member->store.ops = &ops;
+    snprintf(member->store.origin, sizeof member->store.origin, "a bucket");
+    member->bucket = bucket;
+    member->faults = faults;
+    return &member->store;
+}
+
+void bucket_bury(struct bucket *bucket, const struct bucket_faults *faults)
+{
+    if (bucket->locked_by == faults->life)
+        bucket->locked_by = 0;
+}
+
+void bucket_done(struct bucket *bucket)
+{
+    while (bucket->n > 0)
+        erase(bucket, &bucket->objects[0]);
+}
