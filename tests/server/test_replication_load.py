@@ -185,6 +185,30 @@ class BrokenSync(unittest.TestCase):
                 wait_for(lambda: [n for n in os.listdir(replica.dir) if n.startswith("temp-")]
                          == [])
 
+    def ends_after_the_check(self, n_keys):
+        """Whether a script begins during the check, and the link ends right after the script."""
+        keys = b"".join(b"\x00\x08%08x\x01v" % i for i in range(n_keys))
+        good = b"REDIS0010\xfe\x00" + keys + b"\xff"
+        snapshot = good + crc64(good).to_bytes(8, "little")
+        full = b"+FULLRESYNC %b 0\r\n$%d\r\n%b" % (b"a" * 40, len(snapshot), snapshot)
+        script = ("local from = redis.call('TIME')[1] "
+                  "repeat until redis.call('TIME')[1] - from > 3 return 'busy'")
+        with Redoubt({"busy-reply-threshold": "1"}) as replica, Master(PSYNC=full) as master:
+            c = replica.client()
+            c.command("SET", "old", "data")
+            c.command("REPLICAOF", "127.0.0.1", master.port)
+            wait_for(lambda: c.command("ROLE")[3] == b"sync")
+            wait_for(lambda: replica.info("replication").get("master_sync_left_bytes") == "0")
+            c.send_raw(encode("EVAL_RO", script, 0) + encode("REPLICAOF", "NO", "ONE"))
+            self.assertEqual([c.read()[1] for _ in range(2)], [b"busy", b"OK"])
+            return c.command("GET", "old") == b"data"
+
+    def test_the_link_ends_between_the_check_of_a_snapshot_and_its_load(self):
+        for n_keys in (50000, 200000, 800000):
+            if self.ends_after_the_check(n_keys):
+                return
+        self.fail("no script was in time")
+
 
 class OwnKeys(unittest.TestCase):
     def check(self, kind):

@@ -61,6 +61,7 @@ void receive_load_stop(struct receive *r)
 {
     struct durable *durable = r->durable;
     bool broken = r->loading && r->beside == NULL;
+    stop_idle(r); /* it may wait to load what was checked */
     leave_loading(r);
     if (broken) { /* half of a data set must not be served */
         persist_empty(durable);
