@@ -219,8 +219,8 @@ static bool begin_key(struct engine_loader *l, const struct rdb_event *ev, struc
 static bool begin_value(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
 {
     enum engine_type type = type_of_kind[ev->value.type->kind];
-    if (type == ENGINE_KEPT)
-        return refuse(l, ev, RD_ERR_UNSUPPORTED, "arrays are not supported", err);
+    if (engine_kept_is(ev->value.type))
+        return refuse(l, ev, RD_ERR_UNSUPPORTED, "arrays and path hashes are not supported", err);
     l->in_value = true;
     l->ops = engine_type_ops(type);
     l->mem_kind = engine_type_mem(type);

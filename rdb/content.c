@@ -77,14 +77,23 @@ static bool add_string(struct rdb_content *c, const struct rdb_string *s)
     return !s->more;
 }
 
+static void add_path(struct rdb_content *c, struct rd_siphash *hash)
+{
+    rd_siphash_add_u64(hash, c->path.lo);
+    rd_siphash_add_u64(hash, c->path.hi);
+}
+
 /* The same for a string that identifies the part. */
 static bool add_name(struct rdb_content *c, const struct rdb_string *s)
 {
     if (c->opts.part != NULL) {
         char tmp[RD_NUM_I64_MAX];
         struct rd_slice bytes = rdb_string_bytes(s, tmp);
-        if (s->first)
+        if (s->first) {
             begin_hash(c, &c->name);
+            if (c->has_path)
+                add_path(c, &c->name);
+        }
         rd_siphash_add(&c->name, bytes.ptr, bytes.len);
         if (!s->more)
             rd_hash128_put(c->part.name, rd_siphash_end(&c->name));
@@ -131,10 +140,23 @@ static bool put_entry_string(struct rdb_content *c, const struct rdb_string *s, 
     return !add_string(c, s) || --c->strings_left > 0 || end_part(c, err);
 }
 
+/* The path becomes a part of the names of its fields. */
+static void put_path(struct rdb_content *c, const struct rdb_string *s)
+{
+    struct rd_siphash hash;
+    begin_hash(c, &hash);
+    rd_siphash_add(&hash, s->ptr, s->len);
+    c->path = rd_siphash_end(&hash);
+    c->has_path = true;
+}
+
 static bool put_field(struct rdb_content *c, const struct rdb_string *s)
 {
-    if (s->first)
+    if (s->first) {
         begin_part(c, RDB_PART_FIELD);
+        if (c->has_path)
+            add_path(c, &c->hash);
+    }
     add_name(c, s);
     return true;
 }
@@ -167,6 +189,9 @@ static bool put_elem(struct rdb_content *c, const struct rdb_event *ev, struct r
         return put_member(c, ev, err);
     case RDB_ROLE_FIELD:
         return put_field(c, &ev->elem.str);
+    case RDB_ROLE_PATH:
+        put_path(c, &ev->elem.str);
+        return true;
     case RDB_ROLE_VALUE:
         return put_field_value(c, ev, err);
     case RDB_ROLE_STRING:
@@ -425,6 +450,7 @@ static bool put_item(struct rdb_content *c, const struct rdb_event *ev, struct r
 static void begin_value(struct rdb_content *c, const struct rdb_event *ev)
 {
     c->kind = ev->value.type->kind;
+    c->has_path = false;
     c->n_parts = 0;
     c->sum = (struct rd_hash128){0};
     c->in_group = c->in_consumer = false;

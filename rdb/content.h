@@ -19,7 +19,7 @@
  *
  *     string   the string                    list     each element, with its index
  *     set      each member                   zset     each member, with its score
- *     hash     each field, with its value and expiry
+ *     hash     each field, with its value and expiry; of a path hash, with its path
  *     stream   each entry; its metadata; each group, with its consumers and pending entries
  *     array    each item, with its index     module   all items, in order
  *     vector set: its dimension and the like; each element, with its attributes and vector
@@ -77,6 +77,8 @@ struct rdb_content {
     struct rdb_part part;
     struct rd_siphash hash; /* of the part */
     struct rd_siphash name;
+    struct rd_hash128 path; /* of a path hash: that of the fields that are being read */
+    bool has_path;
     uint64_t len; /* of the string that is being read */
     uint64_t strings_left;
     bool in_group;

@@ -105,7 +105,8 @@ enum rdb_role {
     RDB_ROLE_MEMBER = 2,  /* of a set or zset */
     RDB_ROLE_FIELD = 3,   /* of a hash or stream entry; a VALUE follows */
     RDB_ROLE_VALUE = 4,   /* of the preceding field */
-    RDB_ROLE_ITEM = 5     /* of an array */
+    RDB_ROLE_ITEM = 5,    /* of an array */
+    RDB_ROLE_PATH = 6     /* of a path hash, in one piece; its fields follow */
 };
 
 /* Open: an id is two numbers. */
@@ -235,8 +236,9 @@ struct rdb_event {
         } key;
         struct {
             const struct rdb_type *type;
-            uint64_t count; /* elements (pairs for hash and zset), or RDB_UNKNOWN until the end */
-            uint64_t nodes; /* quicklists and streams: nodes; else RDB_UNKNOWN */
+            uint64_t count;        /* elements (pairs for hash and zset, paths for path hashes), or
+                               RDB_UNKNOWN until the end */
+            uint64_t nodes;        /* quicklists and streams: nodes; else RDB_UNKNOWN */
             uint64_t module_id;    /* modules */
             int64_t min_expire_ms; /* hashes with field TTLs: as stored; else RDB_NO_EXPIRE */
         } value;
@@ -245,7 +247,7 @@ struct rdb_event {
             struct rdb_string str;
             double score;      /* zset: set on the last piece of the member */
             int64_t expire_ms; /* hash: of the field, set on the last piece of the VALUE */
-            uint64_t index;    /* array: position; else not set */
+            uint64_t index;    /* array: position; PATH: number of its fields; else not set */
         } elem;
         struct {
             enum rdb_codec codec;

@@ -148,6 +148,8 @@ static bool parse_options(struct engine_call *call, struct restore_opts *ret)
 /* The engine's type for a type of the format; false: there is none. */
 static bool engine_type_of(const struct rdb_type *type, enum engine_type *ret)
 {
+    if (engine_kept_is(type))
+        return false;
     switch (type->kind) {
     case RDB_KIND_STRING:
         *ret = ENGINE_STRING;

@@ -270,6 +270,7 @@ bool rdb_cmd_collection_elem(struct rdb_commands *c, const struct rdb_event *ev)
         return put_value(c, ev);
     case RDB_ROLE_STRING:
     case RDB_ROLE_ITEM:
+    case RDB_ROLE_PATH:
         break;
     }
     return rdb_cmd_misuse(c, "an element is not of its value's kind");

@@ -328,6 +328,7 @@ struct rdb_reader {
     struct stream stream;
     struct unique unique;
     struct shared shared;
+    struct rd_slice path; /* of a path hash; see path_op() */
     struct bits bits;
     struct rdb_hash_key key; /* of the hashes in it */
 

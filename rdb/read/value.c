@@ -429,31 +429,37 @@ static int item_op(struct rdb_reader *r, struct rdb_event *ev)
 
 static bool parse_path(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev)
 {
-    struct rd_slice path;
     (void)arg;
     (void)ev;
-    return rdb_cur_str(r, c, &r->text, &path) && rdb_cur_len(c, &r->loop_count);
+    return rdb_cur_str(r, c, &r->text, &r->path) && rdb_cur_len(c, &r->loop_count);
 }
 
-/* Valkey path hash: a path, then its fields. The path is returned as a field with an empty value
- * count; see docs/format/rdb.md. Not checked against a server. */
+/* Valkey path hash: a path, and the number of its fields, which follow. Not checked against a
+ * server. */
 static int path_op(struct rdb_reader *r, struct rdb_event *ev)
 {
     struct cur c;
+    uint64_t off = rdb_read_offset(r);
     int st = rdb_read_parse(r, parse_path, 0, ev, &c);
     if (st != STEP_ON)
         return st;
     if (r->loop_count == 0)
         return rdb_read_corrupt(r, rdb_read_offset(r), "path without fields");
-    if (rdb_read_gives(r))
-        return rdb_read_fail(r, RD_ERR_UNSUPPORTED, rdb_read_offset(r),
-                             "path hashes are verified and copied, not taken apart");
+    struct rd_slice path = r->path;
     rdb_read_consume(r, (size_t)(c.p - c.base));
     r->pc++;
     /* A field is unique within its path. */
     if (tracks_members(r) && !rdb_unique_begin(&r->unique, r->loop_count))
         return rdb_read_nomem(r, 0);
-    return STEP_ON;
+    if (!rdb_read_gives(r))
+        return STEP_ON;
+    *ev = (struct rdb_event){.kind = RDB_ELEM, .offset = off, .inner = RD_NO_OFFSET};
+    ev->elem.role = RDB_ROLE_PATH;
+    ev->elem.str =
+        (struct rdb_string){.ptr = path.ptr, .len = path.len, .total = path.len, .first = true};
+    ev->elem.expire_ms = RDB_NO_EXPIRE;
+    ev->elem.index = r->loop_count;
+    return RDB_EVENT;
 }
 
 static int run_one(struct rdb_reader *r, struct rdb_event *ev)

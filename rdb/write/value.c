@@ -38,6 +38,13 @@ static bool begin_module(struct rdb_writer *w, uint64_t id)
     return rdb_write_prefix(w, RDB_TYPE_MODULE_2) && rdb_put_len(w->out, id);
 }
 
+static bool begin_paths(struct rdb_writer *w)
+{
+    const struct rdb_type *type = rdb_type_get(RDB_TYPE_PATH_HASH);
+    bool has = w->opts.dialect == RDB_VALKEY && rdb_write_has(w, type->since);
+    return has ? rdb_paths_begin(w) : rdb_write_refuse_key(w, "path hash");
+}
+
 bool rdb_write_value_begin(struct rdb_writer *w, const struct rdb_event *ev)
 {
     if (ev->kind != RDB_VALUE)
@@ -59,7 +66,7 @@ bool rdb_write_value_begin(struct rdb_writer *w, const struct rdb_event *ev)
     case RDB_KIND_ZSET:
     case RDB_KIND_HASH:
         if (w->source->id == RDB_TYPE_PATH_HASH)
-            return rdb_write_refuse_key(w, "path hash");
+            return begin_paths(w);
         rdb_collection_begin(w);
         return true;
     case RDB_KIND_STREAM:
@@ -101,6 +108,8 @@ static bool end_module(struct rdb_writer *w)
 
 static bool body_event(struct rdb_writer *w, const struct rdb_event *ev)
 {
+    if (w->source->id == RDB_TYPE_PATH_HASH)
+        return rdb_paths_elem(w, ev);
     switch ((int)w->source->kind) {
     case RDB_KIND_STRING:
         return string_event(w, ev);
@@ -119,6 +128,8 @@ static bool end_value(struct rdb_writer *w)
 {
     if (w->pieces.open)
         return rdb_write_misuse(w, "a value ends in the middle of a string");
+    if (w->source->id == RDB_TYPE_PATH_HASH)
+        return rdb_paths_end(w);
     switch ((int)w->source->kind) {
     case RDB_KIND_STRING:
         return w->had_string || rdb_write_misuse(w, "a string value has no string");

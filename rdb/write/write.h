@@ -180,6 +180,12 @@ struct rdb_stream_writer {
     bool idmp_done; /* the settings of idempotent entries are complete */
 };
 
+struct rdb_path_writer {
+    uint64_t n_paths;
+    uint64_t n_fields; /* of the last path */
+    bool field_open;   /* its value is missing */
+};
+
 /* A vector set whose nodes are written in the first form. */
 struct rdb_write_vectors {
     bool converts;
@@ -219,6 +225,7 @@ struct rdb_writer {
     struct rdb_list list;
     struct rdb_stream_writer stream;
     struct rdb_write_vectors vectors;
+    struct rdb_path_writer paths;
 };
 
 /* RD_ERR_USAGE: no reader returns this. */
@@ -286,6 +293,11 @@ bool rdb_spool_bytes(struct rdb_spool *spool, struct rd_slice *ret);
 /* Appends it to a sink. */
 bool rdb_spool_move(struct rdb_spool *spool, struct rd_sink *to);
 void rdb_spool_done(struct rdb_spool *spool);
+
+/* paths.c */
+bool rdb_paths_begin(struct rdb_writer *w);
+bool rdb_paths_elem(struct rdb_writer *w, const struct rdb_event *ev);
+bool rdb_paths_end(struct rdb_writer *w);
 
 /* record.c */
 bool rdb_write_header(struct rdb_writer *w);

@@ -41,7 +41,8 @@ static const char *const kinds[] = {
     [RDB_TEMPLATE] = "TEMPLATE",
 };
 
-static const char *const roles[] = {"string", "element", "member", "field", "value", "item"};
+static const char *const roles[] = {"string", "element", "member", "field",
+                                    "value",  "item",    "path"};
 static const char *const codecs[] = {"listpack", "ziplist", "zipmap", "intset"};
 
 const char *event_text_kind(enum rdb_event_kind kind)
@@ -130,7 +131,7 @@ static void put_elem(struct event_text *t, const struct rdb_event *ev, enum rdb_
 {
     if (!t->open)
         put(t, " %s", roles[ev->elem.role]);
-    if (ev->elem.role == RDB_ROLE_ITEM && !t->open)
+    if ((ev->elem.role == RDB_ROLE_ITEM || ev->elem.role == RDB_ROLE_PATH) && !t->open)
         put_u64(t, "index", ev->elem.index);
     if (!put_string(t, &ev->elem.str))
         return;

@@ -22,6 +22,7 @@ struct logical {
     bool out_of_memory;
     enum rdb_kind kind;
     uint64_t running; /* digest of the string or element that is being read */
+    uint64_t path;    /* of a path hash */
     uint64_t sum;     /* of the record */
     uint64_t n;       /* events of the record */
 };
@@ -72,6 +73,13 @@ static inline void logical_elem(struct logical *l, const struct rdb_event *ev)
     bool ordered = l->kind != RDB_KIND_SET && l->kind != RDB_KIND_ZSET && l->kind != RDB_KIND_HASH;
     if (!logical_string(l, &ev->elem.str))
         return;
+    if (ev->elem.role == RDB_ROLE_PATH) { /* of the fields that follow */
+        l->path = l->running;
+        l->running = 1;
+        return;
+    }
+    if (ev->elem.role == RDB_ROLE_FIELD)
+        l->running = logical_mix(l->running, l->path);
     if (l->kind == RDB_KIND_HASH && ev->elem.role == RDB_ROLE_FIELD)
         return;
     if (l->kind == RDB_KIND_HASH && !l->no_field_ttl && ev->elem.expire_ms != RDB_NO_EXPIRE)

@@ -86,7 +86,7 @@ static void expect_commands(const struct snapshot *s, const struct made *made, s
 
 enum { SMALL = 3 * 1024, ARGS_OTHER = 13, NUMBER_ZSET_2 = 5 };
 
-/* Readers verify and copy path hashes, and do not take them apart. */
+/* No commands are made of path hashes. */
 static bool has_elements(const struct snapshot *s)
 {
     return strstr(s->path, "path-hash") == NULL;

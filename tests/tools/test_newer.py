@@ -248,6 +248,98 @@ class Bitmaps(NewerTest):
             self.assertIn("longer than a string can be", err)
 
 
+class PathHashes(NewerTest):
+    """Valkey 9.2, by docs/format/rdb.md: a hash for each path."""
+
+    def text(self, data):
+        return bytes([len(data)]) + data
+
+    def file(self, name, *keys, after=b""):
+        body = b""
+        for key, paths in keys:
+            body += b"\x17" + self.text(key) + bytes([len(paths)])
+            for path, fields in paths.items():
+                body += self.text(path) + bytes([len(fields)])
+                body += b"".join(self.text(x) for pair in fields.items() for x in pair)
+        return self.path(name, b"VALKEY081\xfe\x00" + body + after + b"\xff" + bytes(8))
+
+    def setUp(self):
+        super().setUp()
+        self.two = {b"/a": {b"f": b"v"}, b"/b": {b"f": b"w", b"g": b"x"}}
+        self.one = self.file("one.rdb", (b"p", self.two), (b"q", {b"": {b"": b""}}),
+                             after=b"\x00\x01s\x01v")
+
+    def test_lines_have_an_object_for_each_path(self):
+        lines = self.lines(self.one)
+        self.assertEqual([(line["encoding"], line["value"]) for line in lines[:2]],
+                         [("path_hash", {"/a": {"f": "v"}, "/b": {"f": "w", "g": "x"}}),
+                          ("path_hash", {"": {"": ""}})])
+
+    def test_lines_are_read_back(self):
+        for form in ("utf8", "base64"):
+            text, _ = self.run_tool("convert", "--to", "ndjson", "--meta", "--strings", form,
+                                    self.one)
+            lines, out = self.path("one.ndjson", text), self.path("back.rdb")
+            self.run_tool("convert", "--to", "rdb", "--force", "--strings", form, lines, "-o", out)
+            with open(self.one, "rb") as a, open(out, "rb") as b:
+                self.assertEqual(a.read()[:-8], b.read()[:-8])
+        _, err = self.run_tool("convert", "--to", "rdb", "--rdb-version", "12", lines,
+                               "--strings", "base64", "-o", self.path("none"), expect=4)
+        self.assertIn('"p"', err)
+        for wrong in ('{"a":"b"}', '{"a":{}}', '{"a":{"f":1}}', '[]', '{"a":{"f":"v"}'):
+            line = ('{"rdb":{"version":81,"dialect":"valkey"}}\n{"db":0,"key":"k","type":"hash",'
+                    f'"encoding":"path_hash","value":{wrong}}}\n').encode()
+            self.run_tool("convert", "--to", "rdb", "--input-format", "ndjson", "-", "-o",
+                          self.path("none"), stdin=line, expect=1)
+
+    def test_what_is_written_anew_is_the_same(self):
+        many = {b"path %d" % i: {b"f%d" % j: b"v" for j in range(1 + i % 7)} for i in range(40)}
+        path, out = self.file("many.rdb", (b"m", many)), self.path("out.rdb")
+        self.run_tool("convert", "--to", "rdb", "--rewrite", path, "-o", out)
+        self.run_tool("check-rdb", out)
+        with open(path, "rb") as a, open(out, "rb") as b:
+            self.assertEqual(a.read()[:-8], b.read()[:-8])
+
+    def test_other_targets_refuse_them_by_name(self):
+        for server in ("redis-8.10", "valkey-9", "redis-2.8"):
+            _, err = self.run_tool("convert", "--to", "rdb", "--for", server, self.one, "-o",
+                                   self.path("none"), expect=4)
+            self.assertIn("path hash", err)
+            self.assertIn('"p"', err)
+        _, err = self.run_tool("convert", "--to", "resp", self.one, expect=4)
+        self.assertIn("path hash", err)
+
+    def test_a_difference_names_path_and_field(self):
+        other = self.file("other.rdb",
+                          (b"p", {b"/a": {b"f": b"w"}, b"/b": {b"f": b"w", b"h": b"x"}}),
+                          (b"q", {b"": {b"": b""}}), after=b"\x00\x01s\x01v")
+        self.run_tool("diff", self.one, self.one)
+        out, _ = self.run_tool("diff", "--values", self.one, other, expect=1)
+        text = out.decode()
+        for words in ("1 different", 'field "/a f"', 'field "/b g" only in A',
+                      'field "/b h" only in B'):
+            self.assertIn(words, text)
+        moved = self.file("moved.rdb",
+                          (b"p", {b"/a": {b"f": b"w"}, b"/b": {b"f": b"v", b"g": b"x"}}),
+                          (b"q", {b"": {b"": b""}}), after=b"\x00\x01s\x01v")
+        self.run_tool("diff", self.one, moved, expect=1)
+
+    def test_the_other_tools_read_them(self):
+        out, _ = self.run_tool("stat", "--json", self.one)
+        types = {row["type"]: row for row in json.loads(out)["types"]}
+        self.assertEqual((types["hash"]["keys"], types["hash"]["elements"]), (2, 4))
+        out, _ = self.run_tool("check-rdb", "--json", self.one)
+        self.assertEqual(json.loads(out)["files"][0]["keys"], 3)
+        out = self.path("out.rdb")
+        self.run_tool("convert", "--to", "rdb", "--match", "q", self.one, "-o", out)
+        self.assertEqual([line["key"] for line in self.lines(out)], ["q"])
+        with open(self.one, "rb") as file:
+            data = file.read()
+        cut = self.path("cut.rdb", data[:data.index(b"\x00\x01s\x01v")] + b"\x63")
+        self.run_tool("check-rdb", "--salvage", self.path("saved.rdb"), cut, expect=8)
+        self.assertEqual(self.lines(self.path("saved.rdb")), self.lines(self.one)[:2])
+
+
 class Logs(NewerTest):
     def test_a_payload_without_a_checksum_is_replayed(self):
         payload = b"\x00\x05hello" + b"\x0d\x00" + bytes(8)

@@ -83,6 +83,7 @@ struct diff_value {
     uint64_t first_byte;
     struct diff_part *parts; /* the first ones */
     size_t n_kept;
+    struct rd_buf path; /* of a path hash, while it is read */
 };
 
 struct diff_counts {

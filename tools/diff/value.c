@@ -323,6 +323,26 @@ static bool add_element(struct diff_part *part, enum diff_side side, const struc
            add_cut(&part->name, rdb_string_bytes(&ev->item.str, tmp), &part->name_cut, err);
 }
 
+/* The path of the fields that follow. */
+static bool take_path(struct diff_value *value, const struct rdb_event *ev, struct rd_err *err)
+{
+    rd_buf_reset(&value->path);
+    return rd_buf_add(&value->path, ev->elem.str.ptr, ev->elem.str.len) ||
+           rd_err_nomem(err, ev->elem.str.len);
+}
+
+/* The path is the beginning of the name of its fields. */
+static bool add_path(const struct diff_value *value, struct diff_part *part, enum diff_side side,
+                     const struct rdb_event *ev, struct rd_err *err)
+{
+    bool begins = ev->elem.role == RDB_ROLE_FIELD && ev->elem.str.first &&
+                  (side == DIFF_A || !part->present[DIFF_A]);
+    if (!begins || value->path.len == 0)
+        return true;
+    return add_cut(&part->name, rd_buf_slice(&value->path), &part->name_cut, err) &&
+           add_cut(&part->name, rd_slice_str(" "), &part->name_cut, err);
+}
+
 /* Whether this event adds text to a part. */
 static bool has_text(const struct rdb_content *content, enum rdb_event_kind kind)
 {
@@ -336,13 +356,15 @@ static bool read_event(struct diff_value *value, enum diff_side side, struct rdb
     if (!rdb_content_put(content, ev, err))
         return false;
     struct diff_part *part = NULL;
+    if (ev->kind == RDB_ELEM && ev->elem.role == RDB_ROLE_PATH)
+        return take_path(value, ev, err);
     if (has_text(content, ev->kind))
         part = find(value, side, rdb_content_parts(content) - 1);
     if (part == NULL)
         return true;
     switch (ev->kind) {
     case RDB_ELEM:
-        return add_elem(part, side, content->kind, ev, err);
+        return add_path(value, part, side, ev, err) && add_elem(part, side, content->kind, ev, err);
     case RDB_MODULE_ITEM:
         return add_element(part, side, ev, err);
     case RDB_ENTRY:
@@ -443,6 +465,7 @@ bool diff_value_compare(struct diff *diff, const struct diff_found *found, struc
 
 void diff_value_done(struct diff_value *value)
 {
+    rd_buf_done(&value->path);
     for (size_t i = 0; i < value->n_kept; i++) {
         rd_buf_done(&value->parts[i].name);
         rd_buf_done(&value->parts[i].text[DIFF_A]);

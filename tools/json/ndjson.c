@@ -333,14 +333,26 @@ static void put_ttl(struct ndjson *lines, int64_t expire_ms)
 
 static void put_field(struct ndjson *lines, const struct rdb_event *ev)
 {
-    if (ev->elem.str.first)
+    if (ev->elem.str.first && !lines->in_path)
         separate(lines);
+    lines->in_path = false;
     if (lines->has_ttl)
         put_ttl_field(lines, &ev->elem.str);
     else
         put_text(lines, &ev->elem.str);
     if (!ev->elem.str.more)
         rd_sink_byte(lines->sink, ':');
+}
+
+/* An object for each path. */
+static void put_path(struct ndjson *lines, const struct rdb_event *ev)
+{
+    if (lines->n_elems > 0)
+        rd_sink_byte(lines->sink, '}');
+    separate(lines);
+    put_text(lines, &ev->elem.str);
+    NDJSON_LIT(lines, ":{");
+    lines->in_path = true;
 }
 
 static void put_field_value(struct ndjson *lines, const struct rdb_event *ev)
@@ -393,6 +405,9 @@ static void put_elem(struct ndjson *lines, const struct rdb_event *ev)
         break;
     case RDB_ROLE_ITEM:
         put_item(lines, ev);
+        break;
+    case RDB_ROLE_PATH:
+        put_path(lines, ev);
         break;
     }
 }
@@ -530,6 +545,8 @@ bool ndjson_put_entry(struct ndjson *lines, struct rdb_stream_id id, const struc
 
 static void put_hash_end(struct ndjson *lines)
 {
+    if (lines->type->id == RDB_TYPE_PATH_HASH && lines->n_elems > 0)
+        rd_sink_byte(lines->sink, '}');
     rd_sink_byte(lines->sink, '}');
     if (lines->ttl.len == 0)
         return;

@@ -92,6 +92,7 @@ struct ndjson {
     const struct rdb_type *type;
     uint64_t slot;    /* RDB_UNKNOWN: none */
     uint64_t n_elems; /* number of elements in the current array or object */
+    bool in_path;     /* the next field is the first one of a path */
     bool in_value;    /* between VALUE and VALUE_END of a key */
     bool has_ttl;     /* the type stores an expiry for each field */
     bool nomem;

@@ -202,7 +202,8 @@ static bool can_read(const struct ndjson_reader *r)
                r->encoding->id == RDB_TYPE_STREAM_LISTPACKS_4;
     if (r->kind == RDB_KIND_MODULE || r->kind == RDB_KIND_ARRAY)
         return false;
-    return r->encoding == NULL || rdb_encoder_can(r->encoding);
+    return r->encoding == NULL || r->encoding->id == RDB_TYPE_PATH_HASH ||
+           rdb_encoder_can(r->encoding);
 }
 
 static bool read_key_value(struct ndjson_reader *r, const char *encoding)

@@ -1,3 +1,4 @@
+#include "base/endian.h"
 #include "rdb/reader.h"
 #include "tools/json/ndjson_read_priv.h"
 
@@ -168,6 +169,80 @@ static bool read_object(struct ndjson_reader *r)
     return json_expect(&r->in, '}');
 }
 
+/* ---- path hashes ---- */
+
+static bool end_encoding(struct ndjson_reader *r, struct stage *stage)
+{
+    struct rd_slice head;
+    if (!rdb_encoder_end(r->encoder, &head, &r->err) || !stage_end(stage, &r->err))
+        return false;
+    stage_put_front(stage, head);
+    return true;
+}
+
+/* A length and the bytes, as in RDB files. */
+static bool write_text(struct ndjson_reader *r, struct rd_sink *to, struct rd_slice text)
+{
+    uint8_t head[5] = {0x80};
+    size_t n = sizeof head;
+    rd_put_be32(head + 1, (uint32_t)text.len);
+    if (text.len < 64) {
+        head[0] = (uint8_t)text.len;
+        n = 1;
+    }
+    if (rd_sink_write(to, head, n) && rd_sink_write(to, text.ptr, text.len))
+        return true;
+    rd_err_adopt(&r->err, rd_sink_err(to));
+    return false;
+}
+
+/* Without any, the staged hash is its number only. */
+static bool has_fields(struct ndjson_reader *r)
+{
+    return stage_size(&r->plain) > 1 || json_fail(&r->in, "path without fields");
+}
+
+/* The fields of one path are a hash, whose number precedes them. */
+static bool read_path(struct ndjson_reader *r, struct rd_sink *to)
+{
+    struct rd_buf path = {0};
+    struct rd_sink *fields;
+    bool ok = ndjson_read_name(r, r->opts.strings, &path) && json_expect(&r->in, ':') &&
+              write_text(r, to, rd_buf_slice(&path)) && stage_begin(&r->plain, &fields, &r->err) &&
+              rdb_encoder_begin(r->encoder, rdb_type_get(RDB_TYPE_HASH), RDB_NO_EXPIRE, fields,
+                                &r->err) &&
+              read_object(r) && end_encoding(r, &r->plain) && has_fields(r) &&
+              stage_move(&r->plain, to, &r->err);
+    rd_buf_done(&path);
+    return ok;
+}
+
+static bool read_paths(struct ndjson_reader *r)
+{
+    struct rd_sink *to;
+    uint8_t count[9] = {0x81};
+    uint64_t n = 0;
+    r->type = r->encoding;
+    if (!stage_begin(&r->value, &to, &r->err) || !json_expect(&r->in, '{'))
+        return false;
+    if (!json_take(&r->in, '}')) {
+        do {
+            if (!read_path(r, to))
+                return false;
+            n++;
+        } while (json_take(&r->in, ','));
+        if (!json_expect(&r->in, '}'))
+            return false;
+    }
+    rd_put_be64(count + 1, n);
+    if (n < 64)
+        count[0] = (uint8_t)n;
+    if (!stage_end(&r->value, &r->err))
+        return false;
+    stage_put_front(&r->value, rd_slice(count, n < 64 ? 1 : sizeof count));
+    return true;
+}
+
 bool ndjson_read_ttls(struct ndjson_reader *r)
 {
     if (!json_expect(&r->in, '{'))
@@ -213,15 +288,6 @@ static enum rdb_type_id table_type(enum rdb_kind kind)
     }
 }
 
-static bool end_encoding(struct ndjson_reader *r, struct stage *stage)
-{
-    struct rd_slice head;
-    if (!rdb_encoder_end(r->encoder, &head, &r->err) || !stage_end(stage, &r->err))
-        return false;
-    stage_put_front(stage, head);
-    return true;
-}
-
 /* A hash is staged as a plain one until the expiries of its fields are known. */
 static bool waits(const struct ndjson_reader *r)
 {
@@ -234,6 +300,8 @@ bool ndjson_read_value(struct ndjson_reader *r)
     struct rd_sink *to;
     if (r->kind == RDB_KIND_STREAM)
         return ndjson_read_stream(r);
+    if (r->encoding != NULL && r->encoding->id == RDB_TYPE_PATH_HASH)
+        return read_paths(r);
     r->type = r->encoding != NULL ? r->encoding : rdb_type_get(table_type(r->kind));
     if (waits(r))
         r->type = rdb_type_get(RDB_TYPE_HASH);

@@ -275,6 +275,8 @@ static uint64_t allocated(struct stat_value *value, const struct rdb_event *ev, 
 {
     const struct stat_layout *l = value->layout;
     bool field = ev->elem.role == RDB_ROLE_FIELD;
+    if (ev->elem.role == RDB_ROLE_PATH)
+        return stat_memory_sds(l, len);
     if (value->type->kind == RDB_KIND_ZSET)
         return scored(l, len);
     if (value->type->kind != RDB_KIND_HASH || !l->fields_embedded)
