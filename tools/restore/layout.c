@@ -34,8 +34,8 @@ static bool write_snapshot(struct restore *run, const struct archive_file *file,
     if (restore_of_log(run->set))
         return restore_rebuild(run, out, err);
     if (file->node != 0)
-        restore_plan_node(run, file);
-    if ((run->goal == RESTORE_SET && file->node == 0) || run->plan.first > run->plan.last)
+        backup_plan_node(&run->plan, run->set, file);
+    if ((run->want.goal == BACKUP_GOAL_SET && file->node == 0) || run->plan.first > run->plan.last)
         return write_file(run, file, out, err);
     return restore_replay(run, out, err);
 }

@@ -12,8 +12,8 @@ static bool is_server(const struct restore *run)
 /* The objects of the set, then those of the stream. */
 static size_t n_objects(const struct restore *run)
 {
-    const struct restore_plan *plan = &run->plan;
-    bool stream = run->goal != RESTORE_SET && plan->first <= plan->last;
+    const struct backup_plan *plan = &run->plan;
+    bool stream = run->want.goal != BACKUP_GOAL_SET && plan->first <= plan->last;
     return run->set->m.n_files + (stream ? plan->last + 1 - plan->first : 0);
 }
 
@@ -46,7 +46,7 @@ static void put_json(struct restore *run)
                      is_server(run)           ? "server"
                      : restore_makes_log(run) ? "aof"
                                               : "rdb");
-    if (run->goal != RESTORE_SET) {
+    if (run->want.goal != BACKUP_GOAL_SET) {
         cli_json_put_str(json, "replid", run->plan.base->m.replid);
         cli_json_put_uint(json, "base_offset", run->plan.base->m.offset);
         cli_json_put_uint(json, "offset", run->plan.offset);
@@ -72,13 +72,13 @@ static void put_json(struct restore *run)
 
 static void print_moment(const struct restore *run)
 {
-    const struct restore_plan *plan = &run->plan;
+    const struct backup_plan *plan = &run->plan;
     const struct archive_manifest *m = &run->set->m;
     if (restore_of_cluster(run->set))
         printf("  %zu masters, each at a moment between %s and %s\n", m->n_nodes,
                rd_show_time(m->moment_from_us / 1000).s,
                rd_show_time(m->moment_to_us / 1000 + 1).s);
-    if (run->goal == RESTORE_SET)
+    if (run->want.goal == BACKUP_GOAL_SET)
         return;
     printf("  the data at offset %" PRIu64 " of %s", plan->offset, plan->base->m.replid);
     if (plan->last_us != 0)
@@ -143,7 +143,7 @@ void restore_report(struct restore *run)
         get_object(run, i, name, &bytes);
         printf("  %s, %s\n", name, rd_show_bytes(bytes).s);
     }
-    if (run->goal == RESTORE_TIME && run->plan.silence_ms > 0)
+    if (run->want.goal == BACKUP_GOAL_TIME && run->plan.silence_ms > 0)
         cli_note(run->cli,
                  "an older version archived this part and did not record interruptions: the data "
                  "may be up to %s older than the time",

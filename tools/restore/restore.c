@@ -13,11 +13,6 @@
 
 enum { CLOCK_TOLERANCE_MS = 300000, REMOVED_MAX = 3, PROVE_MAX = 100 };
 
-bool restore_of_snapshot(const struct archive_set *set)
-{
-    return set->m.n_files == 1 && set->m.files[0].role == ARCHIVE_ROLE_RDB;
-}
-
 bool restore_of_cluster(const struct archive_set *set)
 {
     return set->m.n_nodes > 0;
@@ -25,7 +20,7 @@ bool restore_of_cluster(const struct archive_set *set)
 
 bool restore_of_log(const struct archive_set *set)
 {
-    return !restore_of_snapshot(set) && !restore_of_cluster(set);
+    return !backup_plan_is_snapshot(set) && !restore_of_cluster(set);
 }
 
 bool restore_converts(const struct restore *run)
@@ -71,28 +66,32 @@ static bool no_set(const struct restore *run, const struct archive_sets *sets, s
     size_t n = 0;
     for (size_t i = 0; i < sets->n; i++)
         n += sets->sets[i].refused;
-    if (run->id == NULL && n > 0)
+    if (run->want.id == NULL && n > 0)
         return rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET,
                           "%s has no good set that is sealed; %zu %s not, although there is a key, "
                           "and may be forged: see --allow-unsealed",
                           run->repo->target, n, n == 1 ? "is" : "are");
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s has no good set %s", run->repo->target,
-                      run->id != NULL ? rd_show_quote(rd_slice_str(run->id)).s : "");
+                      run->want.id != NULL ? rd_show_quote(rd_slice_str(run->want.id)).s : "");
 }
 
 static bool choose_set(struct restore *run, struct archive_sets *sets, struct rd_err *err)
 {
-    if (run->goal != RESTORE_SET) {
-        restore_plan_done(&run->plan);
-        if (!restore_plan_make(run, sets, err))
+    backup_plan_done(&run->plan);
+    run->plan = (struct backup_plan){.watch = &run->vault.watch,
+                                     .repo = run->repo,
+                                     .ring = &run->open.keys.ring,
+                                     .want = run->want};
+    if (run->want.goal != BACKUP_GOAL_SET) {
+        if (!backup_plan_make(&run->plan, sets, err))
             return false;
         run->set = run->plan.base;
         return true;
     }
-    run->set = archive_sets_find(sets, run->id, cli_now_ms());
+    run->set = archive_sets_find(sets, run->want.id, cli_now_ms());
     if (run->set == NULL)
         return no_set(run, sets, err);
-    if (run->id == NULL)
+    if (run->want.id == NULL)
         warn_left_out(run, sets);
     if (run->set->time_ms > cli_now_ms() + CLOCK_TOLERANCE_MS)
         cli_warn(run->cli, "the set %s is in the future: it may not be the newest one, see --set",
@@ -125,10 +124,10 @@ static void hint_older(struct restore *run, struct archive_sets *sets)
 static bool may_choose_another(const struct restore *run, const struct archive_set *set,
                                const struct rd_err *why)
 {
-    if (run->id != NULL)
+    if (run->want.id != NULL)
         return false;
     return !archive_set_good(set) ||
-           (run->goal != RESTORE_SET && why->reason.id == RD_SEAL_REASON_KEY);
+           (run->want.goal != BACKUP_GOAL_SET && why->reason.id == RD_SEAL_REASON_KEY);
 }
 
 /* A set whose signature turns out to be wrong is not good any more, and another one is chosen. */
@@ -204,7 +203,7 @@ static bool restore_target(struct restore *run, struct rd_err *err)
         if (listed) {
             ok = restore_from(run, &sets, &failed);
             removed = !ok && is_removed(run, &failed);
-            restore_plan_done(&run->plan);
+            backup_plan_done(&run->plan);
             archive_sets_done(&sets);
         }
         if (ok)
@@ -237,20 +236,20 @@ static bool get_offset(const char *text, uint64_t *ret)
 /* Returns the error of invalid options or combinations, or NULL. */
 static const char *set_goal(struct restore *run)
 {
-    int n = (run->target_ms != INT64_MIN) + (run->offset_text != NULL) + (run->before_text != NULL);
+    int n = (run->want.ms != INT64_MIN) + (run->offset_text != NULL) + (run->before_text != NULL);
     if (run->to == NULL)
         return "missing option: --to DIR, FILE or URL";
     if (n > 1)
         return "only one of --target-time, --target-offset and --before-command can be used";
-    if (run->target_ms != INT64_MIN)
-        run->goal = RESTORE_TIME;
+    if (run->want.ms != INT64_MIN)
+        run->want.goal = BACKUP_GOAL_TIME;
     if (run->offset_text != NULL)
-        run->goal = RESTORE_OFFSET;
+        run->want.goal = BACKUP_GOAL_OFFSET;
     if (run->before_text != NULL)
-        run->goal = RESTORE_BEFORE;
-    if (run->offset_text != NULL && !get_offset(run->offset_text, &run->target))
+        run->want.goal = BACKUP_GOAL_BEFORE;
+    if (run->offset_text != NULL && !get_offset(run->offset_text, &run->want.offset))
         return "--target-offset is not an offset";
-    if (run->before_text != NULL && !get_offset(run->before_text, &run->target))
+    if (run->before_text != NULL && !get_offset(run->before_text, &run->want.offset))
         return "--before-command is not the offset of a command";
     if (run->version > 999)
         return "this RDB version does not exist";
@@ -391,7 +390,7 @@ static int parse_and_restore(struct restore *run, const struct cli_opt *opts, in
 
 int tool_restore(struct cli *cli, int argc, char **argv)
 {
-    struct restore run = {.cli = cli, .dialect = -1, .target_ms = INT64_MIN};
+    struct restore run = {.cli = cli, .dialect = -1, .want.ms = INT64_MIN};
     struct cli_opt opts[VAULT_OPTS] = {0};
     vault_init(&run.vault, cli);
     size_t n = vault_options(&run.vault, opts,
@@ -406,14 +405,14 @@ int tool_restore(struct cli *cli, int argc, char **argv)
         {.name = "set",
          .kind = CLI_STRING,
          .arg = "ID",
-         .string = &run.id,
+         .string = &run.want.id,
          .help = "this set; default: the newest good one"},
         {.name = "target-time",
          .kind = CLI_TIME,
          .arg = "T",
-         .time_ms = &run.target_ms,
+         .time_ms = &run.want.ms,
          .help = "the data as of this time"},
-        {.name = "at", .kind = CLI_TIME, .arg = "T", .time_ms = &run.target_ms},
+        {.name = "at", .kind = CLI_TIME, .arg = "T", .time_ms = &run.want.ms},
         {.name = "target-offset",
          .kind = CLI_STRING,
          .arg = "N",
@@ -428,7 +427,7 @@ int tool_restore(struct cli *cli, int argc, char **argv)
         {.name = "replid",
          .kind = CLI_STRING,
          .arg = "ID",
-         .string = &run.replid,
+         .string = &run.want.replid,
          .brief = true,
          .help = "of this history, if the moment is in several"},
         {.name = "layout",
