@@ -132,7 +132,7 @@ static bool seals(const struct job *job)
 
 static bool check_end(struct job *job, const struct rdb_event *trailer, struct rd_err *err)
 {
-    const char *path = job->cli->args[0];
+    const char *path = job->path;
     return snapshot_in_check_end(job->cli, job->src, &job->log, trailer, err) &&
            (!seals(job) || proof_check(job->cli, path, &job->spool, job->src, trailer, err));
 }
@@ -142,7 +142,7 @@ static bool from_snapshot(struct job *job, struct rd_err *err)
     const struct rdb_reader_opts opts =
         RDB_READER_OPTS(.detail = job->target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS,
                         .attach_meta = true);
-    const char *path = job->cli->args[0];
+    const char *path = job->path;
     if ((seals(job) && !proof_keep(job->cli, path, &job->spool, &job->src, err)) ||
         !sized_begin(&job->sized, &job->filter, job->cli, path, &job->spool, &job->src, err) ||
         !rdb_reader_new(&job->reader, job->src, &opts, err))
@@ -344,13 +344,12 @@ static bool rebuild_log(struct job *job, struct rd_err *err)
     struct rebuild_opts opts = job->log.rebuild;
     opts.open_out = open_rebuilt;
     opts.out_ctx = job;
-    return snapshot_in_rebuild(job->cli, job->cli->args[0], &opts, &job->keys, err) &&
-           finish(job, err);
+    return snapshot_in_rebuild(job->cli, job->path, &opts, &job->keys, err) && finish(job, err);
 }
 
 static bool work(struct job *job, struct rd_err *err)
 {
-    const char *path = job->cli->args[0];
+    const char *path = job->path;
     const struct target_ops *ops = &targets[job->target];
     bool replays = false;
     job->log.is_log = job->input == FROM_AOF;
@@ -561,8 +560,10 @@ int tool_convert(struct cli *cli, int argc, char **argv)
     job.log.server.servers = &job.servers;
     if (cli_parse(cli, &usage, argc, argv, &status)) {
         status = peer_choose_argument(cli, &job.servers, &usage);
-        if (status == CLI_OK)
+        if (status == CLI_OK) {
+            job.path = cli->args[0];
             status = check_options(&job);
+        }
         if (status == CLI_OK)
             status = run(&job);
     }

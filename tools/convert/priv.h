@@ -63,6 +63,7 @@ struct job {
     uint64_t max_elems;
     uint64_t max_bytes;
     int strings;
+    const char *path; /* the input */
     const char *out_path;
     struct filter filter;
     struct peer_opts servers;

@@ -57,13 +57,11 @@ static bool convert_spool(struct restore *run, const struct spool *spool, const 
                           struct rd_err *err)
 {
     char name[40];
-    char *args[] = {name};
     struct cli cli = *run->cli;
     snprintf(name, sizeof name, SPOOLS "%d", spool->fd);
-    cli.args = args;
-    cli.n_args = 1;
     cli.json = false;
     struct job job = convert_defaults(&cli);
+    job.path = name;
     job.target = TO_RDB;
     job.input = FROM_RDB;
     job.version = run->version;
