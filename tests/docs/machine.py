@@ -27,7 +27,7 @@ PATH = re.compile(r"(?<![\w/.~-])/(?=(?:etc|var|srv)/)")
 PORT = re.compile(r"(?<![\d.,])(" + "|".join(PORTS) + r")\b")
 URL = re.compile(r"(?<=redis://)(127\.0\.0\.1|localhost)(?![\w:.])")
 # What only 7.0.15 says in these words and figures.
-OF_REFERENCE = re.compile(r"^redis-check-rdb |^redis-cli (MEMORY USAGE|--memkeys) ")
+OF_REFERENCE = re.compile(r"^redis-check-rdb |^redis-cli (MEMORY USAGE|--memkeys|--rdb) ")
 AS_ROOT = os.geteuid() == 0
 
 CONFIG = """\

@@ -146,6 +146,8 @@ class Snapshots(unittest.TestCase):
                 self.assertIsNotNone(ours, why)
                 self.same(want)
                 theirs, functions = self.server_loads(path), self.functions()
+                if theirs is None:  # functions of a candidate of 7.0, which later versions refuse
+                    theirs, functions = want["digest"], want["functions"]
                 self.assertEqual(self.saved_is_loaded(), theirs)
                 self.assertEqual(self.functions(), functions)
                 self.assertEqual(self.shell("DIGEST"), ours)

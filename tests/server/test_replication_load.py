@@ -12,7 +12,8 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from fake_server import crc64  # noqa: E402
 from persistence import Faulty  # noqa: E402
-from server_under_test import Redis, Redoubt, ReplyError, encode, wait_for  # noqa: E402
+from server_under_test import (  # noqa: E402
+    Redis, Redoubt, ReplyError, encode, of_reference, redis_server, wait_for)
 from test_replication import digest, follow, linked, offset, servers, wait_same  # noqa: E402
 from test_replication_words import Master  # noqa: E402
 
@@ -80,7 +81,9 @@ class Beside(unittest.TestCase):
                 self.assertEqual(c.command("FCALL", "f", 0), 1)
                 for words in (("REPLICAOF", "NO", "ONE"), ("BGSAVE",),
                               ("CONFIG", "SET", "appendonly", "yes")):
-                    self.assertRegex(c.ask(*words)[1], b"^LOADING ")
+                    # Later versions of redis-server do some of these.
+                    if kinds[1] is Redoubt or redis_server.is_reference():
+                        self.assertRegex(c.ask(*words)[1], b"^LOADING ")
                 quiet(replica)
                 wait_same(master, replica)
                 self.assertEqual(c.command("GET", f"key:{KEYS - 1}"), b"b" * 2000)
@@ -301,7 +304,7 @@ class Errors(unittest.TestCase):
         ours = self.check_refused(Redoubt)
         self.assertEqual(ours[0], {"errorstat_ERR": "count=2", "errorstat_EXECABORT": "count=1",
                                    "errorstat_WRONGTYPE": "count=1"})
-        self.assertEqual(ours, self.check_refused(Redis))
+        self.assertEqual(ours, of_reference("refused", lambda _: self.check_refused(Redis)))
 
     def test_a_history_never_gets_a_known_id(self):
         with Faulty() as server:
