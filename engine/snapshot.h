@@ -41,6 +41,9 @@ struct engine_load_opts {
     void (*on_aux)(void *ctx, struct rd_slice name, struct rd_slice value);
     /* NULL, or called for each expired key, which is dropped. */
     void (*on_expired)(void *ctx, unsigned db, struct rd_slice key);
+    /* NULL, or called for each command among the keys (RDB_UPDATE), if the reader gives them: runs
+     * it. */
+    bool (*on_update)(void *ctx, unsigned db, struct rd_slice command, struct rd_err *err);
     void *ctx;
 };
 

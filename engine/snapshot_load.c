@@ -509,6 +509,16 @@ static bool take_script(struct engine_loader *l, const struct rdb_event *ev, str
     return true;
 }
 
+/* The keys before it must be in their tables. From now on a key can come again. */
+static bool update(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
+{
+    struct rd_slice command = rd_slice(ev->raw.ptr + 1, ev->raw.len - 1);
+    if (l->opts.on_update == NULL)
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset, "a command among the keys");
+    l->opts.merge = true;
+    return link_all(l, err) && l->opts.on_update(l->opts.ctx, l->db->id, command, err);
+}
+
 static bool take_record(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
 {
     if (!take_script(l, ev, err))
@@ -535,6 +545,8 @@ static bool take_record(struct engine_loader *l, const struct rdb_event *ev, str
     case RDB_FUNCTION:
     case RDB_MODULE_AUX:
         return keep_event(l, ev, err);
+    case RDB_UPDATE:
+        return update(l, ev, err);
     case RDB_KEY_META_BEGIN:
         return rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
                           "module metadata of keys is not supported");

@@ -51,6 +51,7 @@ struct check {
     size_t n_modules;
     uint64_t empty_at;           /* start of the previous key, if it was empty; or RD_NO_OFFSET */
     bool zeros;                  /* a run of empty keys was reported */
+    bool had_update;             /* a key can come again, and sizes mean nothing */
     struct rdb_imports *imports; /* NULL: none */
     uint64_t n_scripts;          /* fields named "lua" */
     uint64_t libraries_compiled, scripts_compiled;
@@ -171,7 +172,7 @@ static const char *plural(uint64_t n)
 
 static void settle(struct check *c, struct announced *p, enum rdb_finding_id id, const char *what)
 {
-    if (p->open && !is_expired_gap(c, p) &&
+    if (p->open && !c->had_update && !is_expired_gap(c, p) &&
         (p->keys != p->seen_keys || p->expires != p->seen_expires)) {
         snprintf(
             c->text, sizeof c->text,
@@ -233,6 +234,8 @@ static void report_imports(struct check *c)
 
 static void report_duplicate(struct check *c, const struct rdb_suspect *s, const char *text)
 {
+    if (c->had_update)
+        return;
     struct rdb_finding f = {
         .id = RDB_FINDING_DUPLICATE_KEY,
         .word = findings[RDB_FINDING_DUPLICATE_KEY].word,
@@ -498,6 +501,9 @@ static bool event(struct check *c, const struct rdb_event *ev)
     case RDB_TEMPLATE:
         res->templates++;
         return true;
+    case RDB_UPDATE:
+        c->had_update = true;
+        return true;
     case RDB_KEY:
         return key(c, ev);
     case RDB_VALUE:
@@ -738,7 +744,7 @@ static bool open_reader(struct check *c, struct rd_src *src)
         c->worker = rd_worker_new();
     const struct rdb_reader_opts how =
         RDB_READER_OPTS(.detail = opts->quick ? RDB_DETAIL_FRAMES : RDB_DETAIL_CHECK,
-                        .notes = !opts->quick, .batch = true, .newer = true,
+                        .notes = !opts->quick, .batch = true, .newer = true, .updates = true,
                         .seed = {opts->seed[0], opts->seed[1]}, .worker = c->worker);
     return rdb_keylog_init(&c->keys, opts->spool, opts->seed, c->err) &&
            rdb_reader_new(&c->reader, src, &how, c->err);

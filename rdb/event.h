@@ -78,7 +78,9 @@ enum rdb_event_kind {
     RDB_TRAILER = 29,       /* trailer */
     RDB_PACKED_LONG = 30, /* packed, without bytes: with opts.long_packed, before the elements of a
                                packed string that is too long for one event */
-    RDB_TEMPLATE = 31     /* fields: Redis opcode 242, names that hashes share. Without `raw` */
+    RDB_TEMPLATE = 31,    /* fields: Redis opcode 242, names that hashes share. Without `raw` */
+    RDB_UPDATE = 32       /* with opts.updates: Valkey opcode 242, a command that changes what was
+                               read before. It is `raw` without its first byte */
 };
 
 /* A string of the file, whole or in pieces. Open: it is part of struct rdb_event. */

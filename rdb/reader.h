@@ -88,6 +88,8 @@ struct rdb_reader_opts {
     struct rdb_templates *templates; /* of rdb_reader_templates(), for a reader of a part of the
                                         file. They stay valid as long as the new reader; NULL: none
                                         before this part */
+    bool updates; /* give commands among the keys (RDB_UPDATE). Without it they are not supported,
+                     because keys alone are then not the data of the file */
 };
 #define RDB_READER_OPTS(...) RD_SIZED(rdb_reader_opts, __VA_ARGS__)
 

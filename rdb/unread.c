@@ -28,10 +28,9 @@ void rdb_unread_newer(const struct rdb_check_result *res, struct rd_err *err)
 /* Types and opcodes that a known version has, and this program does not read. */
 static bool is_not_read(const struct rdb_check_result *res, bool opcode, unsigned number)
 {
-    enum { UPDATES_SINCE = 81 };
-    if (res->dialect == RDB_VALKEY)
-        return opcode && number == RDB_OP_UPDATE && res->version >= UPDATES_SINCE;
     /* Later versions have types whose numbers are not known. */
+    if (res->dialect == RDB_VALKEY)
+        return res->version > RDB_VERSION_VALKEY_WHOLE;
     return res->version > RDB_VERSION_REDIS_WHOLE ||
            (!opcode && rdb_is_gcra(res->dialect, res->version, (uint8_t)number));
 }

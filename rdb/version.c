@@ -112,8 +112,8 @@ bool rdb_opcode_is_read(enum rdb_dialect dialect, int version, uint8_t opcode)
         return version >= 7;
     case RDB_OP_EXPIRETIME_MS:
         return version >= 3;
-    case RDB_OP_HASH_TEMPLATE:
-        return !valkey && version >= 15;
+    case RDB_OP_HASH_TEMPLATE: /* UPDATE of Valkey */
+        return version >= (valkey ? 81 : 15);
     case RDB_OP_RAM_LRU:
     case RDB_OP_SLOT_NUM:
         return !valkey && version >= 9;

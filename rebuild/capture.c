@@ -32,7 +32,8 @@ static bool find_skips(struct rebuild_run *run, struct rd_err *err)
 static bool load_base(struct rebuild_run *run, const struct repl_capture_segment *base,
                       struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED);
+    const struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED, .updates = true);
     struct rdb_reader *reader;
     struct rd_src *src;
     if (!rebuild_stream_open_snapshot(&run->capture, base, &src, err))

@@ -206,10 +206,37 @@ void rebuild_data_ahead(struct rebuild_data *data, struct rd_slice key)
     engine_db_ahead(engine_db(data->engine, data->session.db), &data->keys_ahead, key);
 }
 
+/* A command among the keys of the snapshot of a replication stream. */
+static bool run_update(void *ctx, unsigned db, struct rd_slice bytes, struct rd_err *err)
+{
+    struct rebuild_data *data = ctx;
+    struct rd_src *src;
+    struct rd_resp_reader *reader;
+    struct resp_command command;
+    unsigned was = data->session.db;
+    if (!rd_src_open_memory(&src, bytes, NULL, err))
+        return false;
+    bool ok = rd_resp_reader_new(&reader, src, NULL, err);
+    if (ok) {
+        const struct rebuild_step step = {
+            .command = &command, .name = "snapshot", .now_us = data->now_us};
+        ok = rd_resp_reader_next(reader, &command) == RESP_COMMAND;
+        if (!ok)
+            rd_err_adopt(err, rd_resp_reader_err(reader));
+        data->session.db = db;
+        ok = ok && rebuild_data_apply(data, &step, err);
+        data->session.db = was;
+        rd_resp_reader_free(reader);
+    }
+    rd_src_close(src);
+    return ok;
+}
+
 bool rebuild_data_load(struct rebuild_data *data, struct rdb_reader *snapshot, const char *name,
                        int64_t *ret_saved_s, struct rd_err *err)
 {
-    const struct engine_load_opts opts = {.keep_expired = true, .keep_scripts = true};
+    const struct engine_load_opts opts = {
+        .keep_expired = true, .keep_scripts = true, .on_update = run_update, .ctx = data};
     const struct engine_env env = {.now_us = data->now_us};
     struct engine_loader *loader;
     if (!engine_loader_new_reader(&loader, data->engine, snapshot, &opts, &env, err))

@@ -247,7 +247,7 @@ static bool read_log(struct rebuild_run *run, struct rd_err *err)
     const struct aof_reader_opts opts =
         AOF_READER_OPTS(.open = log->open, .ctx = log->ctx,
                         .log = &AOF_LOG_OPTS(.whole = true, .ahead = true),
-                        .rdb = &RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED));
+                        .rdb = &RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED, .updates = true));
     return (log->manifest != NULL ? aof_reader_new(&run->reader, log->manifest, &opts, err)
                                   : aof_reader_new_file(&run->reader, log->src, &opts, err)) &&
            read_all(run, err);

@@ -255,6 +255,13 @@ struct bits {
     bool done;      /* the last one was */
 };
 
+/* A command among the keys, as far as it was parsed. */
+struct update {
+    uint64_t record; /* where it begins */
+    size_t at;       /* bytes; 0: none */
+    uint64_t left;   /* arguments */
+};
+
 /* Names that hashes share, and the hash being read. */
 struct shared {
     struct rdb_templates *all; /* of the file; NULL: none yet */
@@ -330,6 +337,7 @@ struct rdb_reader {
     struct shared shared;
     struct rd_slice path; /* of a path hash; see path_op() */
     struct bits bits;
+    struct update update;
     struct rdb_hash_key key; /* of the hashes in it */
 
     bool module_aux;      /* the module opcodes are an aux record's */

@@ -8,6 +8,7 @@
  * The header of a record is parsed whole or not at all.
  */
 #include "base/copy.h"
+#include "base/resp_frame.h"
 #include "rdb/read/priv.h"
 #include "rdb/version.h"
 
@@ -362,6 +363,90 @@ static int aux_step(struct rdb_reader *r, struct rdb_event *ev)
     return rdb_read_prefixed(r, RDB_AUX, prefix, ev);
 }
 
+/* -- commands among the keys -- */
+
+enum { UPDATE_MAX = 64 << 20 };
+
+/* A mark, digits and CRLF. */
+static bool take_number(struct cur *c, uint8_t mark, uint64_t *ret)
+{
+    const uint8_t *byte;
+    struct rd_resp_number number = {0};
+    enum rd_resp_scan scan = RD_RESP_SHORT;
+    if (!cur_take(c, 1, &byte))
+        return false;
+    if (byte[0] != mark)
+        return refuse(c, byte, "not a command");
+    while (scan == RD_RESP_SHORT) {
+        if (!cur_take(c, 1, &byte))
+            return false;
+        scan = rd_resp_number_step(&number, byte[0]);
+    }
+    if (scan == RD_RESP_BAD)
+        return refuse(c, byte, "not a number of a command");
+    *ret = (uint64_t)number.value;
+    return true;
+}
+
+static bool take_argument(struct cur *c)
+{
+    const uint8_t *bytes;
+    uint64_t len;
+    if (!take_number(c, '$', &len))
+        return false;
+    if (len > UPDATE_MAX)
+        return refuse(c, c->p, "argument longer than a command can be here");
+    if (!cur_take(c, (size_t)len + 2, &bytes))
+        return false;
+    return (bytes[len] == '\r' && bytes[len + 1] == '\n') ||
+           refuse(c, bytes + len, "argument without an end");
+}
+
+/* What was parsed is not parsed again when more has come. */
+static bool parse_update(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev)
+{
+    struct update *u = &r->update;
+    (void)arg;
+    (void)ev;
+    if ((size_t)(c->end - c->base) < u->at) {
+        c->want = u->at;
+        return false;
+    }
+    c->p = c->base + u->at;
+    if (u->at == 1) {
+        if (!take_number(c, '*', &u->left))
+            return false;
+        if (u->left == 0)
+            return refuse(c, c->base + 1, "command without arguments");
+        u->at = (size_t)(c->p - c->base);
+    }
+    for (; u->left > 0; u->left--) {
+        if (!take_argument(c))
+            return false;
+        u->at = (size_t)(c->p - c->base);
+        if (u->at > UPDATE_MAX)
+            return refuse(c, c->p, "command longer than it can be here");
+    }
+    return true;
+}
+
+static int update_step(struct rdb_reader *r, struct rdb_event *ev)
+{
+    struct cur c;
+    if (!r->opts.updates)
+        return rdb_read_fail(r, RD_ERR_UNSUPPORTED, rdb_read_offset(r),
+                             "a command among the keys (UPDATE), which only a replay applies: "
+                             "this is the snapshot of a replication stream");
+    if (r->update.record != r->record || r->update.at == 0)
+        r->update = (struct update){.record = r->record, .at = 1};
+    int st = rdb_read_parse(r, parse_update, 0, ev, &c);
+    if (st != STEP_ON)
+        return st;
+    r->update.at = 0;
+    begin_event(r, RDB_UPDATE, ev);
+    return took(r, &c, ev);
+}
+
 static bool parse_old_function(struct rdb_reader *r, struct cur *c, uint8_t arg,
                                struct rdb_event *ev)
 {
@@ -595,7 +680,7 @@ int rdb_record_step(struct rdb_reader *r, struct rdb_event *ev)
     case RDB_OP_KEY_META:
         return r->dialect == RDB_VALKEY ? slot_import_step(r, ev) : key_meta_begin(r, ev);
     case RDB_OP_HASH_TEMPLATE:
-        return rdb_template_step(r, ev);
+        return r->dialect == RDB_VALKEY ? update_step(r, ev) : rdb_template_step(r, ev);
     default:
         return eof_step(r, ev);
     }

@@ -111,6 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum action action = (enum action)(second >> 5 & 3);
     /* Batches run ahead of values, so that these are neither skipped nor copied. */
     opts.batch = (first & 16) && action == READ;
+    opts.updates = true;
     struct verdict there = run(file, &opts, second % 32, action);
     opts.batch = false;
     struct verdict here = run(file, &opts, 0, action);

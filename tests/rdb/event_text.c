@@ -39,6 +39,7 @@ static const char *const kinds[] = {
     [RDB_NOTE] = "NOTE",
     [RDB_TRAILER] = "TRAILER",
     [RDB_TEMPLATE] = "TEMPLATE",
+    [RDB_UPDATE] = "UPDATE",
 };
 
 static const char *const roles[] = {"string", "element", "member", "field",

@@ -228,6 +228,42 @@ Test(reader_limits, a_long_packed_string_is_the_same_however_it_arrives)
     rd_buf_done(&file);
 }
 
+/* A command among the keys is given whole, however it arrives, to those who ask for it. */
+Test(reader_limits, a_command_among_the_keys_is_the_same_however_it_arrives)
+{
+    enum { BYTES = 100000 };
+    static char argument[BYTES];
+    struct rd_buf file = {0};
+    char text[64];
+    memset(argument, 'v', BYTES);
+    made_add(&file, "VALKEY081\xfe\0\xf2*1\r\n$0\r\n\r\n\xf2*3\r\n$3\r\nSET\r\n$1\r\nk\r\n", 43);
+    made_add(&file, text, (size_t)snprintf(text, sizeof text, "$%d\r\n", BYTES));
+    made_add(&file, argument, BYTES);
+    made_add(&file, "\r\n", 2);
+    made_key(&file, "after");
+    add_end(&file);
+    static const struct way ways[] = {
+        {WAY_MEMORY, 0}, {WAY_WINDOW, 512}, {WAY_TRICKLE, 1000}, {WAY_PUSH, 7}, {WAY_PUSH, 4096}};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.updates = true);
+    struct event_text want = {0};
+    cr_assert_eq(read_all(rd_buf_slice(&file), &ways[0], &opts, &want).code, RD_ERR_OK);
+    for (size_t i = 1; i < sizeof ways / sizeof *ways; i++) {
+        struct event_text given = {0};
+        struct rd_err err = read_all(rd_buf_slice(&file), &ways[i], &opts, &given);
+        cr_expect_eq(err.code, RD_ERR_OK, "%zu: %s", i, err.text);
+        cr_expect(rd_slice_eq(rd_buf_slice(&given.text), rd_buf_slice(&want.text)), "%zu", i);
+        rd_buf_done(&given.text);
+    }
+    struct rd_err err = read_all(rd_buf_slice(&file), &ways[0], NULL, NULL);
+    cr_expect(err.code == RD_ERR_UNSUPPORTED && err.offset == 11, "%s", err.text);
+    for (size_t cut = 12; cut < 43; cut++) {
+        err = read_all(rd_slice(file.ptr, cut), &ways[0], &opts, NULL);
+        cr_expect_eq(err.code, RD_ERR_TRUNCATED, "%zu: %s", cut, err.text);
+    }
+    rd_buf_done(&want.text);
+    rd_buf_done(&file);
+}
+
 /* A zipmap does not say how long it is: the end mark is missed where the string ends. */
 Test(reader_limits, a_zipmap_that_ends_without_a_mark_is_damage)
 {

@@ -340,6 +340,47 @@ class PathHashes(NewerTest):
         self.assertEqual(self.lines(self.path("saved.rdb")), self.lines(self.one)[:2])
 
 
+class Updates(NewerTest):
+    """Commands among the keys, in the snapshot of a replication stream of Valkey 9.2."""
+
+    def snapshot(self, *commands, end=b"\xff" + bytes(8)):
+        keys = b"\x00\x01k\x01v\x00\x01j\x01w"
+        return (b"VALKEY081\xfe\x00\xfb\x01\x00" + keys +
+                b"".join(b"\xf2" + encode(*words) for words in commands) +
+                b"\x00\x01k\x01x\xfe\x03" + b"\xf2" + encode("SET", "m", "1") + end)
+
+    def test_the_check_reads_them(self):
+        path = self.path("x.rdb", self.snapshot(("APPEND", "k", "w"), ("DEL", "j")))
+        out, _ = self.run_tool("check-rdb", path)
+        self.assertIn(b"sound", out)
+        data = self.snapshot(("SET", "k", "w"))
+        for wrong in (data.replace(b"$3\r\nSET", b"$03\r\nSET", 1), data.replace(b"*3", b"*0", 1),
+                      data.replace(b"\r\n$1\r\nk", b"..$1\r\nk", 1), data[:40]):
+            self.run_tool("check-rdb", self.path("bad.rdb", wrong), expect=1)
+
+    def test_keys_alone_are_not_the_data(self):
+        path = self.path("x.rdb", self.snapshot(("SET", "k", "w")))
+        for tool in (("convert", "--to", "ndjson"), ("stat",), ("diff", path),
+                     ("convert", "--to", "rdb", "-o", self.path("none"))):
+            _, err = self.run_tool(*tool, path, expect=4)
+            self.assertIn("a command among the keys (UPDATE)", err)
+
+    def test_a_replay_runs_them(self):
+        folder = self.path("log")
+        os.mkdir(folder)
+        self.path("log/appendonly.aof.1.base.rdb",
+                  self.snapshot(("APPEND", "k", "w"), ("DEL", "j"), ("ARSET", "a", "0", "v")))
+        self.path("log/appendonly.aof.1.incr.aof", encode("SELECT", "0") + encode("SET", "z", "1"))
+        self.path("log/appendonly.aof.manifest",
+                  b"file appendonly.aof.1.base.rdb seq 1 type b\n"
+                  b"file appendonly.aof.1.incr.aof seq 1 type i\n")
+        out, err = self.run_tool("convert", "--to", "ndjson", folder, expect=8)
+        self.assertIn('"a"', err)
+        lines = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual({(line["db"], line["key"]): line["value"] for line in lines},
+                         {(0, "k"): "x", (0, "z"): "1", (3, "m"): "1"})
+
+
 class Logs(NewerTest):
     def test_a_payload_without_a_checksum_is_replayed(self):
         payload = b"\x00\x05hello" + b"\x0d\x00" + bytes(8)

@@ -756,6 +756,7 @@ bool ndjson_put(struct ndjson *lines, const struct rdb_event *ev, struct rd_err 
     case RDB_SLOT_IMPORT:
     case RDB_SLOT_RANGE:
     case RDB_TEMPLATE:
+    case RDB_UPDATE: /* readers of tools do not give it */
     case RDB_PACKED:
     case RDB_PACKED_LONG:
     case RDB_NOTE:
