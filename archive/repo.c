@@ -535,7 +535,8 @@ bool archive_repo_commit(struct archive_repo *repo, const struct archive_manifes
         !archive_repo_check_lock(repo, err) || !archive_lock_renew(repo->lock, repo->store, err) ||
         !check_objects(repo, m, err) || !archive_store_write(repo->store, name, text, err))
         return false;
-    if (archive_lock_confirm(repo->lock, repo->store, err))
+    if (archive_lock_confirm(repo->lock, repo->store, err) &&
+        archive_store_keeps(repo->store, name, text.len, err))
         return true;
     repo->store->ops->remove(repo->store, name, NULL);
     return false;

@@ -108,7 +108,8 @@ bool archive_id_time(const char *id, int64_t *ret_ms);
 bool archive_repo_put(struct archive_repo *repo, const char *id, const char *object,
                       struct rd_sink **ret, struct rd_err *err);
 /* Writes the manifest `text` of m: from now on the set exists. That requires that the lock is still
- * held (RD_ERR_LOCKED) and that all objects are there with their sizes (RD_ERR_IO). */
+ * held (RD_ERR_LOCKED), that all objects are there with their sizes (RD_ERR_IO), and that the store
+ * shows the manifest afterwards. */
 bool archive_repo_commit(struct archive_repo *repo, const struct archive_manifest *m,
                          struct rd_slice text, struct rd_err *err);
 

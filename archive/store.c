@@ -110,6 +110,20 @@ enum archive_store_proof archive_store_prove(struct archive_store *store, const 
     return archive_store_same(&has, want) ? ARCHIVE_STORE_SAME : ARCHIVE_STORE_OTHER;
 }
 
+bool archive_store_keeps(struct archive_store *store, const char *name, uint64_t bytes,
+                         struct rd_err *err)
+{
+    struct archive_object object;
+    if (!store->ops->stat(store, name, &object, err))
+        return false;
+    if (object.there && object.size >= bytes)
+        return true;
+    rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
+               "the answer was that the object is stored, but the store does not show it");
+    rd_err_origin(err, name);
+    return false;
+}
+
 /* ---- put ---- */
 
 struct put {

@@ -132,6 +132,10 @@ enum archive_store_proof {
 enum archive_store_proof archive_store_prove(struct archive_store *store, const char *name,
                                              const struct archive_store_sum *want,
                                              struct rd_err *err);
+/* Whether the store shows an object of at least this size, which it is said to have stored: the
+ * answer may have come from what is between. */
+bool archive_store_keeps(struct archive_store *store, const char *name, uint64_t bytes,
+                         struct rd_err *err);
 /* Reads all bytes of a source, which is not closed. */
 bool archive_store_sum_src(struct rd_src *src, struct archive_store_sum *ret, struct rd_err *err);
 

@@ -587,6 +587,14 @@ bool archive_segment_put(struct archive_repo *repo, const struct archive_segment
     return false;
 }
 
+bool archive_segment_kept(struct archive_repo *repo, const struct archive_segment *segment,
+                          uint64_t bytes, struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    return archive_segment_name(name, repo, segment, err) &&
+           archive_store_keeps(repo->store, name, bytes, err);
+}
+
 void archive_stream_clean(struct archive_repo *repo)
 {
     char folder[ARCHIVE_NAME_MAX];

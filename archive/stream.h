@@ -153,6 +153,9 @@ void archive_segment_end_times(struct archive_segment *segment,
 /* A new object for the segment. */
 bool archive_segment_put(struct archive_repo *repo, const struct archive_segment *segment,
                          struct rd_sink **ret, struct rd_err *err);
+/* Whether the store shows it, with at least so many bytes. */
+bool archive_segment_kept(struct archive_repo *repo, const struct archive_segment *segment,
+                          uint64_t bytes, struct rd_err *err);
 bool archive_segment_remove(struct archive_repo *repo, const struct archive_segment *segment,
                             struct rd_err *err);
 /* Whether the repository has the segment under this name, and its plain bytes are these. Reads the

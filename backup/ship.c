@@ -2,9 +2,9 @@
  *
  * Segments are uploaded to each repository independently, in order. A segment is removed from the
  * spool when it is proved that all repositories have it: this run uploaded it and the repository
- * acknowledged it, or this run read the object there and compared it by size and digest. The newest
- * one stays, because the capture resumes after it, and so does a segment whose snapshot is not a
- * set yet. The listing of a repository shows what an earlier run uploaded; that is compared and not
+ * shows it, or this run read the object there and compared it by size and digest. The newest one
+ * stays, because the capture resumes after it, and so does a segment whose snapshot is not a set
+ * yet. The listing of a repository shows what an earlier run uploaded; that is compared and not
  * uploaded again.
  */
 #include "backup/archiver_impl.h"
@@ -201,7 +201,8 @@ static bool put(struct ship *ship, struct place *place, const struct item *item,
     if (!ok)
         return false;
     if (rd_pump(src, sink, NULL, NULL, err))
-        return rd_sink_close(sink, err);
+        return rd_sink_close(sink, err) &&
+               archive_segment_kept(&place->repo, &item->segment, file.stored.bytes, err);
     rd_sink_abort(sink);
     return false;
 }

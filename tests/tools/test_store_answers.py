@@ -298,6 +298,23 @@ class OfS3(Answers, BackupCase):
     def test_the_objects_of_a_set_stay_while_the_store_keeps_its_manifest(self):
         self.lie("DELETE", "manifest.json", Fault(204, b""))
 
+    def test_what_the_store_only_says_it_has_stays_in_the_spool(self):
+        for part in ("/00000001-0-", "/00000007-", "/dump.rdb", "/manifest.json"):
+            lied = []
+
+            def lie(method, path, _, part=part, lied=lied):
+                if method != "PUT" or part not in path or lied:
+                    return None
+                lied.append(path)
+                return S3_LIES[3]
+            with self.subTest(part=part):
+                self.load(self.saved)
+                self.s3.faults = lie
+                done = self.archive()
+                self.assertEqual(len(lied), 1, done.stderr)
+                self.assertRegex(done.stderr, b"the store does not show it|are missing")
+                self.after_lie(done, ("archive", part))
+
     def save(self):
         return dict(self.s3.objects)
 
