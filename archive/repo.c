@@ -142,17 +142,30 @@ static void on_mark(void *arg, const char *name, uint64_t size)
     }
 }
 
-/* Compares the files of the manifest with the objects of the set. */
-static void find_missing(struct archive_set *set)
+static bool is_listed(const struct archive_set *set, const struct archive_file *file)
+{
+    for (size_t j = 0; j < set->n_objects; j++)
+        if (strcmp(set->objects[j], file->object) == 0 && set->sizes[j] == file->stored.bytes)
+            return true;
+    return false;
+}
+
+/* Compares the files of the manifest with the objects of the set. A list may have ended early, so
+ * the store is asked for those that it left out. */
+static bool find_missing(struct archive_repo *repo, struct archive_set *set, struct rd_err *err)
 {
     for (size_t i = 0; i < set->m.n_files; i++) {
         const struct archive_file *file = &set->m.files[i];
-        bool found = false;
-        for (size_t j = 0; !found && j < set->n_objects; j++)
-            found =
-                strcmp(set->objects[j], file->object) == 0 && set->sizes[j] == file->stored.bytes;
-        set->missing += !found;
+        char name[ARCHIVE_NAME_MAX];
+        struct archive_object object;
+        if (is_listed(set, file))
+            continue;
+        if (!full_name(name, repo, set->id, file->object, err) ||
+            !repo->store->ops->stat(repo->store, name, &object, err))
+            return false;
+        set->missing += !object.there || object.size != file->stored.bytes;
     }
+    return true;
 }
 
 /* A manifest that was copied is valid, but not here. */
@@ -210,8 +223,7 @@ static bool read_manifest(struct archive_repo *repo, struct archive_set *set, st
                      repo->ring->n_keys > 0 && repo->ring->passphrase.len == 0;
     if (set->m.signature != ARCHIVE_SIGNATURE_UNKNOWN)
         rd_buf_done(&set->text);
-    find_missing(set);
-    return true;
+    return find_missing(repo, set, err);
 }
 
 /* By time: ids have seconds, manifests milliseconds. */
@@ -542,12 +554,32 @@ bool archive_repo_commit(struct archive_repo *repo, const struct archive_manifes
     return false;
 }
 
+/* A list that ends early leaves out the mark of a set that is kept. */
+static bool prove_unpinned(struct archive_repo *repo, const struct archive_set *set,
+                           struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    struct archive_object mark;
+    if (set->marked[ARCHIVE_MARK_PINNED])
+        return true;
+    mark_name(name, repo, set->id, ARCHIVE_MARK_PINNED);
+    if (!repo->store->ops->stat(repo->store, name, &mark, err))
+        return false;
+    if (!mark.there)
+        return true;
+    rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
+               "the list of the store left it out: the set is pinned and was not removed");
+    rd_err_origin(err, name);
+    return false;
+}
+
 /* The objects of a set are removed only when the manifest is: the set would be damaged. */
 static bool remove_manifest(struct archive_repo *repo, const struct archive_set *set,
                             struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
-    if (!full_name(name, repo, set->id, ARCHIVE_MANIFEST_NAME, err) ||
+    if (!prove_unpinned(repo, set, err) ||
+        !full_name(name, repo, set->id, ARCHIVE_MANIFEST_NAME, err) ||
         !repo->store->ops->remove(repo->store, name, err))
         return false;
     if (archive_set_gone(repo, set))
@@ -558,13 +590,29 @@ static bool remove_manifest(struct archive_repo *repo, const struct archive_set 
     return false;
 }
 
+/* A list that ends early leaves out the manifest of a set that is complete. */
+static bool prove_incomplete(struct archive_repo *repo, const struct archive_set *set,
+                             struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    if (!full_name(name, repo, set->id, ARCHIVE_MANIFEST_NAME, err))
+        return false;
+    if (archive_set_gone(repo, set))
+        return true;
+    rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
+               "the list of the store left it out, but the store may have it: nothing of the set "
+               "was removed");
+    rd_err_origin(err, name);
+    return false;
+}
+
 bool archive_repo_remove(struct archive_repo *repo, const struct archive_set *set,
                          struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
     if (!archive_repo_check_lock(repo, err))
         return false;
-    bool ok = set->incomplete || remove_manifest(repo, set, err);
+    bool ok = set->incomplete ? prove_incomplete(repo, set, err) : remove_manifest(repo, set, err);
     for (size_t i = 0; ok && i < set->n_objects; i++)
         ok = strcmp(set->objects[i], ARCHIVE_MANIFEST_NAME) == 0 ||
              (full_name(name, repo, set->id, set->objects[i], err) &&

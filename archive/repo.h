@@ -113,7 +113,8 @@ bool archive_repo_put(struct archive_repo *repo, const char *id, const char *obj
 bool archive_repo_commit(struct archive_repo *repo, const struct archive_manifest *m,
                          struct rd_slice text, struct rd_err *err);
 
-/* Removes a set, or the rest of one, beginning with the manifest. */
+/* Removes a set, beginning with the manifest, or the rest of one whose manifest is proved not to
+ * exist. */
 bool archive_repo_remove(struct archive_repo *repo, const struct archive_set *set,
                          struct rd_err *err);
 

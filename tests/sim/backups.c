@@ -269,11 +269,29 @@ static bool is_clean(struct history *h)
     return true;
 }
 
+/* A pinned set stays, whatever the rules say. */
+static bool pin_one(struct history *h)
+{
+    struct backup_open open;
+    struct rd_err err = {0};
+    bool ok = open_all(h, &open);
+    for (size_t i = 0; ok && i < BUCKETS && h->n_known > 0; i++) {
+        const struct known *known = &h->known[bucket_draw(&h->faults, h->n_known)];
+        if (known->stored[i])
+            ok = backup_lock(NULL, &open, i, "sim", &err) &&
+                 archive_repo_mark(&open.repos[i], known->id, ARCHIVE_MARK_PINNED, true, &err);
+    }
+    end_life(h, &open);
+    return ok || wrong("cannot pin: %s", err.text);
+}
+
 static bool step(struct history *h)
 {
     static const unsigned rates[] = {0, 5, 30, 200};
     unsigned per_mille = rates[bucket_draw(&h->faults, 4)];
     unsigned deaths = bucket_draw(&h->faults, 3) == 0 ? 20 : 0;
+    if (bucket_draw(&h->faults, 10) == 0 && !pin_one(h))
+        return false;
     if (bucket_draw(&h->faults, 4) == 0)
         return prune(h, per_mille, deaths) && look_at_all(h, A_STEP);
     failure[0] = '\0';
@@ -308,6 +326,7 @@ const char *sim_backups_run(uint64_t seed, struct sim_backups *sums)
     sums->histories++;
     sums->faults += h.faults.n_failed;
     sums->late += h.faults.n_late;
+    sums->short_lists += h.faults.n_short;
     for (size_t i = 0; i < BUCKETS; i++)
         bucket_done(&h.buckets[i]);
     backup_config_done(&h.config);

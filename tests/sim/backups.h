@@ -13,7 +13,8 @@
 #include <stdint.h>
 
 struct sim_backups {
-    uint64_t histories, taken, failed, pruned, prunes_failed, faults, late, deaths, proved;
+    uint64_t histories, taken, failed, pruned, prunes_failed, faults, late, short_lists, deaths,
+        proved;
 };
 
 /* NULL, or what was wrong. Valid until the next call. */

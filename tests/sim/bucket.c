@@ -222,8 +222,11 @@ static bool bucket_list(struct archive_store *store, const char *folder,
     size_t len = strlen(folder);
     if (draw_fate(member->faults) != WORKS)
         return failed(folder, err);
+    bool is_short = bucket_draw(member->faults, 1000) < member->faults->per_mille;
+    member->faults->n_short += is_short;
     for (size_t i = 0; i < b->n; i++)
-        if (strncmp(b->objects[i].name, folder, len) == 0 && b->objects[i].name[len] == '/')
+        if (strncmp(b->objects[i].name, folder, len) == 0 && b->objects[i].name[len] == '/' &&
+            (!is_short || bucket_draw(member->faults, 4) != 0))
             each(arg, b->objects[i].name, b->objects[i].bytes.len);
     return true;
 }

@@ -7,8 +7,8 @@
  *     archive_store_close(store);
  *     bucket_done(&bucket);
  *
- * A call may fail before or after it took effect. Where the process dies, that call and all later
- * ones of its life fail, and its lock is released.
+ * A call may fail before or after it took effect, and a list may leave out objects. Where the
+ * process dies, that call and all later ones of its life fail, and its lock is released.
  */
 #ifndef TESTS_SIM_BUCKET_H
 #define TESTS_SIM_BUCKET_H
@@ -35,6 +35,7 @@ struct bucket_faults {
     unsigned per_mille, deaths_per_mille;
     uint64_t life; /* the number of the process */
     bool dead;
+    uint64_t n_short;          /* lists that left something out */
     uint64_t n_failed, n_late; /* calls that failed, and those of them that took effect */
 };
 

@@ -28,10 +28,15 @@ static void print_sums(const struct sim_backups *s)
     const struct {
         const char *what;
         uint64_t n;
-    } all[] = {{"histories", s->histories},         {"sets taken", s->taken},
-               {"backups failed", s->failed},       {"prunes", s->pruned},
-               {"prunes failed", s->prunes_failed}, {"calls failed", s->faults},
-               {"of them took effect", s->late},    {"deaths", s->deaths},
+    } all[] = {{"histories", s->histories},
+               {"sets taken", s->taken},
+               {"backups failed", s->failed},
+               {"prunes", s->pruned},
+               {"prunes failed", s->prunes_failed},
+               {"calls failed", s->faults},
+               {"of them took effect", s->late},
+               {"short lists", s->short_lists},
+               {"deaths", s->deaths},
                {"sets read in full", s->proved}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         printf("# %llu %s\n", (unsigned long long)all[i].n, all[i].what);
@@ -55,7 +60,7 @@ int main(int argc, char **argv)
                (unsigned long long)first + A_LINE - 1);
     }
     bool enough = sums.taken > SEEDS && sums.failed > SEEDS && sums.prunes_failed > 0 &&
-                  sums.late > SEEDS && sums.deaths > SEEDS;
+                  sums.late > SEEDS && sums.short_lists > SEEDS && sums.deaths > SEEDS;
     printf("%s %u - there were enough backups, faults and deaths\n", enough ? "ok" : "not ok", ++n);
     print_sums(&sums);
     printf("1..%u\n", n);
