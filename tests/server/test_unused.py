@@ -28,6 +28,7 @@ ELSEWHERE = {
     "dir": ("server/settings/special.c", "chdir(words[0])"),
     "latency-tracking-info-percentiles": ("server/surface/observe/info.c",
                                           "settings.latency_tracking_info_percentiles"),
+    "redoubt-level": ("server/session/sessions.c", "settings_level(&loop->settings)"),
     "requirepass": ("server/session/acl/file.c", "settings_password(s)"),
     "sanitize-dump-payload": ("engine/cmd/dump.c", "sanitize_dump"),
 }
