@@ -401,6 +401,13 @@ class Words:
 
     # ---- the server ----
 
+    def number(self):
+        """A setting for any number. Without a limit, a script without end could not be killed."""
+        while True:
+            name = self.setting()[0]
+            if name != "busy-reply-threshold":
+                return name
+
     def setting(self):
         rng = self.rng
         name = rng.choice(list(SETTINGS))
@@ -429,7 +436,7 @@ class Words:
             return [self.kill()]
         return [rng.choice((
             ["CONFIG", "SET", *self.setting(), *self.setting()],
-            ["CONFIG", "SET", self.setting()[0], rng.choice(NUMBERS)], ["CONFIG", "GET", "*"],
+            ["CONFIG", "SET", self.number(), rng.choice(NUMBERS)], ["CONFIG", "GET", "*"],
             ["CONFIG", "RESETSTAT"], ["CONFIG", "REWRITE"], ["INFO", "EVERYTHING"], ["CLIENT",
                                                                                      "LIST"],
             ["CLIENT", "PAUSE", rng.randrange(100), rng.choice(("WRITE", "ALL"))], ["CLIENT",
