@@ -325,13 +325,11 @@ static bool run_source(struct backup_archiver *a, struct rd_err *err)
         snprintf(a->source, sizeof a->source, "%s", source);
         return begin(a, err) && backup_tail_run(a, err);
     }
-    uint8_t id[CAPTURE_RUN_BYTES];
-    if (!capture_init(c, err) || !backup_random(id, sizeof id, err) ||
+    if (!capture_init(c, backup_random, err) ||
         !backup_login_find(a->target, source, &a->opts, &c->target, err) ||
         !backup_login_sentinels(a->target, &c->target, c->sentinels, CAPTURE_SENTINELS_MAX,
                                 &c->n_sentinels, err))
         return false;
-    capture_set_run(c, id);
     snprintf(a->source, sizeof a->source, "%s", c->target.name);
     return begin(a, err) && capture_begin(c, err) && capture_run(c, err);
 }

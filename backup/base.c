@@ -13,10 +13,7 @@
 #include <unistd.h>
 
 #include "archive/stream.h"
-#include "backup/heartbeat.h"
-#include "backup/hook.h"
 #include "backup/login.h"
-#include "backup/metrics.h"
 #include "backup/source.h"
 #include "backup/system.h"
 #include "base/num.h"
@@ -184,20 +181,14 @@ static void say_error(struct base *base, const char *event, const struct rd_err 
         backup_archiver_say(base->a, event, true, "%s", rd_err_render(err, line, sizeof line));
 }
 
-/* As in `backup`, failures after the set is complete do not undo it. */
-static void after(struct base *base, struct backup_set *set, const struct rd_err *failed)
+static void after(struct base *base, const struct backup_set *set, const struct rd_err *failed)
 {
-    const struct backup_target *target = base->a->target;
-    struct rd_err errs[3] = {{0}, {0}, {0}}, err = {0};
-    bool ok = failed == NULL, everywhere = ok && backup_everywhere(set->open);
-    if (ok)
-        backup_prune_after(target, set->open, &errs[0]);
-    backup_metrics(target, set->open, everywhere, &errs[1]);
-    backup_hook(target, ok ? BACKUP_HOOK_POST : BACKUP_HOOK_FAILED, &set->m, failed, &errs[2]);
-    for (size_t i = 0; i < 3; i++)
-        say_error(base, "after-base", &errs[i]);
-    if (!backup_heartbeat(target, everywhere, &err))
-        say_error(base, "heartbeat-failed", &err);
+    struct backup_after errs;
+    backup_after(set, failed, &errs);
+    say_error(base, "after-base", &errs.prune);
+    say_error(base, "after-base", &errs.metrics);
+    say_error(base, "after-base", &errs.hook);
+    say_error(base, "heartbeat-failed", &errs.heartbeat);
 }
 
 /* Leaves out the repositories that have the snapshot of the spool already. False: none of the
@@ -246,9 +237,9 @@ static void on_say(void *ctx, enum rd_watch_kind kind, const char *text)
 static bool take_base(struct base *base, const struct backup_from *from, struct rd_err *err)
 {
     struct backup_open open = {0};
-    struct backup_set set = {.open = &open, .from = from, .cancel = &base->a->cancel};
+    struct backup_set set = {.open = &open, .from = from};
     static const struct rd_watch_ops ops = {.say = on_say};
-    const struct rd_watch watch = {.ops = &ops, .ctx = base};
+    const struct rd_watch watch = {.ops = &ops, .ctx = base, .cancel = &base->a->cancel};
     const struct backup_source source = {.watch = &watch, .tool = "archive"};
     const char *hint;
     if (!backup_open(base->a->target, BACKUP_WRITE, &open, err)) {

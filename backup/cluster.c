@@ -412,11 +412,8 @@ static bool close_segments(struct cluster *c, struct rd_err *err)
 static bool capture_all(struct cluster *c, const char *url, struct rd_err *err)
 {
     struct capture *capture = &c->capture;
-    uint8_t run[CAPTURE_RUN_BYTES];
-    bool ok = capture_init(capture, err) && backup_random(run, sizeof run, err) &&
+    bool ok = capture_init(capture, backup_random, err) &&
               backup_login_find(c->set->open->target, url, &c->opts, &capture->target, err);
-    if (ok)
-        capture_set_run(capture, run);
     if (ok)
         snprintf(c->set->m.source, sizeof c->set->m.source, "%s", c->capture.target.name);
     ok = ok && find_members(c, err) && make_folder(c, err) && add_link(c, err);

@@ -2,31 +2,6 @@
 
 #include "backup/system.h"
 
-static bool find_password(const struct backup_target *target, struct client_target *server,
-                          struct rd_err *err)
-{
-    const char *file = backup_get(target, BACKUP_KEY_PASS_FILE);
-    const char *variable = backup_env("REDISCLI_AUTH");
-    if (server->password != NULL)
-        return true;
-    if (file != NULL)
-        return client_secret_read(file, &server->password, err);
-    if (variable == NULL || variable[0] == '\0')
-        return true;
-    server->password = client_secret_copy(rd_slice_str(variable), err);
-    return server->password != NULL;
-}
-
-static bool find_user(const struct backup_target *target, struct client_target *server,
-                      struct rd_err *err)
-{
-    const char *user = backup_get(target, BACKUP_KEY_USER);
-    if (server->user != NULL || server->password != NULL || user == NULL)
-        return true;
-    server->user = client_secret_copy(rd_slice_str(user), err);
-    return server->user != NULL;
-}
-
 static bool check_tls(const struct client_target *server, struct rd_err *err)
 {
     const struct client_opts *opts = server->opts;
@@ -47,10 +22,13 @@ bool backup_login_find(const struct backup_target *target, const char *url,
                                  .cacert = backup_get(target, BACKUP_KEY_CACERT),
                                  .cert = backup_get(target, BACKUP_KEY_CERT),
                                  .key = backup_get(target, BACKUP_KEY_TLS_KEY)};
+    const struct client_login login = {.user = backup_get(target, BACKUP_KEY_USER),
+                                       .pass_file = backup_get(target, BACKUP_KEY_PASS_FILE),
+                                       .variable = backup_env("REDISCLI_AUTH")};
     *ret = (struct client_target){.opts = opts};
     bool ok = url != NULL ? client_target_set_url(ret, url, err)
                           : client_target_set_place(ret, rd_slice_str(""), CLIENT_PORT, err);
-    if (ok && find_user(target, ret, err) && find_password(target, ret, err) && check_tls(ret, err))
+    if (ok && client_target_login(ret, &login, err) && check_tls(ret, err))
         return true;
     client_target_done(ret);
     return false;
@@ -70,17 +48,15 @@ static bool add_sentinels(struct rd_slice text, const struct client_target *logi
     for (const uint8_t *at = text.ptr, *next; at < end; at = next + 1) {
         for (next = at; next < end && *next != ',' && *next != ' ';)
             next++;
-        struct rd_slice host;
-        uint64_t port;
         if (next == at)
             continue;
         if (*ret_n == max)
             return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "too many sentinels");
-        if (!client_target_split(rd_slice(at, (size_t)(next - at)), CLIENT_SENTINEL_PORT, &host,
-                                 &port))
-            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "sentinel requires HOST:PORT");
-        if (!client_target_at(&ret[*ret_n], login, host, port, err))
+        if (!client_target_of(&ret[*ret_n], login, rd_slice(at, (size_t)(next - at)),
+                              CLIENT_SENTINEL_PORT, err)) {
+            rd_err_doing(err, "the setting sentinel");
             return false;
+        }
         ++*ret_n;
     }
     return true;

@@ -10,9 +10,8 @@
 #include "backup/snapshot.h"
 #include "backup/system.h"
 #include "base/mem.h"
+#include "capture/keys.h"
 #include "client/info.h"
-#include "client/live.h"
-#include "data/spool.h"
 #include "rdb/reader.h"
 #include "rdb/writer.h"
 
@@ -176,51 +175,15 @@ static bool check_result(const struct rd_watch *watch, const struct client_live_
     return true;
 }
 
-struct dest {
-    const struct rd_watch *watch;
-    struct spool *spool;
-};
-
-static bool append(void *ctx, const void *bytes, size_t len, struct rd_err *err)
-{
-    const struct dest *dest = ctx;
-    bool ok = spool_append(dest->spool, bytes, len, err);
-    rd_watch_at(dest->watch, dest->spool->size);
-    return ok;
-}
-
-static bool write_over(void *ctx, uint64_t offset, const void *bytes, size_t len,
-                       struct rd_err *err)
-{
-    const struct dest *dest = ctx;
-    return spool_write(dest->spool, offset, bytes, len, err);
-}
-
-static void cut(void *ctx, uint64_t size)
-{
-    const struct dest *dest = ctx;
-    dest->spool->size = size;
-}
-
-static bool read_keys(struct dest *dest, const struct client_target *server, struct rd_err *err)
-{
-    struct client_live_result res = {0};
-    const struct client_live_opts opts = {.target = server, .functions = true};
-    const struct client_live_out out = {
-        .append = append, .write = write_over, .cut = cut, .ctx = dest};
-    rd_watch_begin(dest->watch, server->name, RD_NO_OFFSET, NULL);
-    bool ok = client_live_read(&opts, &out, &res, err);
-    rd_watch_end(dest->watch);
-    return ok && check_result(dest->watch, &res, err);
-}
-
 bool backup_scan_read(const struct rd_watch *watch, struct backup_set *set,
                       const struct client_target *server, struct rd_err *err)
 {
     struct spool spool = {0};
-    struct dest dest = {watch, &spool};
+    struct client_live_result res = {0};
+    const struct client_live_opts opts = {.target = server, .functions = true};
     struct rd_src *src;
-    bool ok = read_keys(&dest, server, err) && spool_source(&spool, server->name, &src, err);
+    bool ok = capture_keys_read(watch, &opts, &spool, &res, err) &&
+              check_result(watch, &res, err) && spool_source(&spool, server->name, &src, err);
     if (ok) {
         ok = take_source(set, src, err);
         rd_src_close(src);

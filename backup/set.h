@@ -32,7 +32,7 @@ struct backup_from {
 struct backup_set {
     struct backup_open *open;
     const struct backup_from *from; /* NULL: the source of the target */
-    const atomic_bool *cancel;      /* true: stop; may be NULL */
+    const atomic_bool *cancel;      /* true: stop; may be NULL. backup_take() sets it */
     const struct rd_seal_key *key;  /* NULL: not sealed */
     enum archive_compression compression;
     int level;

@@ -217,10 +217,7 @@ static bool read_source(void *ctx, struct backup_set *set, struct rd_err *err)
 bool backup_source_take(const struct backup_source *source, struct backup_set *set,
                         struct rd_err *err)
 {
-    struct rd_watch watch = source->watch != NULL ? *source->watch : (struct rd_watch){0};
-    watch.cancel = set->cancel;
     struct backup_source from = *source;
-    from.watch = &watch;
     const struct backup_job job = {.tool = source->tool, .read = read_source, .ctx = &from};
-    return backup_take(&watch, &job, set, err);
+    return backup_take(source->watch, &job, set, err);
 }

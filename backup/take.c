@@ -1,6 +1,8 @@
 #include "backup/take.h"
 
+#include "backup/heartbeat.h"
 #include "backup/hook.h"
+#include "backup/metrics.h"
 #include "backup/prune.h"
 #include "backup/system.h"
 #include "base/num.h"
@@ -111,6 +113,7 @@ bool backup_take(const struct rd_watch *watch, const struct backup_job *job, str
                  struct rd_err *err)
 {
     const struct backup_target *target = set->open->target;
+    set->cancel = watch != NULL ? watch->cancel : NULL;
     if (!backup_settings(target, set, err) || !prepare(watch, job->tool, set, err) ||
         !backup_hook(target, BACKUP_HOOK_PRE, &set->m, NULL, err) ||
         !backup_set_begin(set, backup_now_ms(), err))
@@ -124,7 +127,8 @@ bool backup_take(const struct rd_watch *watch, const struct backup_job *job, str
     return false;
 }
 
-bool backup_prune_after(const struct backup_target *target, struct backup_open *open,
+/* If the target says so, removes the sets that no rule keeps. */
+static bool prune_after(const struct backup_target *target, struct backup_open *open,
                         struct rd_err *err)
 {
     struct archive_retention rules;
@@ -144,4 +148,18 @@ bool backup_prune_after(const struct backup_target *target, struct backup_open *
         backup_prune_done(&plan);
     }
     return ok;
+}
+
+void backup_after(const struct backup_set *set, const struct rd_err *failed,
+                  struct backup_after *ret)
+{
+    struct backup_open *open = set->open;
+    const struct backup_target *target = open->target;
+    bool ok = failed == NULL, everywhere = ok && backup_everywhere(open);
+    *ret = (struct backup_after){0};
+    if (ok)
+        prune_after(target, open, &ret->prune);
+    backup_metrics(target, open, everywhere, &ret->metrics);
+    backup_hook(target, ok ? BACKUP_HOOK_POST : BACKUP_HOOK_FAILED, &set->m, failed, &ret->hook);
+    backup_heartbeat(target, everywhere, &ret->heartbeat);
 }

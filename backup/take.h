@@ -19,8 +19,17 @@ struct backup_job {
  * failure nothing of it is left. */
 bool backup_take(const struct rd_watch *watch, const struct backup_job *job, struct backup_set *set,
                  struct rd_err *err);
-/* If the target says so, removes the sets that no rule keeps. */
-bool backup_prune_after(const struct backup_target *target, struct backup_open *open,
-                        struct rd_err *err);
+
+/* The errors of what follows a set. code RD_ERR_OK: none. */
+struct backup_after {
+    struct rd_err prune, metrics, hook;
+    struct rd_err heartbeat; /* not a failure of the backup: the service notices its absence */
+};
+
+/* What the target asks for after backup_take(), whether that succeeded (failed is NULL) or not:
+ * removes the sets that no rule keeps, and writes the figures, runs the hook and sends the
+ * heartbeat. Errors do not undo the set. */
+void backup_after(const struct backup_set *set, const struct rd_err *failed,
+                  struct backup_after *ret);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/digest.h"
 #include "base/mem.h"
 
 enum { WAIT_MAX_MS = 60000 };
@@ -104,15 +105,13 @@ static bool loop(struct capture *c, struct rd_err *err)
     return true;
 }
 
-void capture_set_run(struct capture *c, const uint8_t random[CAPTURE_RUN_BYTES])
+bool capture_init(struct capture *c, capture_random *draw, struct rd_err *err)
 {
-    for (size_t i = 0; i < CAPTURE_RUN_BYTES; i++)
-        snprintf(c->run.hex + 2 * i, 3, "%02x", random[i]);
-}
-
-bool capture_init(struct capture *c, struct rd_err *err)
-{
+    uint8_t bytes[REPL_REPLID_LEN / 2];
     capture_job_init(&c->syncer);
+    if (!draw(bytes, sizeof bytes, err))
+        return false;
+    rd_digest_hex(c->run.hex, rd_slice(bytes, sizeof bytes));
     c->buf = rd_alloc(CAPTURE_READ);
     return c->buf != NULL || rd_err_nomem(err, CAPTURE_READ);
 }

@@ -1,7 +1,7 @@
 /* capture.h - records the snapshots and streams of masters in a folder, as their replica.
  *
  *     struct capture c = {.out = folder, .master = "mymaster", .event = event, .ctx = ctx};
- *     if (capture_init(&c, &err) && client_target_set_url(&c.target, url, &err) &&
+ *     if (capture_init(&c, draw, &err) && client_target_set_url(&c.target, url, &err) &&
  *         capture_begin(&c, &err))
  *         ok = capture_run(&c, &err);
  *     capture_close(&c, &err);
@@ -23,7 +23,7 @@
 enum { CAPTURE_SENTINELS_MAX = 16 };
 
 struct capture {
-    /* Set by the caller before capture_init(). */
+    /* Set by the caller. */
     const char *out;             /* the folder; it is created if it is missing */
     const char *replica_version; /* NULL: RDB_REPLICA_VERSION */
     bool wait;                   /* keep trying if the master cannot be reached at first */
@@ -33,7 +33,6 @@ struct capture {
     uint64_t until;       /* end at the command that reaches this offset */
     uint64_t duration_ms; /* end this long after the stream began; 0: no end */
     uint64_t max_size, segment_size;
-    struct repl_replid run;               /* of this run, random */
     const struct repl_capture_lock *lock; /* of the folder `out`; NULL: a link locks its own */
     const volatile sig_atomic_t *stop;    /* not 0: the loop ends; NULL: nothing stops it */
     const sigset_t *waiting; /* the mask of signals while the loop waits; NULL: unchanged */
@@ -55,6 +54,7 @@ struct capture {
     void *ctx;                                /* of these */
 
     /* Set by this library. */
+    struct repl_replid run; /* of this run, random */
     struct capture_link **links;
     size_t n_links, cap_links;
     struct capture_watch watch;
@@ -63,13 +63,11 @@ struct capture {
     uint8_t *buf;               /* CAPTURE_READ bytes */
 };
 
-enum { CAPTURE_RUN_BYTES = REPL_REPLID_LEN / 2 };
+/* Where the id of a run comes from: fills size bytes, in a way that nobody can predict. */
+typedef bool capture_random(void *ret, size_t size, struct rd_err *err);
 
-/* The id of the run. */
-void capture_set_run(struct capture *capture, const uint8_t random[CAPTURE_RUN_BYTES]);
-
-/* capture_close() is called in any case. RD_ERR_NOMEM. */
-bool capture_init(struct capture *capture, struct rd_err *err);
+/* capture_close() is called in any case. RD_ERR_NOMEM, and the errors of draw(). */
+bool capture_init(struct capture *capture, capture_random *draw, struct rd_err *err);
 /* Finds the masters unless the caller has added links. May block as long as a query lasts. */
 bool capture_begin(struct capture *capture, struct rd_err *err);
 /* Captures until it is over or stopped. Everything received is stored, however it ends. */

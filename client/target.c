@@ -66,6 +66,37 @@ bool client_target_at(struct client_target *ret, const struct client_target *lik
     return ok;
 }
 
+bool client_target_of(struct client_target *ret, const struct client_target *like,
+                      struct rd_slice text, uint64_t port, struct rd_err *err)
+{
+    struct rd_slice host;
+    if (!client_target_split(text, port, &host, &port))
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not HOST:PORT");
+    return client_target_at(ret, like, host, port, err);
+}
+
+static bool copy_secret(char **ret, const char *text, struct rd_err *err)
+{
+    *ret = client_secret_copy(rd_slice_str(text), err);
+    return *ret != NULL;
+}
+
+bool client_target_login(struct client_target *target, const struct client_login *login,
+                         struct rd_err *err)
+{
+    if (target->password != NULL)
+        return true;
+    if (target->user == NULL && login->user != NULL &&
+        !copy_secret(&target->user, login->user, err))
+        return false;
+    if (login->password != NULL)
+        return copy_secret(&target->password, login->password, err);
+    if (login->pass_file != NULL)
+        return client_secret_read(login->pass_file, &target->password, err);
+    return login->variable == NULL || login->variable[0] == '\0' ||
+           copy_secret(&target->password, login->variable, err);
+}
+
 void client_target_done(struct client_target *target)
 {
     client_secret_free(target->user);

@@ -73,6 +73,22 @@ bool client_target_set_socket(struct client_target *target, struct rd_slice path
  * sentinel reports. */
 bool client_target_at(struct client_target *ret, const struct client_target *like,
                       struct rd_slice host, uint64_t port, struct rd_err *err);
+/* The same for "HOST:PORT", "HOST" or "[ADDRESS]:PORT"; port is the default. RD_ERR_USAGE. */
+bool client_target_of(struct client_target *ret, const struct client_target *like,
+                      struct rd_slice text, uint64_t port, struct rd_err *err);
+
+/* The login from options or settings. Each may be NULL. */
+struct client_login {
+    const char *user;
+    const char *password;  /* the first of these three counts: a text, */
+    const char *pass_file; /* the first line of a file, */
+    const char *variable;  /* the value of an environment variable, unless it is empty */
+};
+
+/* Completes a target: a password in its URL counts, and then the user of the URL as well.
+ * RD_ERR_IO, RD_ERR_USAGE, RD_ERR_NOMEM. */
+bool client_target_login(struct client_target *target, const struct client_login *login,
+                         struct rd_err *err);
 
 /* A zeroed struct is allowed. */
 void client_target_done(struct client_target *target);

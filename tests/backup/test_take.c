@@ -137,7 +137,10 @@ Test(backup_take, what_no_rule_keeps_is_removed_afterwards)
     char name[] = "dump.rdb";
     cr_assert(take_set(read_all, name) && take_set(read_all, name), "%s", err.text);
     cr_expect_eq(count_sets(0), 2);
-    cr_assert(backup_prune_after(&config.targets[0], &open, &err), "%s", err.text);
+    const struct backup_set set = {.open = &open};
+    struct backup_after errs;
+    backup_after(&set, NULL, &errs);
+    cr_expect_eq(errs.prune.code, RD_ERR_OK, "%s", errs.prune.text);
     cr_expect_eq(count_sets(0), 1);
     cr_expect_eq(count_sets(1), 1);
 }

@@ -1,6 +1,4 @@
 /* backup.c - `redoubt backup`: a verified set of each target into its repositories. */
-#include "backup/heartbeat.h"
-#include "backup/hook.h"
 #include "backup/metrics.h"
 #include "backup/source.h"
 #include "tools/cli/stop.h"
@@ -111,38 +109,32 @@ static void report_failure(struct run *run, const struct backup_target *target,
     cli_json_end(json);
 }
 
+static void report_partial(struct run *run, const struct rd_err *err)
+{
+    if (err->code == RD_ERR_OK)
+        return;
+    cli_report(run->cli, err);
+    run->partial = true;
+}
+
 /* Repositories that failed although another one has the set. */
 static void report_repositories(struct run *run, const struct backup_open *open)
 {
-    for (size_t i = 0; i < open->n; i++) {
-        if (open->errs[i].code == RD_ERR_OK)
-            continue;
-        cli_report(run->cli, &open->errs[i]);
-        run->partial = true;
-    }
+    for (size_t i = 0; i < open->n; i++)
+        report_partial(run, &open->errs[i]);
 }
 
-/* Failures after the set is complete do not undo it. A heartbeat that does not arrive is not a
- * failure: the service notices it. */
-static void after(struct run *run, const struct backup_target *target, struct backup_set *set,
-                  const struct rd_err *failed)
+static void after(struct run *run, const struct backup_set *set, const struct rd_err *failed)
 {
-    struct rd_err errs[3] = {{0}, {0}, {0}}, err = {0};
+    struct backup_after errs;
     char line[600];
-    bool ok = failed == NULL, everywhere = ok && backup_everywhere(set->open);
-    if (ok)
-        backup_prune_after(target, set->open, &errs[0]);
-    backup_metrics(target, set->open, everywhere, &errs[1]);
-    backup_hook(target, ok ? BACKUP_HOOK_POST : BACKUP_HOOK_FAILED, &set->m, failed, &errs[2]);
-    for (size_t i = 0; i < 3; i++) {
-        if (errs[i].code == RD_ERR_OK)
-            continue;
-        cli_report(run->cli, &errs[i]);
-        run->partial = true;
-    }
-    if (!backup_heartbeat(target, everywhere, &err))
-        cli_warn(run->cli, "%s: the heartbeat failed: %s", target->name,
-                 rd_err_render(&err, line, sizeof line));
+    backup_after(set, failed, &errs);
+    report_partial(run, &errs.prune);
+    report_partial(run, &errs.metrics);
+    report_partial(run, &errs.hook);
+    if (errs.heartbeat.code != RD_ERR_OK)
+        cli_warn(run->cli, "%s: the heartbeat failed: %s", set->open->target->name,
+                 rd_err_render(&errs.heartbeat, line, sizeof line));
 }
 
 static bool take_set(struct run *run, struct backup_set *set, struct rd_err *err)
@@ -177,7 +169,7 @@ static void backup_target(struct run *run, const struct backup_target *target)
         report_failure(run, target, &err);
     }
     if (!set.locked_out)
-        after(run, target, &set, ok ? NULL : &err);
+        after(run, &set, ok ? NULL : &err);
     backup_set_done(&set);
     if (opened)
         backup_close(&open);

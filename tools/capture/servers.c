@@ -15,13 +15,10 @@ bool capture_servers_add_sentinel(struct capture_servers *s, const char *text, s
     return true;
 }
 
-static bool draw_run(struct capture *c, struct rd_err *err)
+static bool draw(void *ret, size_t size, struct rd_err *err)
 {
-    uint8_t bytes[CAPTURE_RUN_BYTES];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return rd_err_sys(err, errno, "cannot get random bytes");
-    capture_set_run(c, bytes);
-    return true;
+    return getrandom(ret, size, 0) == (ssize_t)size ||
+           rd_err_sys(err, errno, "cannot get random bytes");
 }
 
 static bool find_sentinels(const struct capture_servers *s, struct capture *c, struct rd_err *err)
@@ -35,13 +32,11 @@ static bool find_sentinels(const struct capture_servers *s, struct capture *c, s
         like.password = secret.password;
     }
     for (size_t i = 0; ok && i < s->n_sentinels; i++) {
-        struct rd_slice host;
-        uint64_t port;
-        ok = client_target_split(rd_slice_str(s->sentinels[i]), CLIENT_SENTINEL_PORT, &host,
-                                 &port) ||
-             rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--sentinel requires HOST:PORT");
-        ok = ok && client_target_at(&c->sentinels[i], &like, host, port, err);
+        ok = client_target_of(&c->sentinels[i], &like, rd_slice_str(s->sentinels[i]),
+                              CLIENT_SENTINEL_PORT, err);
         c->n_sentinels += ok;
+        if (!ok)
+            rd_err_doing(err, "the option --sentinel");
     }
     client_target_done(&secret);
     return ok;
@@ -50,8 +45,8 @@ static bool find_sentinels(const struct capture_servers *s, struct capture *c, s
 bool capture_servers_find(struct capture_servers *s, struct capture *c, const char *url,
                           struct rd_err *err)
 {
-    return capture_init(c, err) && draw_run(c, err) &&
-           peer_target_find(&c->target, &s->peers, url, err) && find_sentinels(s, c, err);
+    return capture_init(c, draw, err) && peer_target_find(&c->target, &s->peers, url, err) &&
+           find_sentinels(s, c, err);
 }
 
 void capture_servers_holder(struct rd_err *err)

@@ -72,29 +72,6 @@ bool peer_opts_add_timeout(void *ctx, const char *value, struct rd_err *err)
     return true;
 }
 
-/* The first available source of the password; NULL: none. */
-static bool find_password(struct client_target *target, struct peer_opts *opts, struct rd_err *err)
-{
-    const char *variable = getenv("REDISCLI_AUTH");
-    const char *found = NULL;
-    if (target->password != NULL)
-        return true;
-    if (opts->askpass) {
-        if (opts->asked == NULL && !peer_ask_password(target->name, &opts->asked, err))
-            return false;
-        found = opts->asked;
-    } else if (opts->password != NULL) {
-        found = opts->password;
-    } else if (opts->pass_file != NULL) {
-        return client_secret_read(opts->pass_file, &target->password, err);
-    } else if (variable != NULL && variable[0] != '\0') {
-        found = variable;
-    }
-    if (found != NULL)
-        target->password = client_secret_copy(rd_slice_str(found), err);
-    return found == NULL || target->password != NULL;
-}
-
 /* ---- the target ---- */
 
 static bool find_place(struct client_target *target, const struct peer_opts *opts, const char *url,
@@ -112,12 +89,18 @@ static bool find_place(struct client_target *target, const struct peer_opts *opt
     return client_target_set_place(target, rd_slice(host, len), port, err);
 }
 
-static bool find_user(struct client_target *target, const struct peer_opts *opts,
-                      struct rd_err *err)
+static bool find_login(struct client_target *target, struct peer_opts *opts, struct rd_err *err)
 {
-    if (target->user == NULL && target->password == NULL && opts->user != NULL)
-        target->user = client_secret_copy(rd_slice_str(opts->user), err);
-    return target->user != NULL || opts->user == NULL || target->password != NULL;
+    struct client_login login = {.user = opts->user,
+                                 .password = opts->password,
+                                 .pass_file = opts->pass_file,
+                                 .variable = getenv("REDISCLI_AUTH")};
+    if (opts->askpass && target->password == NULL) {
+        if (opts->asked == NULL && !peer_ask_password(target->name, &opts->asked, err))
+            return false;
+        login.password = opts->asked;
+    }
+    return client_target_login(target, &login, err);
 }
 
 bool peer_target_find(struct client_target *ret, struct peer_opts *opts, const char *url,
@@ -127,7 +110,7 @@ bool peer_target_find(struct client_target *ret, struct peer_opts *opts, const c
     url = url != NULL ? url : opts->url;
     bool named = url != NULL || peer_opts_names_one(opts);
     bool ok = (named || peer_default_url(opts, &url, err)) && find_place(&target, opts, url, err) &&
-              find_user(&target, opts, err) && find_password(&target, opts, err);
+              find_login(&target, opts, err);
     if (ok && !target.has_db) {
         target.has_db = opts->has_db;
         target.db = opts->db;

@@ -1,48 +1,20 @@
 #include "tools/input/live_in.h"
 
-struct live_in {
-    struct cli *cli;
-    const struct filter *filter;
-    struct spool *spool;
-};
+#include "capture/keys.h"
+#include "tools/cli/watch.h"
 
 static bool wants(void *ctx, uint64_t db, const struct rd_slice *name)
 {
-    const struct live_in *in = ctx;
-    return filter_may_want(in->filter, db, name);
-}
-
-static bool append(void *ctx, const void *bytes, size_t len, struct rd_err *err)
-{
-    struct live_in *in = ctx;
-    bool ok = spool_append(in->spool, bytes, len, err);
-    cli_progress_at(in->cli, in->spool->size);
-    return ok;
-}
-
-static bool write_over(void *ctx, uint64_t offset, const void *bytes, size_t len,
-                       struct rd_err *err)
-{
-    struct live_in *in = ctx;
-    return spool_write(in->spool, offset, bytes, len, err);
-}
-
-static void cut(void *ctx, uint64_t size)
-{
-    struct live_in *in = ctx;
-    in->spool->size = size;
+    return filter_may_want(ctx, db, name);
 }
 
 bool live_in_read(struct cli *cli, const struct live_in_opts *opts, struct spool *spool,
                   struct client_live_result *ret, struct rd_err *err)
 {
-    struct live_in in = {.cli = cli, .filter = opts->filter, .spool = spool};
-    const struct client_live_opts live = {
-        .target = opts->target, .functions = opts->functions, .wants = wants, .ctx = &in};
-    const struct client_live_out out = {
-        .append = append, .write = write_over, .cut = cut, .ctx = &in};
-    cli_progress_begin(cli, opts->target->name, RD_NO_OFFSET);
-    bool ok = client_live_read(&live, &out, ret, err);
-    cli_progress_end(cli);
-    return ok;
+    const struct rd_watch watch = cli_watch(cli);
+    const struct client_live_opts live = {.target = opts->target,
+                                          .functions = opts->functions,
+                                          .wants = wants,
+                                          .ctx = (void *)(uintptr_t)opts->filter};
+    return capture_keys_read(&watch, &live, spool, ret, err);
 }

@@ -1,4 +1,4 @@
-/* live_in.h - reads the data of a server into a spool, with filter and progress (client/live.h).
+/* live_in.h - reads the keys of a server that a filter wants into a spool (capture/keys.h).
  *
  *     struct live_in_opts opts = {.target = &target, .filter = &filter};
  *     struct client_live_result result;
@@ -10,8 +10,8 @@
 #define TOOLS_INPUT_LIVE_IN_H
 
 #include "client/live.h"
-#include "tools/cli/filter.h"
 #include "data/spool.h"
+#include "tools/cli/filter.h"
 
 struct live_in_opts {
     const struct client_target *target; /* one database if it names one, else all */
