@@ -144,9 +144,7 @@ bool rdb_cur_len(struct cur *c, uint64_t *ret)
     case RDB_PARSE_BAD:
         break;
     }
-    c->want = 0;
-    c->why = "not a length";
-    return false;
+    return rdb_cur_refuse(c, c->p, CUR_DAMAGED, "not a length");
 }
 
 bool rdb_cur_u64le(struct cur *c, uint64_t *ret)
@@ -172,76 +170,68 @@ bool rdb_cur_len_id(struct cur *c, struct rdb_stream_id *ret)
     return rdb_cur_len(c, &ret->ms) && rdb_cur_len(c, &ret->seq);
 }
 
-/* The error, if it is not about the bytes. */
 static const char name_too_long[] = "name longer than the limit";
 static const char no_memory[] = "out of memory";
 
-static enum rd_err_code code_of(const char *why)
+/* The string begins at `at`. */
+static bool decode_name(struct rdb_reader *r, struct cur *c, const uint8_t *at,
+                        const struct rdb_str_head *head, struct rd_buf *buf)
 {
-    return why == name_too_long ? RD_ERR_LIMIT : why == no_memory ? RD_ERR_MEMORY : RD_ERR_CORRUPT;
-}
-
-static bool decode_name(struct rdb_reader *r, struct cur *c, const struct rdb_str_head *head,
-                        const uint8_t *stored, struct rd_buf *buf)
-{
-    c->want = 0;
-    c->why = name_too_long;
+    const uint8_t *stored = at + head->size;
     if (head->total > r->opts.max_name)
-        return false;
-    c->why = no_memory;
+        return rdb_cur_refuse(c, at, CUR_LIMIT, name_too_long);
     rd_buf_reset(buf);
     if (!rd_buf_reserve(buf, (size_t)head->total + RDB_LZF_SLACK))
-        return false;
-    c->why = "compressed string that does not decode";
+        return rdb_cur_refuse(c, at, CUR_NO_MEMORY, no_memory);
     buf->len = (size_t)head->total;
-    return rdb_lzf_decode(stored, (size_t)head->stored, buf->ptr, buf->len);
+    return rdb_lzf_decode(stored, (size_t)head->stored, buf->ptr, buf->len) ||
+           rdb_cur_refuse(c, at, CUR_DAMAGED, "compressed string that does not decode");
 }
 
 bool rdb_cur_str(struct rdb_reader *r, struct cur *c, struct rd_buf *buf, struct rd_slice *ret)
 {
     struct rdb_str_head head;
     enum rdb_parse rc = rdb_str_head_parse(c->p, (size_t)(c->end - c->p), &head);
-    if (rc != RDB_PARSE_OK) {
-        c->want = rc == RDB_PARSE_WANT ? (uint64_t)(c->p - c->base) + head.size : 0;
-        c->why = "not a string";
+    if (rc == RDB_PARSE_WANT) {
+        c->want = (uint64_t)(c->p - c->base) + head.size;
         return false;
     }
+    if (rc != RDB_PARSE_OK)
+        return rdb_cur_refuse(c, c->p, CUR_DAMAGED, "not a string");
     if (head.kind == RDB_STR_INT) {
         rd_buf_reset(buf);
-        c->want = 0;
-        c->why = no_memory;
         if (!rd_buf_reserve(buf, RD_NUM_I64_MAX))
-            return false;
+            return rdb_cur_refuse(c, c->p, CUR_NO_MEMORY, no_memory);
         buf->len = rd_num_put_i64((char *)buf->ptr, head.num);
         *ret = rd_buf_slice(buf);
         c->p += head.size;
         return true;
     }
-    if (head.stored > r->opts.max_name ||
-        (head.kind == RDB_STR_LZF && !rdb_lzf_possible(head.stored, head.total))) {
-        c->want = 0;
-        c->why = head.stored > r->opts.max_name ? name_too_long
-                                                : "compressed string that cannot be that long";
-        return false;
-    }
+    if (head.stored > r->opts.max_name)
+        return rdb_cur_refuse(c, c->p, CUR_LIMIT, name_too_long);
+    if (head.kind == RDB_STR_LZF && !rdb_lzf_possible(head.stored, head.total))
+        return rdb_cur_refuse(c, c->p, CUR_DAMAGED, "compressed string that cannot be that long");
     const uint8_t *all;
     if (!cur_take(c, head.size + head.stored, &all))
         return false;
     *ret = rd_slice(all + head.size, (size_t)head.stored);
     if (head.kind == RDB_STR_RAW)
         return true;
-    if (!decode_name(r, c, &head, all + head.size, buf)) {
-        c->p = all;
+    if (!decode_name(r, c, all, &head, buf))
         return false;
-    }
     *ret = rd_buf_slice(buf);
     return true;
 }
 
 int rdb_read_retry(struct rdb_reader *r, const struct cur *c, struct rd_slice *s)
 {
+    static const enum rd_err_code codes[] = {[CUR_DAMAGED] = RD_ERR_CORRUPT,
+                                             [CUR_LIMIT] = RD_ERR_LIMIT,
+                                             [CUR_NO_MEMORY] = RD_ERR_MEMORY,
+                                             [CUR_UNKNOWN] = RD_ERR_CORRUPT,
+                                             [CUR_APART] = RD_ERR_CORRUPT};
     if (c->want == 0)
-        return rdb_read_fail(r, code_of(c->why), rdb_read_offset(r) + (uint64_t)(c->p - c->base),
+        return rdb_read_fail(r, codes[c->cause], rdb_read_offset(r) + (uint64_t)(c->p - c->base),
                              c->why);
     int st = rdb_read_need(r, c->want, s);
     return st == RDB_EVENT ? STEP_ON : st;

@@ -51,10 +51,7 @@ static bool parse_item(struct rdb_reader *r, struct cur *c, uint8_t arg, struct 
         memcpy(&ev->item.f64, &wide, 8);
         return true;
     default:
-        c->p = c->base;
-        c->want = 0;
-        c->why = "unknown opcode in a module's value";
-        return false;
+        return rdb_cur_refuse(c, c->base, CUR_DAMAGED, "unknown opcode in a module's value");
     }
 }
 

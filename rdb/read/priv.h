@@ -413,12 +413,23 @@ void rdb_read_note(struct rdb_reader *r, enum rdb_note_id id, uint64_t off, uint
 
 /* -- parsing several things from memory: all or nothing -- */
 
+/* Why bytes that are there were not accepted. */
+enum cur_cause {
+    CUR_DAMAGED,
+    CUR_LIMIT, /* longer than this reader takes */
+    CUR_NO_MEMORY,
+    CUR_UNKNOWN, /* a value of an unknown type */
+    CUR_APART    /* an opcode between the attributes of a key and its type */
+};
+
 struct cur {
     const uint8_t *base;
     const uint8_t *p;
     const uint8_t *end;
-    uint64_t want;   /* bytes from base that are needed, after a failure; 0: it is corrupt */
-    const char *why; /* … because of this */
+    uint64_t want;        /* after a failure: bytes from base that are needed; 0: the bytes at p are
+                             not accepted */
+    enum cur_cause cause; /* … because of this, */
+    const char *why;      /* and as the text of an error */
 };
 
 static inline struct cur cur_of(struct rd_slice s)
@@ -435,6 +446,17 @@ static inline bool cur_take(struct cur *c, uint64_t n, const uint8_t **ret)
     *ret = c->p;
     c->p += n;
     return true;
+}
+
+/* The bytes at p are not accepted. Returns false. */
+static inline bool rdb_cur_refuse(struct cur *c, const uint8_t *p, enum cur_cause cause,
+                                  const char *why)
+{
+    c->p = p;
+    c->want = 0;
+    c->cause = cause;
+    c->why = why;
+    return false;
 }
 
 bool rdb_cur_len(struct cur *c, uint64_t *ret);

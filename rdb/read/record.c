@@ -46,14 +46,6 @@ static int took(struct rdb_reader *r, const struct cur *c, struct rdb_event *ev)
     return RDB_EVENT;
 }
 
-static bool refuse(struct cur *c, const uint8_t *at, const char *why)
-{
-    c->p = at;
-    c->want = 0;
-    c->why = why;
-    return false;
-}
-
 /* Whether the file's version has this opcode. */
 static bool has_opcode(const struct rdb_reader *r, uint8_t op)
 {
@@ -63,9 +55,10 @@ static bool has_opcode(const struct rdb_reader *r, uint8_t op)
 
 /* -- keys -- */
 
-/* Why a key could not be parsed; compared by address. */
-static const char unknown[] = "unknown value type";
-static const char apart[] = "an opcode between a key's attributes and its type";
+static bool refuse_unknown(struct cur *c, const uint8_t *at)
+{
+    return rdb_cur_refuse(c, at, CUR_UNKNOWN, "unknown value type");
+}
 
 void rdb_read_drop_attributes(struct rdb_reader *r)
 {
@@ -138,7 +131,7 @@ static bool parse_attributes(struct rdb_reader *r, struct cur *c, struct attribu
     /* In damaged files the same numbers are letters of names: then no record follows. */
     if (enterprise != NULL && op[0] < RDB_OP_HASH_TEMPLATE &&
         rdb_type_find(r->dialect, r->version, op[0]) == NULL)
-        return refuse(c, enterprise, unknown);
+        return refuse_unknown(c, enterprise);
     return true;
 }
 
@@ -156,7 +149,10 @@ static bool parse_key(struct rdb_reader *r, struct cur *c, struct rdb_event *ev,
     *ret_enterprise = a.n_enterprise;
     ev->key.type = rdb_type_find(r->dialect, r->version, op);
     if (ev->key.type == NULL)
-        return refuse(c, c->p - 1, op >= RDB_OP_HASH_TEMPLATE ? apart : unknown);
+        return op >= RDB_OP_HASH_TEMPLATE
+                   ? rdb_cur_refuse(c, c->p - 1, CUR_APART,
+                                    "an opcode between a key's attributes and its type")
+                   : refuse_unknown(c, c->p - 1);
     return rdb_cur_str(r, c, &r->text, &ev->key.name);
 }
 
@@ -268,9 +264,9 @@ static int key_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *e
     uint64_t n_enterprise = 0;
     begin_event(r, RDB_KEY, ev);
     while (!parse_key(r, &c, ev, &n_enterprise)) {
-        if (c.want == 0 && c.why == unknown)
+        if (c.want == 0 && c.cause == CUR_UNKNOWN)
             return unknown_type(r, &c);
-        if (c.want == 0 && c.why == apart)
+        if (c.want == 0 && c.cause == CUR_APART)
             return c.p[0] == RDB_OP_KEY_META && has_opcode(r, RDB_OP_KEY_META) &&
                            r->dialect == RDB_REDIS
                        ? key_meta_begin(r, ev)
@@ -367,6 +363,8 @@ static int aux_step(struct rdb_reader *r, struct rdb_event *ev)
 
 enum { UPDATE_MAX = 64 << 20 };
 
+static const char update_too_long[] = "command among the keys longer than the limit of 64 MiB";
+
 /* A mark, digits and CRLF. */
 static bool take_number(struct cur *c, uint8_t mark, uint64_t *ret)
 {
@@ -376,14 +374,14 @@ static bool take_number(struct cur *c, uint8_t mark, uint64_t *ret)
     if (!cur_take(c, 1, &byte))
         return false;
     if (byte[0] != mark)
-        return refuse(c, byte, "not a command");
+        return rdb_cur_refuse(c, byte, CUR_DAMAGED, "not a command");
     while (scan == RD_RESP_SHORT) {
         if (!cur_take(c, 1, &byte))
             return false;
         scan = rd_resp_number_step(&number, byte[0]);
     }
-    if (scan == RD_RESP_BAD)
-        return refuse(c, byte, "not a number of a command");
+    if (scan == RD_RESP_BAD || number.value < 0)
+        return rdb_cur_refuse(c, byte, CUR_DAMAGED, "not a number of a command");
     *ret = (uint64_t)number.value;
     return true;
 }
@@ -395,11 +393,11 @@ static bool take_argument(struct cur *c)
     if (!take_number(c, '$', &len))
         return false;
     if (len > UPDATE_MAX)
-        return refuse(c, c->p, "argument longer than a command can be here");
+        return rdb_cur_refuse(c, c->p, CUR_LIMIT, update_too_long);
     if (!cur_take(c, (size_t)len + 2, &bytes))
         return false;
     return (bytes[len] == '\r' && bytes[len + 1] == '\n') ||
-           refuse(c, bytes + len, "argument without an end");
+           rdb_cur_refuse(c, bytes + len, CUR_DAMAGED, "argument without an end");
 }
 
 /* What was parsed is not parsed again when more has come. */
@@ -417,7 +415,7 @@ static bool parse_update(struct rdb_reader *r, struct cur *c, uint8_t arg, struc
         if (!take_number(c, '*', &u->left))
             return false;
         if (u->left == 0)
-            return refuse(c, c->base + 1, "command without arguments");
+            return rdb_cur_refuse(c, c->base + 1, CUR_DAMAGED, "command without arguments");
         u->at = (size_t)(c->p - c->base);
     }
     for (; u->left > 0; u->left--) {
@@ -425,7 +423,7 @@ static bool parse_update(struct rdb_reader *r, struct cur *c, uint8_t arg, struc
             return false;
         u->at = (size_t)(c->p - c->base);
         if (u->at > UPDATE_MAX)
-            return refuse(c, c->p, "command longer than it can be here");
+            return rdb_cur_refuse(c, c->p, CUR_LIMIT, update_too_long);
     }
     return true;
 }
@@ -489,7 +487,8 @@ static bool parse_module_aux(struct rdb_reader *r, struct cur *c, uint8_t arg, s
     if (!rdb_cur_len(c, &opcode))
         return false;
     if (opcode != RDB_MODULE_UINT)
-        return refuse(c, at, "module aux field without its position (before or after the keys)");
+        return rdb_cur_refuse(c, at, CUR_DAMAGED,
+                              "module aux field without its position (before or after the keys)");
     return rdb_cur_len(c, &ev->module.when);
 }
 
@@ -561,7 +560,7 @@ static bool parse_key_meta(struct rdb_reader *r, struct cur *c, uint8_t arg, str
     if (!rdb_cur_len(c, &ev->key_meta.n_classes))
         return false;
     return ev->key_meta.n_classes <= KEY_META_CLASSES ||
-           refuse(c, at, "more metadata classes than a key can have");
+           rdb_cur_refuse(c, at, CUR_DAMAGED, "more metadata classes than a key can have");
 }
 
 static int key_meta_begin(struct rdb_reader *r, struct rdb_event *ev)

@@ -235,12 +235,8 @@ static bool parse_node_key(struct rdb_reader *r, struct cur *c, uint8_t gen, str
     struct rd_slice key;
     if (!rdb_cur_str(r, c, &r->text, &key))
         return false;
-    if (key.len != NODE_KEY_LEN) {
-        c->p = c->base;
-        c->want = 0;
-        c->why = "stream node whose key is not an id";
-        return false;
-    }
+    if (key.len != NODE_KEY_LEN)
+        return rdb_cur_refuse(c, c->base, CUR_DAMAGED, "stream node whose key is not an id");
     r->node.base = (struct rdb_stream_id){rd_get_be64(key.ptr), rd_get_be64(key.ptr + 8)};
     return true;
 }

@@ -267,12 +267,8 @@ static bool parse_form(struct rdb_reader *r, struct cur *c, uint8_t arg, struct 
     const uint8_t *at = c->p;
     if (!rdb_cur_len(c, &r->shared.id))
         return false;
-    if (r->shared.id > NAMES_STRINGS) {
-        c->p = at;
-        c->want = 0;
-        c->why = "field names in an unknown form";
-        return false;
-    }
+    if (r->shared.id > NAMES_STRINGS)
+        return rdb_cur_refuse(c, at, CUR_DAMAGED, "field names in an unknown form");
     return r->shared.id == NAMES_PACKED || rdb_cur_len(c, &r->shared.left);
 }
 

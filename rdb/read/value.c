@@ -23,11 +23,8 @@ static bool parse_array_head(struct cur *c, uint64_t *count)
     uint64_t insert;
     if (!rdb_cur_len(c, count) || !rdb_cur_len(c, &flag))
         return false;
-    if (flag > 1) {
-        c->want = 0;
-        c->why = "array flag that is neither 0 nor 1";
-        return false;
-    }
+    if (flag > 1)
+        return rdb_cur_refuse(c, c->p, CUR_DAMAGED, "array flag that is neither 0 nor 1");
     return flag == 0 || rdb_cur_len(c, &insert);
 }
 

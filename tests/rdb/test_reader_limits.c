@@ -264,6 +264,28 @@ Test(reader_limits, a_command_among_the_keys_is_the_same_however_it_arrives)
     rd_buf_done(&file);
 }
 
+/* A server may send a longer one: it is not damage. */
+Test(reader_limits, a_command_among_the_keys_that_is_too_long_is_not_supported)
+{
+    static const struct {
+        const char *command;
+        enum rd_err_code code;
+    } all[] = {{"*2\r\n$3\r\nDEL\r\n$67108865\r\n", RD_ERR_LIMIT},
+               {"*2\r\n$3\r\nDEL\r\n$67108864\r\n", RD_ERR_TRUNCATED},
+               {"*2\r\n$3\r\nDEL\r\n$-1\r\n", RD_ERR_CORRUPT},
+               {"*-1\r\n", RD_ERR_CORRUPT}};
+    static const struct way way = {WAY_MEMORY, 0};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.updates = true);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct rd_buf file = {0};
+        made_add(&file, "VALKEY081\xfe\0\xf2", 12);
+        made_add(&file, all[i].command, strlen(all[i].command));
+        struct rd_err err = read_all(rd_buf_slice(&file), &way, &opts, NULL);
+        cr_expect_eq(err.code, all[i].code, "%zu: %s", i, err.text);
+        rd_buf_done(&file);
+    }
+}
+
 /* A zipmap does not say how long it is: the end mark is missed where the string ends. */
 Test(reader_limits, a_zipmap_that_ends_without_a_mark_is_damage)
 {
