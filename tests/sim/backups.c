@@ -259,14 +259,33 @@ static bool prune(struct history *h, unsigned per_mille, unsigned deaths)
 
 /* ---- a history ---- */
 
-/* After a backup without faults, every object belongs to a good set. */
+static bool all_good(struct backup_open *open, size_t i)
+{
+    struct archive_sets sets;
+    struct rd_err err = {0};
+    bool ok = archive_repo_list(&open->repos[i], &sets, &err) || wrong("cannot list: %s", err.text);
+    if (!ok)
+        return false;
+    for (size_t k = 0; ok && k < sets.n; k++)
+        ok = archive_set_good(&sets.sets[k]) ||
+             wrong("%s remains in repository %zu and is not complete", sets.sets[k].id, i);
+    archive_sets_done(&sets);
+    return ok;
+}
+
+/* After a backup without faults, every object is whole and belongs to a good set. */
 static bool is_clean(struct history *h)
 {
+    struct backup_open open;
     for (size_t i = 0; i < BUCKETS; i++)
         for (size_t k = 0; k < h->buckets[i].n; k++)
             if (h->buckets[i].objects[k].partial)
                 return wrong("%s remains", h->buckets[i].objects[k].name);
-    return true;
+    bool ok = open_all(h, &open);
+    for (size_t i = 0; ok && i < BUCKETS; i++)
+        ok = all_good(&open, i);
+    end_life(h, &open);
+    return ok;
 }
 
 /* A pinned set stays, whatever the rules say. */

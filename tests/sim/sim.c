@@ -7,20 +7,13 @@
 #include <stdlib.h>
 
 #include "tests/sim/scenario.h"
+#include "tests/sim/seeds.h"
 
 enum { SEEDS = 1000, A_LINE = 100 /* seeds of one TAP line */, ENOUGH_CUTS = 300 };
 
-/* False: failed; the reason was printed. */
-static bool run_some(uint64_t first, uint64_t n, struct sim_sums *sums)
+static const char *run(void *ctx, uint64_t seed)
 {
-    bool ok = true;
-    for (uint64_t seed = first; seed < first + n; seed++) {
-        const char *failure = sim_run(seed, NULL, 0, sums);
-        if (failure != NULL)
-            printf("# seed %llu: %s\n", (unsigned long long)seed, failure);
-        ok &= failure == NULL;
-    }
-    return ok;
+    return sim_run(seed, NULL, 0, ctx);
 }
 
 static void print_sums(const struct sim_sums *s)
@@ -34,20 +27,16 @@ static void print_sums(const struct sim_sums *s)
 int main(int argc, char **argv)
 {
     struct sim_sums sums = {0};
+    const struct seeds seeds = {.n = SEEDS, .in_line = A_LINE, .run = run, .ctx = &sums};
     unsigned n = 0;
-    bool all = true;
+    bool all;
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc == 3) {
-        all = run_some(strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10), &sums);
+        all = seeds_some(&seeds, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10));
         print_sums(&sums);
         return all ? 0 : 1;
     }
-    for (uint64_t first = 0; first < SEEDS; first += A_LINE) {
-        bool ok = run_some(first, A_LINE, &sums);
-        all &= ok;
-        printf("%s %u - seeds %llu to %llu\n", ok ? "ok" : "not ok", ++n, (unsigned long long)first,
-               (unsigned long long)first + A_LINE - 1);
-    }
+    all = seeds_all(&seeds, &n);
     uint64_t n_cuts;
     const char *failure = sim_cut_everywhere(&sums, &n_cuts);
     if (failure != NULL)

@@ -8,19 +8,13 @@
 #include <stdlib.h>
 
 #include "tests/sim/backups.h"
+#include "tests/sim/seeds.h"
 
 enum { SEEDS = 500, A_LINE = 50 };
 
-static bool run_some(uint64_t first, uint64_t n, struct sim_backups *sums)
+static const char *run(void *ctx, uint64_t seed)
 {
-    bool ok = true;
-    for (uint64_t seed = first; seed < first + n; seed++) {
-        const char *failure = sim_backups_run(seed, sums);
-        if (failure != NULL)
-            printf("# seed %llu: %s\n", (unsigned long long)seed, failure);
-        ok &= failure == NULL;
-    }
-    return ok;
+    return sim_backups_run(seed, ctx);
 }
 
 static void print_sums(const struct sim_backups *s)
@@ -45,20 +39,16 @@ static void print_sums(const struct sim_backups *s)
 int main(int argc, char **argv)
 {
     struct sim_backups sums = {0};
+    const struct seeds seeds = {.n = SEEDS, .in_line = A_LINE, .run = run, .ctx = &sums};
     unsigned n = 0;
-    bool all = true;
+    bool all;
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc == 3) {
-        all = run_some(strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10), &sums);
+        all = seeds_some(&seeds, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10));
         print_sums(&sums);
         return all ? 0 : 1;
     }
-    for (uint64_t first = 0; first < SEEDS; first += A_LINE) {
-        bool ok = run_some(first, A_LINE, &sums);
-        all &= ok;
-        printf("%s %u - seeds %llu to %llu\n", ok ? "ok" : "not ok", ++n, (unsigned long long)first,
-               (unsigned long long)first + A_LINE - 1);
-    }
+    all = seeds_all(&seeds, &n);
     bool enough = sums.taken > SEEDS && sums.failed > SEEDS && sums.prunes_failed > 0 &&
                   sums.late > SEEDS && sums.short_lists > SEEDS && sums.deaths > SEEDS;
     printf("%s %u - there were enough backups, faults and deaths\n", enough ? "ok" : "not ok", ++n);
