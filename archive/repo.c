@@ -573,37 +573,39 @@ static bool prove_unpinned(struct archive_repo *repo, const struct archive_set *
     return false;
 }
 
-/* The objects of a set are removed only when the manifest is: the set would be damaged. */
-static bool remove_manifest(struct archive_repo *repo, const struct archive_set *set,
-                            struct rd_err *err)
-{
-    char name[ARCHIVE_NAME_MAX];
-    if (!prove_unpinned(repo, set, err) ||
-        !full_name(name, repo, set->id, ARCHIVE_MANIFEST_NAME, err) ||
-        !repo->store->ops->remove(repo->store, name, err))
-        return false;
-    if (archive_set_gone(repo, set))
-        return true;
-    rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
-               "the store removed the manifest, but may still have it");
-    rd_err_origin(err, name);
-    return false;
-}
-
-/* A list that ends early leaves out the manifest of a set that is complete. */
-static bool prove_incomplete(struct archive_repo *repo, const struct archive_set *set,
-                             struct rd_err *err)
+/* The objects of a set are removed only if the store has no manifest: without them, the set would
+ * be damaged. */
+static bool prove_gone(struct archive_repo *repo, const struct archive_set *set, const char *what,
+                       struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
     if (!full_name(name, repo, set->id, ARCHIVE_MANIFEST_NAME, err))
         return false;
     if (archive_set_gone(repo, set))
         return true;
-    rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
-               "the list of the store left it out, but the store may have it: nothing of the set "
-               "was removed");
+    rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "%s", what);
     rd_err_origin(err, name);
     return false;
+}
+
+static bool remove_manifest(struct archive_repo *repo, const struct archive_set *set,
+                            struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    return prove_unpinned(repo, set, err) &&
+           full_name(name, repo, set->id, ARCHIVE_MANIFEST_NAME, err) &&
+           repo->store->ops->remove(repo->store, name, err) &&
+           prove_gone(repo, set, "the store removed the manifest, but may still have it", err);
+}
+
+/* A list that ends early leaves out the manifest of a set that is complete. */
+static bool prove_incomplete(struct archive_repo *repo, const struct archive_set *set,
+                             struct rd_err *err)
+{
+    return prove_gone(repo, set,
+                      "the list of the store left it out, but the store may have it: nothing of "
+                      "the set was removed",
+                      err);
 }
 
 bool archive_repo_remove(struct archive_repo *repo, const struct archive_set *set,
