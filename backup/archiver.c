@@ -79,14 +79,20 @@ static uint64_t rpo_ms(struct backup_archiver *a)
     return oldest < now_us ? (uint64_t)(now_us - oldest) / 1000 : 0;
 }
 
+/* Of the writer, as long as it is open. */
+static void note_received(struct backup_archiver *a)
+{
+    struct repl_capture_point point;
+    if (a->writer != NULL && repl_capture_writer_point(a->writer, &point))
+        a->received = repl_capture_writer_received(a->writer);
+}
+
 struct backup_figures backup_archiver_figures(struct backup_archiver *a)
 {
     struct backup_figures f = {.rpo_ms = rpo_ms(a), .up = a->up};
     if (f.rpo_ms > a->worst_rpo_ms)
         a->worst_rpo_ms = f.rpo_ms;
-    struct repl_capture_point point;
-    if (a->writer != NULL && repl_capture_writer_point(a->writer, &point))
-        a->received = repl_capture_writer_received(a->writer);
+    note_received(a);
     f.received = a->received;
     pthread_mutex_lock(&a->mutex);
     f.shipped = a->shipped;
@@ -103,6 +109,14 @@ bool backup_archiver_is_covered(const struct backup_archiver *a)
 }
 
 /* ---- both threads ---- */
+
+bool backup_archiver_path(char ret[BACKUP_PATH_MAX], const struct backup_archiver *a,
+                          const char *name, struct rd_err *err)
+{
+    int len = snprintf(ret, BACKUP_PATH_MAX, "%s/%s", a->spool, name);
+    return (len > 0 && len < BACKUP_PATH_MAX) ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path of the spool is too long");
+}
 
 void backup_archiver_wait(struct backup_archiver *a, uint64_t ms)
 {
@@ -465,7 +479,7 @@ bool backup_archiver_run(struct backup_archiver *a, struct rd_err *err)
     end_threads(a);
     if (a->tick != NULL)
         a->tick(a, capture_now_ms(), &wait_ms);
-    backup_archiver_figures(a); /* the last of the writer */
+    note_received(a);
     a->writer = NULL;
     capture_close(&a->capture, ok ? &failed : NULL);
     unlock_spool(a);

@@ -76,7 +76,7 @@ struct backup_archiver {
     uint64_t interval_ms, base_ms;
     char run[ARCHIVE_ID_MAX];    /* of the capture in the spool */
     char spool[BACKUP_PATH_MAX]; /* its folder */
-    struct rd_fs fs;             /* the spool */
+    struct rd_fs fs;             /* the spool, for all threads */
     struct repl_capture_lock lock;
     bool has_fs, locked;
     char source[ARCHIVE_TEXT_MAX];

@@ -40,16 +40,11 @@ struct base {
 static bool newest_number(const struct backup_archiver *a, uint64_t *ret, struct rd_err *err)
 {
     struct repl_capture_list list;
-    struct rd_fs fs;
-    if (!rd_fs_open_folder(&fs, a->spool, false, err))
+    if (!repl_capture_list(&list, &a->fs, err))
         return false;
-    bool ok = repl_capture_list(&list, &fs, err);
-    if (ok) {
-        *ret = list.n > 0 ? list.segments[list.n - 1].number : 0;
-        repl_capture_list_done(&list);
-    }
-    rd_fs_close_posix(&fs);
-    return ok;
+    *ret = list.n > 0 ? list.segments[list.n - 1].number : 0;
+    repl_capture_list_done(&list);
+    return true;
 }
 
 /* The newest set that is a base for the end of the stream of this run, which has no segments after
@@ -121,8 +116,7 @@ static bool find_snapshot(const struct backup_archiver *a, char ret[REPL_CAPTURE
         memcpy(ret, entry->d_name, len + 1);
         found = true;
     }
-    /* The capture creates its folder later. */
-    if (errno != 0 && (dir != NULL || errno != ENOENT)) {
+    if (errno != 0) {
         rd_err_sys(err, errno, "cannot list the spool");
         rd_err_origin(err, a->spool);
     }
@@ -137,21 +131,17 @@ static bool find_segment(const struct backup_archiver *a, const char *snapshot,
                          struct repl_capture_segment *ret, struct rd_err *err)
 {
     struct repl_capture_list list;
-    struct rd_fs fs;
     char name[REPL_CAPTURE_NAME];
     bool found = false;
-    if (!rd_fs_open_folder(&fs, a->spool, false, err))
+    if (!repl_capture_list(&list, &a->fs, err))
         return false;
-    if (repl_capture_list(&list, &fs, err)) {
-        for (size_t i = 0; i < list.n && !found; i++) {
-            repl_capture_snapshot_name(&list.segments[i], name);
-            found = list.segments[i].has_snapshot && strcmp(name, snapshot) == 0;
-            if (found)
-                *ret = list.segments[i];
-        }
-        repl_capture_list_done(&list);
+    for (size_t i = 0; i < list.n && !found; i++) {
+        repl_capture_snapshot_name(&list.segments[i], name);
+        found = list.segments[i].has_snapshot && strcmp(name, snapshot) == 0;
+        if (found)
+            *ret = list.segments[i];
     }
-    rd_fs_close_posix(&fs);
+    repl_capture_list_done(&list);
     return found;
 }
 
@@ -184,7 +174,7 @@ static void say_error(struct base *base, const char *event, const struct rd_err 
 static void after(struct base *base, const struct backup_set *set, const struct rd_err *failed)
 {
     struct backup_after errs;
-    backup_after(set, failed, &errs);
+    backup_after(base->a->target, set, failed, &errs);
     say_error(base, "after-base", &errs.prune);
     say_error(base, "after-base", &errs.metrics);
     say_error(base, "after-base", &errs.hook);

@@ -436,9 +436,35 @@ bool backup_plan_make(struct backup_plan *plan, struct archive_sets *sets, struc
 
 /* ---- the parts ---- */
 
+/* "shard-2-00000001-1500.seg": the i-th one of a master in the set of a cluster. */
+static const struct archive_file *file_of_node(const struct archive_set *set, uint64_t node,
+                                               size_t i)
+{
+    for (size_t k = 0; k < set->m.n_files; k++)
+        if (set->m.files[k].node == node && set->m.files[k].role == ARCHIVE_ROLE_STREAM && i-- == 0)
+            return &set->m.files[k];
+    return NULL;
+}
+
+static bool open_of_node(const struct backup_plan *plan, size_t i, struct segment_in *ret,
+                         struct rd_err *err)
+{
+    const struct archive_file *file = file_of_node(plan->base, plan->node, i);
+    struct rd_src *src;
+    uint64_t number, start;
+    if (file == NULL ||
+        sscanf(file->name, "shard-%*u-%" SCNu64 "-%" SCNu64 ".seg", &number, &start) != 2)
+        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                          "the set is missing part of the stream");
+    return archive_set_open(plan->repo, plan->base, file, plan->ring, &src, err) &&
+           segment_in_open(ret, src, number, start, err);
+}
+
 bool backup_plan_open(const struct backup_plan *plan, size_t i, struct archive_order *order,
                       struct segment_in *ret, struct rd_err *err)
 {
+    if (plan->node != 0)
+        return open_of_node(plan, i, ret, err);
     struct archive_order alone = {.any = false};
     const struct archive_segment *segment = &plan->stream.segments[i];
     struct rd_src *src;
@@ -454,21 +480,12 @@ bool backup_plan_open(const struct backup_plan *plan, size_t i, struct archive_o
     return false;
 }
 
-/* "shard-2-00000001-1500.seg", the i-th one of a master. */
-const struct archive_file *backup_plan_file(const struct archive_set *set, uint64_t node, size_t i)
-{
-    for (size_t k = 0; k < set->m.n_files; k++)
-        if (set->m.files[k].node == node && set->m.files[k].role == ARCHIVE_ROLE_STREAM && i-- == 0)
-            return &set->m.files[k];
-    return NULL;
-}
-
 void backup_plan_node(struct backup_plan *plan, const struct archive_set *set,
                       const struct archive_file *file)
 {
     const struct archive_node *node = &set->m.nodes[file->node - 1];
     size_t n = 0;
-    while (backup_plan_file(set, file->node, n) != NULL)
+    while (file_of_node(set, file->node, n) != NULL)
         n++;
     plan->base = set;
     plan->file = file;

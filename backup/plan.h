@@ -65,10 +65,8 @@ bool backup_plan_make(struct backup_plan *plan, struct archive_sets *sets, struc
 void backup_plan_node(struct backup_plan *plan, const struct archive_set *set,
                       const struct archive_file *file);
 
-/* "shard-2-00000001-1500.seg": the i-th segment of a master; NULL: there are no more. */
-const struct archive_file *backup_plan_file(const struct archive_set *set, uint64_t node, size_t i);
-
-/* Opens segment i and compares it with its name and, with an order, with the one before it. */
+/* Opens segment i. One of the stream is compared with its name and, with an order, with the one
+ * before it; those of a cluster's set are proved by its manifest. */
 bool backup_plan_open(const struct backup_plan *plan, size_t i, struct archive_order *order,
                       struct segment_in *ret, struct rd_err *err);
 

@@ -1,25 +1,8 @@
 #include "backup/replay.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "repl/capture_reader.h"
-
-/* ---- a master of a cluster ---- */
-
-static bool open_file(const struct backup_plan *plan, size_t i, struct segment_in *ret,
-                      struct rd_err *err)
-{
-    const struct archive_file *file = backup_plan_file(plan->base, plan->node, i);
-    struct rd_src *src;
-    uint64_t number, start;
-    if (file == NULL ||
-        sscanf(file->name, "shard-%*u-%" SCNu64 "-%" SCNu64 ".seg", &number, &start) != 2)
-        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
-                          "the set is missing part of the stream");
-    return archive_set_open(plan->repo, plan->base, file, plan->ring, &src, err) &&
-           segment_in_open(ret, src, number, start, err);
-}
 
 /* ---- the set ---- */
 
@@ -100,9 +83,7 @@ static bool replay_segment(struct replay *p, size_t i, struct rd_err *err)
 {
     struct segment_in in;
     struct repl_capture_event ev;
-    bool opened = p->plan->node != 0 ? open_file(p->plan, i, &in, err)
-                                     : backup_plan_open(p->plan, i, &p->order, &in, err);
-    if (!opened)
+    if (!backup_plan_open(p->plan, i, &p->order, &in, err))
         return false;
     bool ok = !p->has_before || repl_capture_follows(&p->before, p->before.end, &in.header, err);
     p->before = in.header;

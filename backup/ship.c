@@ -47,19 +47,9 @@ struct ship {
     const struct rd_seal_key *key;
     struct backup_set settings;       /* compression */
     struct repl_capture_segment last; /* the one that was looked at before; number 0: none */
-    struct rd_fs fs;
-    bool has_fs;
-    bool spool_failing; /* in this turn */
-    bool spool_said;    /* that it fails */
+    bool spool_failing;               /* in this turn */
+    bool spool_said;                  /* that it fails */
 };
-
-bool backup_archiver_path(char ret[BACKUP_PATH_MAX], const struct backup_archiver *a,
-                          const char *name, struct rd_err *err)
-{
-    int len = snprintf(ret, BACKUP_PATH_MAX, "%s/%s", a->spool, name);
-    return (len > 0 && len < BACKUP_PATH_MAX) ||
-           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path of the spool is too long");
-}
 
 /* ---- repositories ---- */
 
@@ -442,7 +432,7 @@ static bool has_snapshot_file(const struct ship *ship, const struct repl_capture
     if (!header->has_snapshot)
         return false;
     repl_capture_snapshot_name(header, name);
-    return ship->fs.size(ship->fs.ctx, name, &size) != -ENOENT;
+    return ship->a->fs.size(ship->a->fs.ctx, name, &size) != -ENOENT;
 }
 
 static void publish_spool(struct ship *ship)
@@ -485,12 +475,13 @@ static void publish(struct ship *ship, const struct repl_capture_list *list, siz
 
 static void ship_spool(struct ship *ship)
 {
+    const struct backup_archiver *a = ship->a;
     struct repl_capture_list list;
     struct rd_err err = {0};
     bool tried[BACKUP_STORES] = {false};
     size_t n_shipped = 0;
-    if (!repl_capture_list(&list, &ship->fs, &err)) {
-        rd_err_origin(&err, ship->a->spool);
+    if (!repl_capture_list(&list, &a->fs, &err)) {
+        rd_err_origin(&err, a->spool);
         spool_failed(ship, &err);
         return;
     }
@@ -500,7 +491,7 @@ static void ship_spool(struct ship *ship)
         ship->last = list.segments[i];
         n_shipped = i + 1;
         if (i + 1 < list.n && !has_snapshot_file(ship, &list.segments[i]))
-            ship->fs.unlink(ship->fs.ctx, list.segments[i].name);
+            a->fs.unlink(a->fs.ctx, list.segments[i].name);
         for (size_t k = 0; k < ship->n; k++)
             tried[k] = ship->places[k].failing;
         publish(ship, &list, n_shipped);
@@ -540,9 +531,7 @@ static bool add_places(struct ship *ship, struct rd_err *err)
 
 static bool begin(struct ship *ship, struct rd_err *err)
 {
-    ship->has_fs = rd_fs_open_folder(&ship->fs, ship->a->spool, false, err);
-    return ship->has_fs && add_places(ship, err) &&
-           backup_keys_open(&ship->keys, ship->a->target, err) &&
+    return add_places(ship, err) && backup_keys_open(&ship->keys, ship->a->target, err) &&
            backup_keys_seal(&ship->keys, &ship->key, err) &&
            backup_settings(ship->a->target, &ship->settings, err);
 }
@@ -592,8 +581,6 @@ void *backup_ship_run(void *archiver)
         backup_hold_done(&ship.places[i].hold);
     }
     backup_keys_done(&ship.keys);
-    if (ship.has_fs)
-        rd_fs_close_posix(&ship.fs);
     pthread_mutex_lock(&a->mutex);
     a->shipped.ended = true;
     pthread_cond_broadcast(&a->changed);

@@ -44,10 +44,8 @@ struct logs {
     struct backup_archiver *a;
     char folder[BACKUP_PATH_MAX];
     char name[ARCHIVE_FILE_NAME_MAX]; /* of the manifest */
-    struct rd_fs fs;
-    bool has_fs;
-    char base[AOF_NAME_MAX + 1]; /* of the chapter; "": no chapter has begun */
-    char file[AOF_NAME_MAX + 1]; /* that is read; "": none was there yet */
+    char base[AOF_NAME_MAX + 1];      /* of the chapter; "": no chapter has begun */
+    char file[AOF_NAME_MAX + 1];      /* that is read; "": none was there yet */
     uint64_t seq;
     int fd;
     struct rd_src *src;
@@ -576,8 +574,7 @@ static bool begin(struct logs *l, struct rd_err *err)
     bool resumed = false;
     if (!find_log(l, err))
         return false;
-    l->has_fs = rd_fs_open_folder(&l->fs, l->a->spool, true, err);
-    if (!l->has_fs || !repl_capture_writer_open(&l->a->writer, &l->fs, &opts, err)) {
+    if (!repl_capture_writer_open(&l->a->writer, &l->a->fs, &opts, err)) {
         l->a->writer = NULL;
         rd_err_origin(err, l->a->spool);
         return false;
@@ -613,7 +610,5 @@ bool backup_tail_run(struct backup_archiver *a, struct rd_err *err)
     close_file(&l);
     rd_buf_done(&l.held);
     backup_archiver_close_writer(a);
-    if (l.has_fs)
-        rd_fs_close_posix(&l.fs);
     return ok && (err == NULL || err->code == RD_ERR_OK);
 }

@@ -150,11 +150,10 @@ static bool prune_after(const struct backup_target *target, struct backup_open *
     return ok;
 }
 
-void backup_after(const struct backup_set *set, const struct rd_err *failed,
-                  struct backup_after *ret)
+void backup_after(const struct backup_target *target, const struct backup_set *set,
+                  const struct rd_err *failed, struct backup_after *ret)
 {
     struct backup_open *open = set->open;
-    const struct backup_target *target = open->target;
     bool ok = failed == NULL, everywhere = ok && backup_everywhere(open);
     *ret = (struct backup_after){0};
     if (ok)

@@ -29,7 +29,7 @@ struct backup_after {
 /* What the target asks for after backup_take(), whether that succeeded (failed is NULL) or not:
  * removes the sets that no rule keeps, and writes the figures, runs the hook and sends the
  * heartbeat. Errors do not undo the set. */
-void backup_after(const struct backup_set *set, const struct rd_err *failed,
-                  struct backup_after *ret);
+void backup_after(const struct backup_target *target, const struct backup_set *set,
+                  const struct rd_err *failed, struct backup_after *ret);
 
 #endif

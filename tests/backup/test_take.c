@@ -139,7 +139,7 @@ Test(backup_take, what_no_rule_keeps_is_removed_afterwards)
     cr_expect_eq(count_sets(0), 2);
     const struct backup_set set = {.open = &open};
     struct backup_after errs;
-    backup_after(&set, NULL, &errs);
+    backup_after(&config.targets[0], &set, NULL, &errs);
     cr_expect_eq(errs.prune.code, RD_ERR_OK, "%s", errs.prune.text);
     cr_expect_eq(count_sets(0), 1);
     cr_expect_eq(count_sets(1), 1);

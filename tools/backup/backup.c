@@ -124,16 +124,17 @@ static void report_repositories(struct run *run, const struct backup_open *open)
         report_partial(run, &open->errs[i]);
 }
 
-static void after(struct run *run, const struct backup_set *set, const struct rd_err *failed)
+static void after(struct run *run, const struct backup_target *target, const struct backup_set *set,
+                  const struct rd_err *failed)
 {
     struct backup_after errs;
     char line[600];
-    backup_after(set, failed, &errs);
+    backup_after(target, set, failed, &errs);
     report_partial(run, &errs.prune);
     report_partial(run, &errs.metrics);
     report_partial(run, &errs.hook);
     if (errs.heartbeat.code != RD_ERR_OK)
-        cli_warn(run->cli, "%s: the heartbeat failed: %s", set->open->target->name,
+        cli_warn(run->cli, "%s: the heartbeat failed: %s", target->name,
                  rd_err_render(&errs.heartbeat, line, sizeof line));
 }
 
@@ -169,7 +170,7 @@ static void backup_target(struct run *run, const struct backup_target *target)
         report_failure(run, target, &err);
     }
     if (!set.locked_out)
-        after(run, &set, ok ? NULL : &err);
+        after(run, target, &set, ok ? NULL : &err);
     backup_set_done(&set);
     if (opened)
         backup_close(&open);
