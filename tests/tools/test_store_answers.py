@@ -3,7 +3,7 @@ listed or archived is lost, and every run says the truth.
 
 A part of the table is tried, always the same. With REDOUBT_STORE_SHARE=N it is one of N
 combinations: 1 tries all. REDOUBT_STORE_PART=K takes the K-th of each N, so that N processes with
-K from 0 to N - 1 try all of them at once.
+K from 0 to N - 1 try all of them at once. tests/answers/run does this, and counts.
 
 Some answers are lies that look right: an object that exists is said not to, one is said to be
 stored or removed that is not. A tool may believe them, but loses nothing because of them.
@@ -335,7 +335,7 @@ class OfSFTP(Answers, BackupCase):
         self.control = self.write("control", "null")
         self.write("control.count", "")
         server = os.path.abspath(sftp_server.__file__)
-        self.ssh = ssh_server.SSHServer(f"{sys.executable} {server} {self.control}")
+        self.ssh = ssh_server.SSHServer(f"{sys.executable} -I -S {server} {self.control}")
         self.ssh.__enter__()
         self.addCleanup(self.ssh.__exit__)
         self.there = self.path("there")
