@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -194,6 +195,42 @@ ARGUMENTS = (
     ["--requirepass", 'a b"c', "--timeout", "x"], ["--requirepass", "a\nb\x01", "--timeout", "x"],
     ["--timeout ", "4", "--hz", "x"], ["--shutdown-on-sigint", "save", "--now"],
 )
+
+
+class Largest(unittest.TestCase):
+    """Directives with the largest number that they take."""
+
+    WORDS = (("SET", "k", "v", "EX", 100), ("HSET", "h", *range(40)), ("XADD", "x", "*", "f", "v"),
+             ("ZADD", "z", 1, "m"), ("SADD", "s", *range(9)), ("RPUSH", "l", *range(300)),
+             ("PFADD", "p", *range(300)), ("EVAL", "return redis.call('ping')", 0), ("GET", "k"),
+             ("BGREWRITEAOF",), ("CLIENT", "TRACKING", "ON"), ("MEMORY", "DOCTOR"),
+             ("LATENCY", "DOCTOR"), ("SLOWLOG", "GET"), ("ACL", "LOG"), ("BLPOP", "none", 0.1))
+
+    @staticmethod
+    def set_all(client):
+        """The names of those that take such a number."""
+        taken = set()
+        for name in client.command("CONFIG", "GET", "*")[::2]:
+            if name.decode() in LEFT_OUT or name.endswith(b"-to-write"):
+                continue  # no writes without so many replicas
+            for number in (2 ** 64 - 1, 2 ** 63 - 1, 2 ** 31 - 1):
+                if client.ask("CONFIG", "SET", name, number)[0] == "+":
+                    taken.add(name)
+                    break
+        return taken
+
+    def test_a_server_works_with_them_and_keeps_its_backlog(self):
+        with Redoubt() as server:
+            client = server.client()
+            with Redoubt({"replicaof": ["127.0.0.1", str(server.port)]}):
+                wait_for(lambda: "state=online" in server.info("replication").get("slave0", ""))
+            wait_for(lambda: server.info("replication")["connected_slaves"] == "0")
+            self.assertIn(b"repl-backlog-ttl", self.set_all(client))
+            for words in self.WORDS:
+                client.command(*words)
+            end = time.monotonic() + 2.5  # its cron looks at the backlog every second
+            wait_for(lambda: time.monotonic() > end, step=0.5)
+            self.assertEqual(server.info("replication")["repl_backlog_active"], "1")
 
 
 class Files(unittest.TestCase):

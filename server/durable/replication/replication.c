@@ -213,16 +213,16 @@ static void drop_late(struct durable *durable)
 static void drop_backlog(struct durable *durable)
 {
     struct repl_master *m = durable->replication->master;
-    int64_t ttl_ms = durable->loop->settings.repl_backlog_ttl * 1000;
+    int64_t ttl_s = durable->loop->settings.repl_backlog_ttl;
     if (m->n_peers > 0)
         m->alone_since_ms = loop_mono_ms(durable->loop);
-    if (m->backlog == NULL || m->n_peers > 0 || ttl_ms == 0 || replication_is_replica(durable) ||
-        loop_mono_ms(durable->loop) - m->alone_since_ms <= ttl_ms)
+    if (m->backlog == NULL || m->n_peers > 0 || ttl_s == 0 || replication_is_replica(durable) ||
+        ttl_s > INT64_MAX / 1000 || loop_mono_ms(durable->loop) - m->alone_since_ms <= ttl_s * 1000)
         return;
     struct repl_replid id = replication_fresh_id();
     repl_master_drop(m, &id);
     log_notice("Replication backlog freed after %d seconds without connected replicas.",
-               (int)durable->loop->settings.repl_backlog_ttl);
+               (int)ttl_s);
 }
 
 static void tick(struct durable *durable)
