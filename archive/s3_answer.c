@@ -117,7 +117,8 @@ static bool copy(char *ret, size_t size, struct rd_slice text)
 enum { KEY_MAX = 3 * 1024 + 1 };
 
 struct page {
-    const char *prefix;
+    const char *prefix; /* NULL: keys are not compared, because their encoding is not known */
+    size_t skip;
     void (*each)(void *arg, const char *name, uint64_t size); /* NULL: only check */
     void *arg;
     bool escaped; /* encoding-type=url */
@@ -140,15 +141,14 @@ static bool end_of_entry(struct page *page)
     page->has_key = page->has_size = false;
     if (!whole)
         return page_wrong(page, "an object has no name or no size");
-    if (page->each == NULL)
+    if (page->prefix == NULL)
         return true;
     if (page->escaped && !unescape(page->key))
         return page_wrong(page, "the name of an object is encoded incorrectly");
-    size_t skip = strlen(page->prefix);
-    if (strncmp(page->key, page->prefix, skip) != 0)
+    if (strncmp(page->key, page->prefix, strlen(page->prefix)) != 0)
         return page_wrong(page, "it has objects that were not asked for");
-    if (name_ok(rd_slice_str(page->key + skip)))
-        page->each(page->arg, page->key + skip, page->size);
+    if (page->each != NULL && name_ok(rd_slice_str(page->key + page->skip)))
+        page->each(page->arg, page->key + page->skip, page->size);
     return true;
 }
 
@@ -196,16 +196,17 @@ static bool read_page(struct rd_slice xml, struct page *page, struct rd_err *err
            bad_list("it is incomplete, and its next position is missing", err);
 }
 
-/* Twice: no object is passed on before the end of the list was seen. */
-bool archive_s3_page(struct rd_slice xml, const char *prefix,
+/* The encoding may follow the keys, and no object is passed on before all were compared. */
+bool archive_s3_page(struct rd_slice xml, const char *prefix, size_t skip,
                      void (*each)(void *arg, const char *name, uint64_t size), void *arg,
                      struct archive_s3_next *ret, struct rd_err *err)
 {
-    struct page check = {.prefix = prefix}, page = {.prefix = prefix, .each = each, .arg = arg};
-    if (!read_page(xml, &check, err))
+    struct page form = {.prefix = NULL}, check = {.prefix = prefix};
+    struct page page = {.prefix = prefix, .skip = skip, .each = each, .arg = arg};
+    if (!read_page(xml, &form, err))
         return false;
-    page.escaped = check.escaped;
-    if (!read_page(xml, &page, err))
+    check.escaped = page.escaped = form.escaped;
+    if (!read_page(xml, &check, err) || !read_page(xml, &page, err))
         return false;
     ret->more = page.more;
     snprintf(ret->token, sizeof ret->token, "%s", page.token);

@@ -31,10 +31,11 @@ struct archive_s3_next {
     char token[ARCHIVE_S3_POSITION_MAX];
 };
 
-/* A page of a list of version 2: each(arg, name, size) is called for every object whose key begins
- * with prefix; name is the rest of the key. RD_ERR_PROTOCOL if the document is not a whole list,
- * has a key with another prefix, or continues nowhere; then nothing is called. */
-bool archive_s3_page(struct rd_slice xml, const char *prefix,
+/* A page of a list of version 2: each(arg, name, size) is called for every object; name is the key
+ * after `skip` bytes, which are at most those of prefix. RD_ERR_PROTOCOL if the document is not a
+ * whole list, has a key that does not begin with prefix, or continues nowhere; then nothing is
+ * called. */
+bool archive_s3_page(struct rd_slice xml, const char *prefix, size_t skip,
                      void (*each)(void *arg, const char *name, uint64_t size), void *arg,
                      struct archive_s3_next *ret, struct rd_err *err);
 

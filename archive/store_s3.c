@@ -156,13 +156,14 @@ static bool list_url(const struct listing *l, const char *folder, char ret[ARCHI
 
 static bool list_page(struct listing *l, const char *folder, struct rd_err *err)
 {
-    char url[ARCHIVE_S3_URL_MAX];
+    char url[ARCHIVE_S3_URL_MAX], prefix[2 * ARCHIVE_NAME_MAX];
     struct rd_buf answer = {0};
     struct archive_s3_request r = {
         .method = "GET", .url = url, .out = &answer, .max = ARCHIVE_S3_ANSWER_MAX};
+    snprintf(prefix, sizeof prefix, "%s%s/", l->s->prefix, folder);
     bool ok = list_url(l, folder, url, err) && archive_s3_simple(l->s, &r, err);
-    if (ok &&
-        !archive_s3_page(rd_buf_slice(&answer), l->s->prefix, l->each, l->arg, &l->next, err)) {
+    if (ok && !archive_s3_page(rd_buf_slice(&answer), prefix, strlen(l->s->prefix), l->each, l->arg,
+                               &l->next, err)) {
         rd_err_origin(err, l->s->store.origin);
         ok = false;
     }

@@ -409,6 +409,20 @@ Test(s3, what_is_no_whole_list_is_an_error_and_not_an_empty_one)
     }
 }
 
+/* A store that ignores the prefix of the request lists the sets of other targets, too. */
+Test(s3, a_list_of_another_folder_is_an_error_and_nothing_of_it_is_passed_on)
+{
+    static const char *const others[] = {"u/a", "t2/a", "t", "x"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char body[400];
+        struct rd_err err = {0};
+        snprintf(body, sizeof body, ROOT(WHOLE ENTRY(KEY "t/a") ENTRY(KEY "%s")), others[i]);
+        cr_assert_not(list_body(body, &err), "%s", others[i]);
+        cr_expect_eq(err.code, RD_ERR_PROTOCOL, "%s", others[i]);
+        cr_expect_str_eq(names, "", "%s: %s", others[i], names);
+    }
+}
+
 Test(s3, a_list_that_was_cut_at_any_byte_is_an_error)
 {
     char body[400];

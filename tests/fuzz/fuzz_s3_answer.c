@@ -53,7 +53,7 @@ static void read_page(struct rd_slice xml, const char *prefix)
     struct archive_s3_next next;
     struct rd_err err = {0};
     struct names names = {.n = 0};
-    if (!archive_s3_page(xml, prefix, on_object, &names, &next, &err))
+    if (!archive_s3_page(xml, prefix, strlen(prefix), on_object, &names, &next, &err))
         check((err.code == RD_ERR_PROTOCOL && err.text[0] != '\0' && names.n == 0) ||
                   err.code == RD_ERR_MEMORY,
               "a failure without an error");
