@@ -12,7 +12,12 @@ import time
 import unittest
 
 RUN = os.path.join(os.environ["REDOUBT_SOURCE"], "run")
+# Its tests are "one" and "two".
 MESON = """#!/bin/sh
+case "$*" in
+*--list) printf 'redoubt / one\\nredoubt / two\\n'; exit ;;
+test*) echo "tested $*"; exit ;;
+esac
 echo The Meson build system
 mkdir -p "$2/tools"
 : >"$2/build.ninja"
@@ -121,6 +126,18 @@ class Shown(Case):
         done = self.run_it(subprocess.PIPE)
         self.assertEqual((done.returncode, done.stdout), (0, b"built\n"))
         self.assertFalse(os.path.exists(self.path("asked")))
+
+    def test_names_of_tests_that_do_not_exist_are_refused(self):
+        def test(*names):
+            return subprocess.run([RUN, "test", *names], stdin=subprocess.DEVNULL, check=False,
+                                  stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=self.env)
+        for names, wrong in ((("one", "three"), "three"), (("t?", "two"), "t?")):
+            done = test(*names)
+            self.assertEqual(done.returncode, 3)
+            self.assertTrue(done.stderr.endswith(f"no test has the name {wrong}\n".encode()))
+            self.assertNotIn(b"tested", done.stdout)
+        for names in ((), ("one", "two"), ("t*",)):
+            self.assertIn(b"tested", test(*names).stdout)
 
     def test_a_second_run_says_that_it_waits_for_the_first(self):
         os.makedirs(self.path("build"))
