@@ -81,6 +81,24 @@ static bool is_header(const uint8_t *p)
     return is_digit(p[7]) && is_digit(p[8]) && (next < ' ' || next > '~');
 }
 
+bool rdb_header_parse(struct rd_slice bytes, enum rdb_dialect *ret_dialect, int *ret_version)
+{
+    if (bytes.len < RDB_MAGIC_LEN)
+        return false;
+    bool valkey = memcmp(bytes.ptr, "VALKEY", 6) == 0;
+    if (!valkey && memcmp(bytes.ptr, "REDIS", 5) != 0)
+        return false;
+    int version = 0;
+    for (size_t i = valkey ? 6 : 5; i < RDB_MAGIC_LEN; i++) {
+        if (!is_digit(bytes.ptr[i]))
+            return false;
+        version = version * 10 + (bytes.ptr[i] - '0');
+    }
+    *ret_dialect = valkey ? RDB_VALKEY : RDB_REDIS;
+    *ret_version = version;
+    return true;
+}
+
 bool rdb_header_find(struct rd_slice bytes, size_t *ret)
 {
     for (size_t i = 0; i + RDB_MAGIC_LEN < bytes.len; i++) {

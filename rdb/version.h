@@ -49,6 +49,10 @@ struct rdb_release {
  * Redis with which it is compatible: that does not replace its own name. */
 bool rdb_release_take(struct rdb_release *release, struct rd_slice name, struct rd_slice value);
 
+/* Dialect and version of the header of a snapshot, the first RDB_MAGIC_LEN bytes. The version may
+ * be one that does not exist. False: the bytes are no header. */
+bool rdb_header_parse(struct rd_slice bytes, enum rdb_dialect *ret_dialect, int *ret_version);
+
 /* Finds the header of a snapshot among other bytes. Text that only names one is none: a header is
  * followed by a type or an opcode. */
 bool rdb_header_find(struct rd_slice bytes, size_t *ret);

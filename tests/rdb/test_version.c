@@ -17,6 +17,26 @@ Test(version, names_the_servers_that_write_it)
     expect_text(rdb_version_text(RDB_REDIS, 9999), "Redis RDB version 9999");
 }
 
+Test(version, a_header_has_a_dialect_and_a_version)
+{
+    static const struct {
+        const char *text;
+        enum rdb_dialect dialect;
+        int version; /* -1: it is no header */
+    } all[] = {{"REDIS0011", RDB_REDIS, 11},  {"REDIS9999\xff", RDB_REDIS, 9999},
+               {"VALKEY080", RDB_VALKEY, 80}, {"REDIS001", RDB_REDIS, -1},
+               {"REDIS00 1", RDB_REDIS, -1},  {"VALKEY08x", RDB_REDIS, -1},
+               {"REDIX0011", RDB_REDIS, -1},  {"", RDB_REDIS, -1}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        enum rdb_dialect dialect = RDB_REDIS;
+        int version = -1;
+        cr_expect_eq(rdb_header_parse(rd_slice_str(all[i].text), &dialect, &version),
+                     all[i].version >= 0, "%s", all[i].text);
+        cr_expect_eq(version, all[i].version, "%s", all[i].text);
+        cr_expect_eq(dialect, all[i].dialect, "%s", all[i].text);
+    }
+}
+
 Test(version, valkey_is_not_the_redis_with_which_it_is_compatible)
 {
     for (int order = 0; order < 2; order++) {

@@ -165,8 +165,8 @@ struct cli {
     size_t n_args;
 
     bool partial; /* the result is incomplete: exit status 8 instead of 0 */
-    uint64_t
-        told; /* the first 64 arguments, a bit each: the warning about their version was given */
+    /* A bit for each of the first 64 arguments: the user was warned of its version. */
+    uint64_t warned_version;
 
     struct cli_json out; /* with --json: inside the top object; else unusable */
 

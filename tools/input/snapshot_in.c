@@ -258,22 +258,6 @@ bool snapshot_in_replays(const char *path, const struct snapshot_in_opts *opts, 
     return *ret || opts->from != SNAPSHOT_IN_FROM_ANY || snapshot_in_is_log(path, ret, err);
 }
 
-/* Dialect and version from the header, which stays in the source. False: it is none. */
-static bool find_version(struct rd_src *src, enum rdb_dialect *ret_dialect, int *ret)
-{
-    struct rd_slice s;
-    if (rd_src_need(src, RDB_MAGIC_LEN, &s) != RD_SRC_OK)
-        return false;
-    bool valkey = memcmp(s.ptr, "VALKEY", 6) == 0;
-    if (!valkey && memcmp(s.ptr, "REDIS", 5) != 0)
-        return false;
-    *ret_dialect = valkey ? RDB_VALKEY : RDB_REDIS;
-    *ret = 0;
-    for (size_t i = valkey ? 6 : 5; i < RDB_MAGIC_LEN; i++)
-        *ret = *ret * 10 + (s.ptr[i] & 15);
-    return rdb_version_known(*ret_dialect, *ret);
-}
-
 /* False: the warning about this input was given. A tool may open its inputs more than once. */
 static bool is_first_time(struct cli *cli, const char *path)
 {
@@ -283,8 +267,8 @@ static bool is_first_time(struct cli *cli, const char *path)
         i++;
     if (i >= cli->n_args || i >= BITS)
         return true;
-    bool first = (cli->told >> i & 1) == 0;
-    cli->told |= UINT64_C(1) << i;
+    bool first = (cli->warned_version >> i & 1) == 0;
+    cli->warned_version |= UINT64_C(1) << i;
     return first;
 }
 
@@ -292,7 +276,9 @@ static void warn_version(struct cli *cli, const char *path, struct rd_src *src)
 {
     enum rdb_dialect dialect;
     int version;
-    if (find_version(src, &dialect, &version) &&
+    struct rd_slice s;
+    if (rd_src_need(src, RDB_MAGIC_LEN, &s) == RD_SRC_OK &&
+        rdb_header_parse(s, &dialect, &version) && rdb_version_known(dialect, version) &&
         version > (dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_WHOLE : RDB_VERSION_REDIS_WHOLE) &&
         is_first_time(cli, path))
         cli_warn(cli, "%s: %s is read as far as its types are known", rd_src_origin(src),

@@ -11,13 +11,14 @@
  */
 #include "base/crc64.h"
 #include "base/endian.h"
+#include "rdb/version.h"
 #include "tools/cli/file_kind.h"
 #include "tools/sum/list.h"
 #include "tools/tools.h"
 
 #include <inttypes.h>
 
-enum { TAIL = 8, MAGIC = 9, CHECKSUM_SINCE = 5 };
+enum { TAIL = 8, CHECKSUM_SINCE = 5 };
 
 enum stored { NOT_RDB, NO_CHECKSUM, TOO_SHORT, DISABLED, HOLDS, HOLDS_NOT, UNPACKED_NOT };
 
@@ -54,16 +55,11 @@ struct run {
 /* The version in an RDB's header. */
 static bool is_rdb(struct rd_slice s, uint64_t *ret_version)
 {
-    size_t n_letters = memcmp(s.ptr, "REDIS", 5) == 0 ? 5 : memcmp(s.ptr, "VALKEY", 6) == 0 ? 6 : 0;
-    if (n_letters == 0)
+    enum rdb_dialect dialect;
+    int version;
+    if (!rdb_header_parse(s, &dialect, &version))
         return false;
-    uint64_t version = 0;
-    for (size_t i = n_letters; i < MAGIC; i++) {
-        if (s.ptr[i] < '0' || s.ptr[i] > '9')
-            return false;
-        version = version * 10 + (s.ptr[i] - (unsigned)'0');
-    }
-    *ret_version = version;
+    *ret_version = (uint64_t)version;
     return true;
 }
 
@@ -84,7 +80,7 @@ static void judge(struct sums *sums, uint64_t crc_before, struct rd_slice tail)
 {
     if (sums->version < CHECKSUM_SINCE)
         sums->stored = NO_CHECKSUM;
-    else if (sums->size < MAGIC + TAIL)
+    else if (sums->size < RDB_MAGIC_LEN + TAIL)
         sums->stored = TOO_SHORT;
     else {
         sums->stored_crc = rd_get_le64(tail.ptr);
@@ -103,7 +99,7 @@ static bool feed_all(struct pass *pass, struct sums *sums, struct rd_err *err)
     enum rd_src_status status = rd_src_need(pass->src, FILE_KIND_HEAD, &s);
     if (status != RD_SRC_FAIL)
         sums->kind = file_kind_of(s);
-    status = rd_src_need(pass->src, MAGIC, &s);
+    status = rd_src_need(pass->src, RDB_MAGIC_LEN, &s);
     if (status == RD_SRC_OK)
         rdb = is_rdb(s, &sums->version);
     pass->crc_wanted = rdb || sums->wanted[SUM_CRC64];
@@ -173,7 +169,7 @@ static void judge_unpacked(struct rd_src *src, struct sums *sums)
     enum rd_src_status status = rd_src_need(src, FILE_KIND_HEAD, &s);
     if (status != RD_SRC_FAIL)
         sums->kind = file_kind_of(s);
-    status = rd_src_need(src, MAGIC, &s);
+    status = rd_src_need(src, RDB_MAGIC_LEN, &s);
     if (status != RD_SRC_OK || !is_rdb(s, &sums->version))
         return;
     for (; status == RD_SRC_OK; status = rd_src_need(src, TAIL + 1, &s)) {
