@@ -10,6 +10,7 @@ line says how many answers of how many were tried.
 import argparse
 import multiprocessing
 import os
+import queue
 import sys
 import time
 import traceback
@@ -68,7 +69,14 @@ def run(job, args, end):
         worker.start()
     left = len(workers)
     while left > 0:
-        kind, *what = results.get()
+        try:
+            kind, *what = results.get(timeout=10)
+        except queue.Empty:
+            if any(worker.is_alive() for worker in workers):
+                continue
+            print(f"FAILED {job}: {left} processes ended before their work", flush=True)
+            failed += left
+            break
         if kind == "all":
             total = max(total, tuple(what))
         elif kind == "tried":
