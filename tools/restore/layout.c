@@ -1,5 +1,7 @@
 /* layout.c - writes a set or a moment as files that a server loads. */
+#include "backup/replay.h"
 #include "tools/convert/priv.h"
+#include "tools/input/snapshot_in.h"
 #include "tools/restore/priv.h"
 
 #include <dirent.h>
@@ -27,6 +29,19 @@ static bool write_file(struct restore *run, const struct archive_file *file, str
     return ok;
 }
 
+/* The snapshot of the moment. */
+static bool replay(struct restore *run, struct rd_sink *out, struct rd_err *err)
+{
+    struct rebuild_data data;
+    snapshot_in_watch_memory(run->cli);
+    rebuild_data_begin(&data, cli_now_ms() * 1000);
+    data.keep_unknown = run->keep_unknown;
+    bool ok = backup_replay(&run->plan, &data, err) && rebuild_data_save(&data, out, err);
+    restore_count(run, &data.counts);
+    rebuild_data_end(&data);
+    return ok;
+}
+
 /* The snapshot that is restored. `file` is that of the set, unless the set is a log. */
 static bool write_snapshot(struct restore *run, const struct archive_file *file,
                            struct rd_sink *out, struct rd_err *err)
@@ -37,7 +52,7 @@ static bool write_snapshot(struct restore *run, const struct archive_file *file,
         backup_plan_node(&run->plan, run->set, file);
     if ((run->want.goal == BACKUP_GOAL_SET && file->node == 0) || run->plan.first > run->plan.last)
         return write_file(run, file, out, err);
-    return restore_replay(run, out, err);
+    return replay(run, out, err);
 }
 
 bool restore_spool(struct restore *run, const struct archive_file *file, struct spool *spool,

@@ -1,7 +1,6 @@
 /* priv.h - shared by the parts of `redoubt restore`; private to tools/restore/.
  *
  *     restore.c   options; the set, or the moment, that is restored
- *     stream.c    the snapshot of a moment
  *     log.c       the snapshot that the log of a set amounts to
  *     layout.c    files and folders as a server loads them
  *     staging.c   several files that get their names together
@@ -55,11 +54,6 @@ bool restore_of_log(const struct archive_set *set);
 bool restore_converts(const struct restore *run);
 /* Whether the destination becomes a folder with a log. */
 bool restore_makes_log(const struct restore *run);
-
-/* ---- stream.c ---- */
-
-/* Writes the snapshot of the moment. */
-bool restore_replay(struct restore *run, struct rd_sink *out, struct rd_err *err);
 
 /* ---- log.c ---- */
 
