@@ -5,6 +5,8 @@
 #include "engine/cmd/zset_args.h"
 #include "engine/human.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 /* ---- arguments ---- */
@@ -109,12 +111,19 @@ bool engine_geo_find(const struct engine_entry *entry, struct rd_slice member, d
 
 /* ---- replies ---- */
 
+/* redis-server multiplies by 10,000 first, so that halves of the last digit are rounded to an even
+ * one, where "%.4f" would round the exact value. */
 void engine_geo_reply_distance(struct engine_call *call, double distance)
 {
+    enum { UNITS = 10000 };
     char text[512];
     if (call->reply->off)
         return;
-    int len = snprintf(text, sizeof text, "%.4f", distance);
+    double units = rint(distance * UNITS);
+    int len = units >= 0 && units < 0x1p63
+                  ? snprintf(text, sizeof text, "%" PRIu64 ".%04u", (uint64_t)units / UNITS,
+                             (unsigned)((uint64_t)units % UNITS))
+                  : snprintf(text, sizeof text, "%.4f", distance);
     engine_reply_bulk(call->reply, rd_slice(text, (size_t)len));
 }
 
