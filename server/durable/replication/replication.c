@@ -217,7 +217,7 @@ static void drop_backlog(struct durable *durable)
     if (m->n_peers > 0)
         m->alone_since_ms = loop_mono_ms(durable->loop);
     if (m->backlog == NULL || m->n_peers > 0 || ttl_s == 0 || replication_is_replica(durable) ||
-        ttl_s > INT64_MAX / 1000 || loop_mono_ms(durable->loop) - m->alone_since_ms <= ttl_s * 1000)
+        (loop_mono_ms(durable->loop) - m->alone_since_ms) / 1000 < ttl_s)
         return;
     struct repl_replid id = replication_fresh_id();
     repl_master_drop(m, &id);
