@@ -66,7 +66,7 @@ struct capture {
 /* Where the id of a run comes from: fills size bytes, in a way that nobody can predict. */
 typedef bool capture_random(void *ret, size_t size, struct rd_err *err);
 
-/* capture_close() is called in any case. RD_ERR_NOMEM, and the errors of draw(). */
+/* capture_close() is called in any case. RD_ERR_MEMORY, and the errors of draw(). */
 bool capture_init(struct capture *capture, capture_random *draw, struct rd_err *err);
 /* Finds the masters unless the caller has added links. May block as long as a query lasts. */
 bool capture_begin(struct capture *capture, struct rd_err *err);

@@ -85,8 +85,8 @@ struct client_login {
     const char *variable;  /* the value of an environment variable, unless it is empty */
 };
 
-/* Completes a target: a password in its URL counts, and then the user of the URL as well.
- * RD_ERR_IO, RD_ERR_USAGE, RD_ERR_NOMEM. */
+/* Adds user and password to a target whose URL has no password. RD_ERR_IO, RD_ERR_USAGE,
+ * RD_ERR_MEMORY. */
 bool client_target_login(struct client_target *target, const struct client_login *login,
                          struct rd_err *err);
 

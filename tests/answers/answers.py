@@ -33,14 +33,8 @@ def work(part, args, end, job, results):
     try:
         case.setUp()
         tool, options, after = next(t for t in case.tools() if t[0] == name)
-        case.load(case.saved)
-        case.set_fault(None, 0)
-        done = case.one(tool, options)
-        case.assertEqual(done.returncode, 0, done.stderr)
-        n = case.count()
-        after(done, tool)
-        faults = (case.few if tool == "archive" else case.faults) + case.lies
-        pairs = [(at, fault) for at in range(1, n + 1) for fault in faults
+        n = case.requests_of(tool, options, after)
+        pairs = [(at, fault) for at, fault in case.combinations(tool, n)
                  if args.first <= at <= args.last]
         results.put(("all", len(pairs), n))
         for at, fault in pairs[part::args.processes]:

@@ -402,7 +402,8 @@ class Words:
     # ---- the server ----
 
     def number(self):
-        """A setting for any number. Without a limit, a script without end could not be killed."""
+        """The name of a setting that may get any number. Without a limit for slow scripts, one that
+        never ends could not be killed."""
         while True:
             name = self.setting()[0]
             if name != "busy-reply-threshold":

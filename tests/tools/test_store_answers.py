@@ -239,26 +239,33 @@ class Answers:
             self.assertNotEqual(done.returncode, 1, (what, done.stderr))
             after(done, what)
 
+    def requests_of(self, name, args, after):
+        """How many requests a run without faults makes."""
+        self.load(self.saved)
+        self.set_fault(None, 0)
+        done = self.one(name, args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        n = self.count()
+        after(done, name)
+        return n
+
+    def combinations(self, name, n):
+        """Each of n requests with each fault. A run of `archive` takes seconds."""
+        faults = self.few if name == "archive" else self.faults
+        return [(at, fault) for at in range(1, n + 1) for fault in faults + self.lies]
+
     def test_every_run_says_the_truth(self):
         tried, skipped = 0, int(os.environ.get("REDOUBT_STORE_PART", 0))
         for name, args, after in self.tools():
             usual = 5 * self.share if name == "archive" else self.share
             share = int(os.environ.get("REDOUBT_STORE_SHARE", usual))
-            self.load(self.saved)
-            self.set_fault(None, 0)
-            done = self.one(name, args)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            n = self.count()
-            after(done, name)
-            # A run of `archive` takes seconds.
-            faults = self.few if name == "archive" else self.faults
-            for at in range(1, n + 1):
-                for fault in faults + self.lies:
-                    skipped += 1
-                    if skipped % share == 0:
-                        tried += 1
-                        with self.subTest(tool=name, request=at, fault=fault):
-                            self.try_one(name, args, after, at, fault)
+            n = self.requests_of(name, args, after)
+            for at, fault in self.combinations(name, n):
+                skipped += 1
+                if skipped % share == 0:
+                    tried += 1
+                    with self.subTest(tool=name, request=at, fault=fault):
+                        self.try_one(name, args, after, at, fault)
         print(f"# {tried} answers", flush=True)
         self.assertGreater(tried, 10)
 
