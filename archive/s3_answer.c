@@ -2,6 +2,7 @@
 
 #include "archive/s3_xml.h"
 #include "archive/store.h"
+#include "base/buf.h"
 #include "base/num.h"
 
 #include <stdio.h>
@@ -116,12 +117,16 @@ static bool copy(char *ret, size_t size, struct rd_slice text)
 
 enum { KEY_MAX = 3 * 1024 + 1 };
 
+struct entry {
+    size_t key; /* its place in `keys` */
+    uint64_t size;
+};
+
 struct page {
-    const char *prefix; /* NULL: keys are not compared, because their encoding is not known */
-    size_t skip;
-    void (*each)(void *arg, const char *name, uint64_t size); /* NULL: only check */
-    void *arg;
-    bool escaped; /* encoding-type=url */
+    struct rd_buf keys;    /* each with a zero byte */
+    struct rd_buf entries; /* struct entry */
+    bool no_memory;
+    bool escaped; /* encoding-type=url; may follow the keys */
     bool has_more, more, has_key, has_size;
     char key[KEY_MAX];
     uint64_t size;
@@ -141,15 +146,10 @@ static bool end_of_entry(struct page *page)
     page->has_key = page->has_size = false;
     if (!whole)
         return page_wrong(page, "an object has no name or no size");
-    if (page->prefix == NULL)
-        return true;
-    if (page->escaped && !unescape(page->key))
-        return page_wrong(page, "the name of an object is encoded incorrectly");
-    if (strncmp(page->key, page->prefix, strlen(page->prefix)) != 0)
-        return page_wrong(page, "it has objects that were not asked for");
-    if (page->each != NULL && name_ok(rd_slice_str(page->key + page->skip)))
-        page->each(page->arg, page->key + page->skip, page->size);
-    return true;
+    const struct entry entry = {.key = page->keys.len, .size = page->size};
+    page->no_memory = !rd_buf_add(&page->keys, page->key, strlen(page->key) + 1) ||
+                      !rd_buf_add(&page->entries, &entry, sizeof entry);
+    return !page->no_memory;
 }
 
 static bool is_flag(struct rd_slice text, bool *ret)
@@ -189,28 +189,46 @@ static bool bad_list(const char *wrong, struct rd_err *err)
 static bool read_page(struct rd_slice xml, struct page *page, struct rd_err *err)
 {
     if (!archive_s3_xml(xml, "ListBucketResult", end_in_page, page, err))
-        return bad_list(page->wrong, err);
+        return page->no_memory ? rd_err_nomem(err, page->keys.len) : bad_list(page->wrong, err);
     if (!page->has_more)
         return bad_list("it does not say whether it is complete", err);
     return !page->more || page->token[0] != '\0' ||
            bad_list("it is incomplete, and its next position is missing", err);
 }
 
-/* The encoding may follow the keys, and no object is passed on before all were compared. */
+static bool check_keys(const struct page *page, const char *prefix, struct rd_err *err)
+{
+    const struct entry *entries = (const struct entry *)(const void *)page->entries.ptr;
+    for (size_t i = 0; i < page->entries.len / sizeof *entries; i++) {
+        char *key = (char *)page->keys.ptr + entries[i].key;
+        if (page->escaped && !unescape(key))
+            return bad_list("the name of an object is encoded incorrectly", err);
+        if (strncmp(key, prefix, strlen(prefix)) != 0)
+            return bad_list("it has objects that were not asked for", err);
+    }
+    return true;
+}
+
+/* No object is passed on before all keys were compared. */
 bool archive_s3_page(struct rd_slice xml, const char *prefix, size_t skip,
                      void (*each)(void *arg, const char *name, uint64_t size), void *arg,
                      struct archive_s3_next *ret, struct rd_err *err)
 {
-    struct page form = {.prefix = NULL}, check = {.prefix = prefix};
-    struct page page = {.prefix = prefix, .skip = skip, .each = each, .arg = arg};
-    if (!read_page(xml, &form, err))
-        return false;
-    check.escaped = page.escaped = form.escaped;
-    if (!read_page(xml, &check, err) || !read_page(xml, &page, err))
-        return false;
-    ret->more = page.more;
-    snprintf(ret->token, sizeof ret->token, "%s", page.token);
-    return true;
+    struct page page = {.has_more = false};
+    bool ok = read_page(xml, &page, err) && check_keys(&page, prefix, err);
+    const struct entry *entries = (const struct entry *)(const void *)page.entries.ptr;
+    for (size_t i = 0; ok && i < page.entries.len / sizeof *entries; i++) {
+        const char *name = (const char *)page.keys.ptr + entries[i].key + skip;
+        if (name_ok(rd_slice_str(name)))
+            each(arg, name, entries[i].size);
+    }
+    if (ok) {
+        ret->more = page.more;
+        snprintf(ret->token, sizeof ret->token, "%s", page.token);
+    }
+    rd_buf_done(&page.keys);
+    rd_buf_done(&page.entries);
+    return ok;
 }
 
 /* ---- a list of uploads ---- */
