@@ -315,6 +315,16 @@ static bool snapshot(struct check *c, struct rd_src *src)
     return true;
 }
 
+/* Whether its keys exist already is known only when the commands before it are run. */
+static void late_snapshot(struct check *c)
+{
+    c->file->snapshot_bad = true;
+    worse(&c->file->verdict, AOF_VERDICT_DAMAGED);
+    aof_check_report(c, AOF_FINDING_LATE_SNAPSHOT, 0, 0, 0,
+                     "an incremental file begins with a snapshot: servers refuse the log if one of "
+                     "its keys exists already");
+}
+
 /* ---- files ---- */
 
 static void judge(struct aof_check_file *f)
@@ -382,6 +392,8 @@ static bool check_content(struct check *c, struct rd_src *src)
         f->content = AOF_SNAPSHOT; /* with a damaged head */
     if (f->content == AOF_SNAPSHOT && !snapshot(c, src))
         return false;
+    if (f->has_snapshot && f->file != NULL && f->file->type == AOF_INCR)
+        late_snapshot(c);
     if (f->has_snapshot && c->detail.snapshot.damaged)
         return f->size != RD_NO_OFFSET || drain(c, src);
     if (!aof_log_new(&c->log, src, &opts, c->err))

@@ -64,7 +64,9 @@ extern "C" {
     X(HISTORY, 217, "history-file", INFO)        /* no longer needed */                            \
     X(EMPTY_FILE, 218, "empty-file", INFO)                                                         \
     X(INNER, 219, "script-in-transaction", INFO) /* with a MULTI and an EXEC of its own */         \
-    X(SHORT_COMMAND, 220, "too-few-arguments", ERROR)
+    X(SHORT_COMMAND, 220, "too-few-arguments", ERROR)                                              \
+    X(DISCARD, 221, "discard-in-multi", ERROR)                                                     \
+    X(LATE_SNAPSHOT, 222, "snapshot-in-incr", ERROR) /* its keys may exist already */
 
 enum aof_finding_id {
 #define X(name, number, word, severity) AOF_FINDING_##name = number,

@@ -328,6 +328,13 @@ static enum aof_status exec(struct aof_reader *r, uint64_t offset, struct aof_ev
     return AOF_EVENT;
 }
 
+/* Servers that load a log keep the transaction open. */
+static enum aof_status discard(struct aof_reader *r, uint64_t offset)
+{
+    r->refused = true;
+    return fail_at(r, RD_ERR_CORRUPT, offset, "DISCARD in a transaction");
+}
+
 /* The effect of a command on the following ones, and its own state. */
 static enum aof_status follow(struct aof_reader *r, struct aof_event *ret)
 {
@@ -338,8 +345,8 @@ static enum aof_status follow(struct aof_reader *r, struct aof_event *ret)
         return multi(r, ret->entry.offset, ret);
     else if (name.len == 4 && is(name, "exec"))
         return exec(r, ret->entry.offset, ret);
-    else if (name.len == 7 && is(name, "discard"))
-        r->open = r->open_inner = false;
+    else if (name.len == 7 && is(name, "discard") && r->open)
+        return discard(r, ret->entry.offset);
     return AOF_EVENT;
 }
 

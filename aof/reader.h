@@ -104,9 +104,9 @@ RD_API bool aof_reader_new_file(struct aof_reader **ret, struct rd_src *src,
 /* *ret is defined after AOF_EVENT only; borrowed data is valid until the next call. */
 RD_API enum aof_status aof_reader_next(struct aof_reader *r, struct aof_event *ret);
 
-/* Errors persist. Besides the errors of aof/log.h and rdb/reader.h there are: MULTI inside a
- * transaction and EXEC outside one (RD_ERR_CORRUPT at the command), a file that ends inside a
- * transaction (RD_ERR_TRUNCATED at its end). DISCARD also closes a transaction; outside one it is
+/* Errors persist. Besides the errors of aof/log.h and rdb/reader.h there are: MULTI and
+ * DISCARD inside a transaction and EXEC outside one (RD_ERR_CORRUPT at the command), a file that
+ * ends inside a transaction (RD_ERR_TRUNCATED at its end). DISCARD outside a transaction is
  * accepted, as by servers. Command names are compared without case. */
 RD_API const struct rd_err *aof_reader_err(const struct aof_reader *r);
 

@@ -97,6 +97,15 @@ static void multi_ends(struct check *c, const struct aof_log_entry *e)
     f->transactions++;
 }
 
+/* A server that loads a log adds DISCARD to the transaction, and waits for the EXEC. */
+static void discarded(struct check *c, const struct aof_log_entry *e)
+{
+    wrong_command(c, e, AOF_FINDING_DISCARD,
+                  "no server writes DISCARD, and a server that loads it keeps the transaction open",
+                  "DISCARD in a transaction");
+    c->in_multi = c->in_inner = c->has_inner = false;
+}
+
 void aof_check_report_inner(struct check *c)
 {
     if (c->n_inner == 0 || c->file->damaged)
@@ -141,8 +150,10 @@ void aof_check_command(struct check *c, const struct aof_log_entry *e)
         c->opts.command(c->opts.ctx, name);
     if (RD_UNLIKELY(kind == AOF_NAME_MULTI))
         multi_begins(c, e->offset);
-    else if (RD_UNLIKELY(kind == AOF_NAME_END))
+    else if (RD_UNLIKELY(kind == AOF_NAME_EXEC || (kind == AOF_NAME_DISCARD && !c->in_multi)))
         multi_ends(c, e);
+    else if (RD_UNLIKELY(kind == AOF_NAME_DISCARD))
+        discarded(c, e);
     else if (RD_UNLIKELY(kind == AOF_NAME_SHORT))
         short_command(c, e);
 }

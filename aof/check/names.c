@@ -18,8 +18,10 @@ static enum aof_name_kind kind_of(struct rd_slice name, unsigned *ret_min_args)
     bool known = aof_command_look_up(name, ret_min_args);
     if (is_name(name, "multi"))
         return AOF_NAME_MULTI;
-    if (is_name(name, "exec") || is_name(name, "discard"))
-        return AOF_NAME_END;
+    if (is_name(name, "exec"))
+        return AOF_NAME_EXEC;
+    if (is_name(name, "discard"))
+        return AOF_NAME_DISCARD;
     return known ? AOF_NAME_PLAIN : AOF_NAME_UNKNOWN;
 }
 

@@ -20,7 +20,8 @@ enum {
 enum aof_name_kind {
     AOF_NAME_PLAIN,
     AOF_NAME_MULTI,
-    AOF_NAME_END,   /* EXEC, DISCARD */
+    AOF_NAME_EXEC,
+    AOF_NAME_DISCARD,
     AOF_NAME_SHORT, /* with too few arguments */
     AOF_NAME_UNKNOWN
 };

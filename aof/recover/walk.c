@@ -458,6 +458,14 @@ static bool take_exec(struct walk *w, const struct walk_mark *start)
     return lose_transaction(w, start, &end, "EXEC without MULTI");
 }
 
+/* No server writes it, and a server that loads it keeps the transaction open. */
+static bool take_discard(struct walk *w)
+{
+    const struct walk_mark end = w->now;
+    w->in_multi = w->in_inner = w->has_inner = w->has_near_exec = w->multi_lost = false;
+    return lose_transaction(w, &w->multi, &end, "DISCARD in a transaction");
+}
+
 static void doubt(struct walk *w, const struct frame *f, bool known)
 {
     struct rd_slice name = rd_slice(f->name, f->name_len);
@@ -514,8 +522,10 @@ static bool take_command(struct walk *w, const struct frame *f, const struct wal
         return true;
     if (aof_recover_is(f, "MULTI"))
         return take_multi(w, start);
-    if (aof_recover_is(f, "EXEC") || (w->in_multi && aof_recover_is(f, "DISCARD")))
+    if (aof_recover_is(f, "EXEC"))
         return take_exec(w, start);
+    if (w->in_multi && aof_recover_is(f, "DISCARD"))
+        return take_discard(w);
     if (!w->in_multi && aof_recover_is_near(f, "MULTI")) {
         w->has_near_multi = true;
         w->near_multi = *start;

@@ -255,9 +255,10 @@ Test(aof_reader, transactions_that_do_not_fit_are_damage)
     expect_failure(S(PING MULTI PING MULTI EXEC), RD_ERR_CORRUPT, 43, 14);
     expect_failure(S(MULTI MULTI PING MULTI EXEC EXEC), RD_ERR_CORRUPT, 15, 0);
     expect_failure(S(MULTI EXEC EXEC), RD_ERR_CORRUPT, 29, 29);
-    expect_failure(S(MULTI DISCARD EXEC), RD_ERR_CORRUPT, 32, 32);
+    expect_failure(S(PING MULTI DISCARD EXEC), RD_ERR_CORRUPT, 29, 14);
+    expect_failure(S(MULTI PING DISCARD PING), RD_ERR_CORRUPT, 29, 0);
     expect_failure(S(PING "x"), RD_ERR_CORRUPT, 14, 14);
-    cr_expect_eq(read_bytes(S(MULTI PING DISCARD DISCARD PING)).status, AOF_END);
+    cr_expect_eq(read_bytes(S(PING DISCARD DISCARD PING)).status, AOF_END);
     cr_expect_eq(read_bytes(S("")).status, AOF_END);
 }
 

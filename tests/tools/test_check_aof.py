@@ -208,7 +208,10 @@ class Verdicts(CheckAofTest):
         self.assertEqual(self.one(SET + MULTI + MULTI + EXEC), (1, "damaged", ["multi-in-multi"]))
         self.assertEqual(self.one(SET + EXEC), (1, "torn", ["exec-without-multi"]))
         self.assertEqual(self.one(EXEC + SET), (1, "damaged", ["exec-without-multi"]))
-        self.assertEqual(self.one(command("multi") + command("Discard")), (0, "ok", []))
+        self.assertEqual(self.one(SET + command("multi") + SET + command("Discard") + SET),
+                         (1, "damaged", ["discard-in-multi"]))
+        _, report = self.json("one.aof")
+        self.assertEqual(report["files"][0]["ok_up_to"], len(SET))
 
     def test_a_command_that_a_replay_cannot_run_is_named(self):
         """The log is sound: a server runs it."""
@@ -261,6 +264,17 @@ class Folders(CheckAofTest):
         status, _, err = self.check(".")
         self.assertEqual(status, 2)
         self.assertIn('"a.aof.manifest", "b.aof.manifest"', err)
+
+    def test_a_snapshot_in_an_incremental_file_is_not_sound(self):
+        """Servers refuse the log if the snapshot has a key that exists."""
+        for more in (b"", SET):
+            log = self.log(SET, rdb() + more)
+            status, verdict, ids = self.verdict(log)
+            self.assertEqual((status, verdict, ids), (1, "damaged", ["snapshot-in-incr"]))
+            self.assertEqual(self.check("--fix", "--yes", log)[0], 1)
+            status, out, _ = self.check("--force", "--salvage", self.path("out"), log)
+            self.assertEqual(status, 1)
+            self.assertIn("NOT VERIFIED", out)
 
     def test_unrelated_files_in_the_folder(self):
         self.log(SET, more="file a.aof.0.incr.aof seq 7 type h\n")

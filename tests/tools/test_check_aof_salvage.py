@@ -89,6 +89,14 @@ class OneFile(SalvageTest):
         self.assertEqual(lost, [])
         self.assertIn("ends with whole commands", self.said)
 
+    def test_a_transaction_with_a_discard_is_left_out(self):
+        """Servers keep it open: what follows would be lost."""
+        begun = command("MULTI") + command("SET", "t", "x") + command("DISCARD")
+        saved, lost = self.salvage(sets(0, 9) + begun + sets(9, 20))
+        self.assertEqual(saved, sets(0, 20))
+        self.assertEqual(len(lost), 1)
+        self.assertIn("DISCARD", lost[0])
+
     def test_lines_about_losses_are_true(self):
         before, after = command("SELECT", "0") + sets(0, 20), sets(20, 25)
         [line] = self.salvage(before + bytes(60) + command("SELECT", "3") + after)[1]
