@@ -219,6 +219,31 @@ static bool parse_text(struct parse *parse, const char *path, const char *text)
     return ok;
 }
 
+static bool is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Whether a line gives a command in which inih finds a comment: it would run only a part of it. */
+static bool cuts_command(struct rd_slice line)
+{
+    static const char *const names[] = {"hook-pre",    "hook-post",      "hook-failed",
+                                        "key-command", "s3-key-command", "passphrase-command"};
+    const uint8_t *at = line.ptr, *end = line.ptr + line.len, *key, *key_end;
+    while (at < end && is_blank(*at))
+        at++;
+    for (key = at; at < end && *at != '=' && *at != ':' && !is_blank(*at);)
+        at++;
+    key_end = at;
+    bool is_command = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        is_command = is_command || rd_slice_is(rd_slice(key, (size_t)(key_end - key)), names[i]);
+    for (; is_command && at + 1 < end; at++)
+        if (is_blank(at[0]) && at[1] == ';')
+            return true;
+    return false;
+}
+
 /* inih ends at a zero byte and cuts lines that are longer than its buffer. */
 static bool check_lines(struct rd_slice text, struct rd_err *err)
 {
@@ -227,7 +252,12 @@ static bool check_lines(struct rd_slice text, struct rd_err *err)
     for (size_t i = 0, begin = 0; i < text.len; i++) {
         if (text.ptr[i] == '\0')
             return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "line %u has a NUL byte", line);
-        if (text.ptr[i] == '\n') {
+        if (text.ptr[i] == '\n' || i + 1 == text.len) {
+            if (cuts_command(rd_slice(text.ptr + begin, i + 1 - begin)))
+                return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                                  "line %u: a ; after a blank begins a comment, and would cut the "
+                                  "command: write it without the blank",
+                                  line);
             begin = i + 1;
             line++;
         } else if (i - begin >= LINE_MAX_BYTES) {
@@ -316,6 +346,31 @@ static bool read_targets(struct backup_config *config, const struct rd_watch *wa
     return true;
 }
 
+/* Without slashes at the end. */
+static struct rd_slice trimmed(const char *repository)
+{
+    struct rd_slice s = rd_slice_str(repository);
+    while (s.len > 1 && (s.ptr[s.len - 1] == '/' ||
+                         (s.len > 2 && s.ptr[s.len - 1] == '.' && s.ptr[s.len - 2] == '/')))
+        s.len--;
+    return s;
+}
+
+/* A run would wait for its own lock. */
+static bool differ(const struct backup_target *target, struct rd_err *err)
+{
+    const char *a, *b;
+    for (size_t i = 0; (a = backup_repository(target, i)) != NULL; i++)
+        for (size_t j = i + 1; (b = backup_repository(target, j)) != NULL; j++)
+            if (rd_slice_eq(trimmed(a), trimmed(b))) {
+                rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the repository %s is given twice",
+                           rd_show_plain(trimmed(a)).s);
+                rd_err_origin(err, target->name);
+                return false;
+            }
+    return true;
+}
+
 /* The options take the place of what the file says. */
 static bool override(struct backup_config *config, struct backup_target *target, struct rd_err *err)
 {
@@ -329,7 +384,7 @@ static bool override(struct backup_config *config, struct backup_target *target,
         ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no repository is given");
         rd_err_origin(err, target->name);
     }
-    return ok;
+    return ok && differ(target, err);
 }
 
 bool backup_config_load(struct backup_config *config, const struct rd_watch *watch, char **names,

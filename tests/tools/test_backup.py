@@ -355,6 +355,27 @@ class Configuration(BackupCase):
                 self.configure(text)
                 self.fails(2, said, "backup")
 
+    def test_a_command_is_not_cut_by_a_comment(self):
+        for key in ("hook-pre", "hook-post", "hook-failed", "key-command", "s3-key-command",
+                    "passphrase-command"):
+            for line in (f"{key} = true ; false", f"  {key}\t: true\t;false\n",
+                         f"{key}=echo = ;"):
+                self.nightly(sealed=False, more=line)
+                for tool in ("backup", "list", "check-config"):
+                    self.fails(2, "line 5: a ; after a blank begins a comment", tool)
+        self.nightly(sealed=False, more=f"hook-post = touch a; touch {self.path('b')} # ;\n")
+        self.fails(2, "line 5", "backup")
+        self.nightly(sealed=False, more=f"compress = lz4 ; fast\n;hook-pre = x ; y\n"
+                     f"hook-post = true; touch {self.path('b')}\n")
+        self.good("backup")
+        self.assertTrue(os.path.exists(self.path("b")))
+
+    def test_a_repository_that_is_given_twice_is_refused(self):
+        for again in (self.repository, self.repository + "/", self.repository + "/./"):
+            self.nightly(sealed=False, more=f"repository = {again}\n")
+            for tool in ("backup", "list", "check-config"):
+                self.fails(2, "is given twice", tool)
+
     def test_a_target_that_is_not_there_is_named(self):
         self.nightly()
         self.fails(2, "weekly", "backup", "weekly")
