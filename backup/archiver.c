@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 
 #include "backup/login.h"
+#include "backup/metrics.h"
+#include "backup/prune.h"
 #include "backup/system.h"
 #include "base/thread.h"
 #include "capture/clock.h"
@@ -320,7 +322,7 @@ static bool remember_stream(struct backup_archiver *a, struct rd_err *err)
         rd_err_origin(err, a->spool);
         return false;
     }
-    a->had_stream = list.n > 0;
+    a->had_stream = a->resumes = list.n > 0;
     repl_capture_list_done(&list);
     return true;
 }
@@ -356,6 +358,17 @@ static bool is_folder(const char *path)
     return stat(path, &st) != 0 || S_ISDIR(st.st_mode);
 }
 
+/* What only a base would notice. */
+static bool check_settings_of_bases(const struct backup_target *target, struct rd_err *err)
+{
+    struct archive_retention rules;
+    uint64_t wait_ms;
+    bool prune;
+    return backup_get_time(target, BACKUP_KEY_LOCK_WAIT, &wait_ms, err) &&
+           backup_get_bool(target, BACKUP_KEY_PRUNE, &prune, err) &&
+           (!prune || backup_prune_rules(target, &rules, err)) && backup_metrics_check(target, err);
+}
+
 static bool get_settings(struct backup_archiver *a, struct rd_err *err)
 {
     const struct backup_target *target = a->target;
@@ -389,7 +402,8 @@ static bool get_settings(struct backup_archiver *a, struct rd_err *err)
         rd_err_origin(err, source);
         return false;
     }
-    return backup_get_interval(target, BACKUP_KEY_ARCHIVE_INTERVAL, &a->interval_ms, err) &&
+    return check_settings_of_bases(target, err) &&
+           backup_get_interval(target, BACKUP_KEY_ARCHIVE_INTERVAL, &a->interval_ms, err) &&
            backup_get_interval(target, BACKUP_KEY_BASE_INTERVAL, &a->base_ms, err) &&
            backup_get_size(target, BACKUP_KEY_SEGMENT_SIZE, &c->segment_size, err) &&
            backup_get_size(target, BACKUP_KEY_SPOOL_SIZE, &c->max_size, err);
@@ -436,7 +450,8 @@ static bool find_run(struct backup_archiver *a, const char *folder, struct rd_er
 static bool open_spool(struct backup_archiver *a, struct rd_err *err)
 {
     char folder[BACKUP_PATH_MAX];
-    if (!backup_spool(a->target, folder, err) || !find_run(a, folder, err))
+    if (!backup_spool(a->target, folder, err) || !backup_spool_claim(a->target, folder, err) ||
+        !find_run(a, folder, err))
         return false;
     int len = snprintf(a->spool, sizeof a->spool, "%s/%s", folder, a->run);
     a->capture.out = a->spool;

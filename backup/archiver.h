@@ -92,6 +92,7 @@ struct backup_archiver {
     int64_t dirty_us;  /* the same by the clock */
     uint64_t n_full;   /* of the link, when it was looked at last */
     bool had_stream;   /* there is a stream that may have a gap */
+    bool resumes;      /* the spool had a stream when the run began */
     uint64_t gaps;     /* the master did not continue */
     uint64_t worst_rpo_ms;
 

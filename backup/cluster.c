@@ -29,6 +29,9 @@ enum {
     CHILD_EXIT_MS = 5000
 };
 
+/* Of the folders in the spool. */
+static const char prefix[] = "cluster-";
+
 enum state { SNAPSHOTS, STREAMS };
 
 struct member {
@@ -70,14 +73,28 @@ static void remove_tree(const char *path, unsigned depth)
     rmdir(path);
 }
 
-/* Removes the remains of a killed run. The lock of the target excludes other runs. */
-static void remove_leftovers(const char *spool)
+/* "cluster-TARGET-ID", and "cluster-ID" of older versions. */
+static bool is_leftover(const char *name, const char *target)
+{
+    int64_t time_ms;
+    size_t len = strlen(target);
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return false;
+    name += sizeof prefix - 1;
+    return archive_id_time(name, &time_ms) ||
+           (strncmp(name, target, len) == 0 && name[len] == '-' &&
+            archive_id_time(name + len + 1, &time_ms));
+}
+
+/* Removes the remains of a killed run. The lock of the target excludes other runs of the target;
+ * another target may have the same spool. */
+static void remove_leftovers(const char *spool, const char *target)
 {
     DIR *dir = opendir(spool);
     const struct dirent *entry;
     char inner[BACKUP_PATH_MAX];
     while (dir != NULL && (entry = readdir(dir)) != NULL)
-        if (strncmp(entry->d_name, "cluster-", 8) == 0 &&
+        if (is_leftover(entry->d_name, target) &&
             snprintf(inner, sizeof inner, "%s/%s", spool, entry->d_name) < (int)sizeof inner)
             remove_tree(inner, 1);
     if (dir != NULL)
@@ -87,10 +104,12 @@ static void remove_leftovers(const char *spool)
 static bool make_folder(struct cluster *c, struct rd_err *err)
 {
     char spool[BACKUP_PATH_MAX];
-    if (!backup_spool(c->set->open->target, spool, err))
+    const struct backup_target *target = c->set->open->target;
+    if (!backup_spool(target, spool, err))
         return false;
-    remove_leftovers(spool);
-    int len = snprintf(c->folder, sizeof c->folder, "%s/cluster-%s", spool, c->set->m.id);
+    remove_leftovers(spool, target->name);
+    int len = snprintf(c->folder, sizeof c->folder, "%s/%s%s-%s", spool, prefix, target->name,
+                       c->set->m.id);
     if (len < 0 || (size_t)len >= sizeof c->folder)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path of the spool is too long");
     c->capture.out = c->folder;

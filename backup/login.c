@@ -59,7 +59,24 @@ static bool add_sentinels(struct rd_slice text, const struct client_target *logi
         }
         ++*ret_n;
     }
-    return true;
+    return *ret_n > 0 || rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "sentinel names no sentinel");
+}
+
+bool backup_login_check(const struct backup_target *target, struct rd_err *err)
+{
+    enum { MAX = 16 };
+    struct client_opts opts;
+    struct client_target login, sentinels[MAX];
+    size_t n = 0;
+    if (backup_get(target, BACKUP_KEY_SENTINEL) == NULL)
+        return true;
+    if (!backup_login_find(target, NULL, &opts, &login, err))
+        return false;
+    bool ok = backup_login_sentinels(target, &login, sentinels, MAX, &n, err);
+    while (n > 0)
+        client_target_done(&sentinels[--n]);
+    client_target_done(&login);
+    return ok;
 }
 
 bool backup_login_sentinels(const struct backup_target *target, const struct client_target *like,

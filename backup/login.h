@@ -25,6 +25,8 @@ bool backup_login_find(const struct backup_target *target, const char *url,
 bool backup_login_sentinels(const struct backup_target *target, const struct client_target *like,
                             struct client_target *ret, size_t max, size_t *ret_n,
                             struct rd_err *err);
+/* Whether the settings of the sentinels can be used; asks nobody. */
+bool backup_login_check(const struct backup_target *target, struct rd_err *err);
 /* The name of the master there. */
 const char *backup_login_master(const struct backup_target *target);
 

@@ -13,6 +13,15 @@ bool backup_everywhere(const struct backup_open *open)
     return true;
 }
 
+bool backup_metrics_check(const struct backup_target *target, struct rd_err *err)
+{
+    const char *sets = backup_get(target, BACKUP_KEY_METRICS_FILE);
+    const char *stream = backup_get(target, BACKUP_KEY_ARCHIVE_METRICS_FILE);
+    return sets == NULL || stream == NULL || strcmp(sets, stream) != 0 ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                      "metrics-file and archive-metrics-file must be different files");
+}
+
 struct figure {
     const char *name, *help;
     uint64_t value;

@@ -8,6 +8,9 @@
 /* Whether no repository failed. */
 bool backup_everywhere(const struct backup_open *open);
 
+/* RD_ERR_USAGE if the figures of the archive would replace those of the sets. */
+bool backup_metrics_check(const struct backup_target *target, struct rd_err *err);
+
 /* Writes the file of figures, whole or not at all. good: all repositories have a new set. If no
  * repository can be listed, the figures of the sets stay as they are in the file. */
 bool backup_metrics(const struct backup_target *target, struct backup_open *open, bool good,

@@ -49,6 +49,7 @@ struct ship {
     struct repl_capture_segment last; /* the one that was looked at before; number 0: none */
     bool spool_failing;               /* in this turn */
     bool spool_said;                  /* that it fails */
+    bool said_lost;                   /* that the spool of an earlier run is lost */
 };
 
 /* ---- repositories ---- */
@@ -60,13 +61,30 @@ static void close_place(struct place *place)
     place->store = NULL;
 }
 
-static bool read_listing(struct place *place, struct rd_err *err)
+/* A capture that begins anew does not continue the stream that the repository has. */
+static void look_for_lost_spool(struct ship *ship, const struct place *place)
+{
+    struct backup_archiver *a = ship->a;
+    if (a->resumes || place->listed.n == 0 || ship->said_lost)
+        return;
+    ship->said_lost = true;
+    backup_archiver_say(a, "gap", true,
+                        "the spool is empty, but %s has a stream: the archive has a gap after it, "
+                        "and a new base is taken",
+                        place->where);
+    pthread_mutex_lock(&a->mutex);
+    a->shipped.gaps++;
+    pthread_mutex_unlock(&a->mutex);
+}
+
+static bool read_listing(struct ship *ship, struct place *place, struct rd_err *err)
 {
     if (place->known)
         return true;
     if (!archive_stream_list(&place->repo, &place->listed, err))
         return false;
     place->known = true;
+    look_for_lost_spool(ship, place);
     return true;
 }
 
@@ -82,7 +100,7 @@ static bool open_place(struct ship *ship, struct place *place, struct rd_err *er
                                         .target = ship->a->target->name,
                                         .ring = &ship->keys.ring,
                                         .lock = &place->hold.lock};
-    if (backup_hold_try(&place->hold, place->store, err) && read_listing(place, err)) {
+    if (backup_hold_try(&place->hold, place->store, err) && read_listing(ship, place, err)) {
         archive_stream_clean(&place->repo);
         return true;
     }
@@ -221,15 +239,20 @@ static bool sum_file(const char *path, struct archive_store_sum *ret, struct rd_
 static void set_foreign(struct rd_err *err, const struct rd_err *why)
 {
     static const struct rd_err_reason reason = {.id = ARCHIVE_REASON_FOREIGN};
+    struct rd_err bare = *why;
     char line[RD_ERR_TEXT_MAX];
+    bare.origin[0] = '\0';
     if (why->code == RD_ERR_OK)
         rd_err_set_reason(err, RD_ERR_CORRUPT, RD_NO_OFFSET, reason,
                           "the repository has other data in the place of a segment of the spool");
+    else if (why->reason.id == RD_SEAL_REASON_KEY) /* it may be the segment all the same */
+        rd_err_set_reason(err, why->code, RD_NO_OFFSET, why->reason,
+                          "what the repository has in its place cannot be read: %s", why->text);
     else
         rd_err_set_reason(err, why->code, RD_NO_OFFSET, reason,
                           "the repository has an object in the place of a segment of the spool "
                           "that is not this segment: %s",
-                          rd_err_render(why, line, sizeof line));
+                          rd_err_render(&bare, line, sizeof line));
 }
 
 /* Whether an object of an earlier run, or of a lost answer, holds the segment. A sealed object has
@@ -406,7 +429,7 @@ static bool ship_segment(struct ship *ship, const struct repl_capture_segment *h
         ok = ok && put_once(ship, place, &item, &is_new, &err);
         any_new = any_new || is_new;
         if (!ok) {
-            if (err.reason.id == ARCHIVE_REASON_FOREIGN)
+            if (err.reason.id == ARCHIVE_REASON_FOREIGN || err.reason.id == RD_SEAL_REASON_KEY)
                 place_refused(ship, place, &err);
             else
                 place_failed(ship, place, &err);

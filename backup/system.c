@@ -1,12 +1,14 @@
 #include "backup/system.h"
 
 #include "base/pump.h"
+#include "base/show.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -68,6 +70,59 @@ bool backup_spool(const struct backup_target *target, char ret[BACKUP_PATH_MAX],
     rd_err_sys(err, errno, "cannot create the spool");
     rd_err_origin(err, ret);
     return false;
+}
+
+/* The file that names the target to which the stream in a spool belongs. */
+static int open_owner(const char *spool, int flags)
+{
+    char path[BACKUP_PATH_MAX];
+    int len = snprintf(path, sizeof path, "%s/.target", spool);
+    return len < 0 || (size_t)len >= sizeof path
+               ? -1
+               : open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+}
+
+/* fd: -1 if nobody has the spool. *ret_free: no name is in the file. */
+static bool is_owner(int fd, const struct backup_target *target, const char *spool, bool *ret_free,
+                     struct rd_err *err)
+{
+    char name[ARCHIVE_TEXT_MAX];
+    ssize_t n = fd >= 0 ? pread(fd, name, sizeof name - 1, 0) : 0;
+    name[n > 0 ? n : 0] = '\0';
+    name[strcspn(name, "\n")] = '\0';
+    *ret_free = n == 0;
+    if (n <= 0 || strcmp(name, target->name) == 0)
+        return true;
+    rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+               "the spool is that of the target %s: each target needs its own",
+               rd_show_quote(rd_slice_str(name)).s);
+    rd_err_origin(err, spool);
+    return false;
+}
+
+bool backup_spool_is_ours(const struct backup_target *target, const char *spool, struct rd_err *err)
+{
+    bool is_free;
+    int fd = open_owner(spool, O_RDONLY);
+    bool ok = is_owner(fd, target, spool, &is_free, err);
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+/* A disk that is full keeps nobody from uploading what is in the spool. */
+bool backup_spool_claim(const struct backup_target *target, const char *spool, struct rd_err *err)
+{
+    bool is_free = false;
+    int fd = open_owner(spool, O_RDWR | O_CREAT);
+    if (fd >= 0)
+        flock(fd, LOCK_EX);
+    bool ok = is_owner(fd, target, spool, &is_free, err);
+    if (fd >= 0 && is_free && dprintf(fd, "%s\n", target->name) < 0 && ftruncate(fd, 0) != 0)
+        is_free = false;
+    if (fd >= 0)
+        close(fd);
+    return ok;
 }
 
 void backup_host(char ret[ARCHIVE_TEXT_MAX])

@@ -25,6 +25,11 @@ void backup_host(char ret[ARCHIVE_TEXT_MAX]);
  */
 bool backup_spool(const struct backup_target *target, char ret[BACKUP_PATH_MAX],
                   struct rd_err *err);
+/* RD_ERR_USAGE if the stream that waits in the spool is that of another target. */
+bool backup_spool_is_ours(const struct backup_target *target, const char *spool,
+                          struct rd_err *err);
+/* The same, and from now on it is the spool of this target. */
+bool backup_spool_claim(const struct backup_target *target, const char *spool, struct rd_err *err);
 
 /* Runs a command with /bin/sh. ret: what it prints, at most max bytes; NULL: to stderr. env is
  * pairs of names and values up to NULL, or NULL. Fails where its status is not 0. The error has the

@@ -190,7 +190,11 @@ class Cluster(ClusterCase):
                 process.kill()
         self.assertEqual(len(os.listdir(self.spool)), 1)
         self.at_full_speed(nodes)
+        other = os.path.join(self.spool, "cluster-other-20261129T101514Z-fcb3dd3a")
+        os.mkdir(other)  # of another target with this spool
+        os.mkdir(os.path.join(self.spool, "cluster-20261129T101514Z-fcb3dd3a"))  # redoubt 0.2.0
         self.good("backup")
+        os.rmdir(other)
         self.nothing_in_the_spool()
         self.assertEqual(len(self.sets()), 1)
 

@@ -108,6 +108,13 @@ class CheckConfig(ArchiveCase):
                 (f"metrics-file = {missing}", "metrics-file", 3),
                 (f"metrics-file = {self.folder}", "metrics-file", 3),
                 (f"archive-metrics-file = {missing}", "archive-metrics-file", 3),
+                ("heartbeat-url = http://", "heartbeat", 2),
+                ("heartbeat-url = https:///secret", "heartbeat", 2),
+                ("s3-endpoint = https://", "settings", 2),
+                ("sentinel = host:99999", "settings", 2),
+                ("sentinel = ,", "settings", 2),
+                (f"sentinel = host\nsentinel-pass-file = {missing}", "settings", 3),
+                ("metrics-file = x\narchive-metrics-file = x", "settings", 2),
                 ("repository = ftp://host/path", "repository", 4)):
             self.nightly(sealed=False, more=more + "\n")
             self.assertEqual(self.checks(), ([check], status), more)

@@ -63,6 +63,9 @@ static int fail(struct archive *archive, struct rd_err *err)
     if (err->reason.id == ARCHIVE_REASON_FOREIGN)
         cli_hint(archive->cli, "nothing was overwritten; find out who wrote the object, and move "
                                "it away. The segment stays in the spool until then");
+    if (err->reason.id == RD_SEAL_REASON_KEY)
+        cli_hint(archive->cli, "a key file may have several keys: insert a new key as the first "
+                               "line. The segment stays in the spool");
     return cli_fail(archive->cli, err);
 }
 

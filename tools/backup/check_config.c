@@ -1,6 +1,8 @@
 /* check_config.c - `redoubt check-config`: checks whether a backup would work. */
 #include "archive/http.h"
 #include "base/buf.h"
+#include "backup/login.h"
+#include "backup/metrics.h"
 #include "backup/probe.h"
 #include "backup/prune.h"
 #include "backup/source.h"
@@ -109,7 +111,8 @@ static const char *source_name(const struct backup_target *target)
 
 static bool is_http(const char *url)
 {
-    return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+    size_t len = strncmp(url, "http://", 7) == 0 ? 7 : strncmp(url, "https://", 8) == 0 ? 8 : 0;
+    return len != 0 && url[len] != '\0' && strchr("/?#:", url[len]) == NULL;
 }
 
 /* Nothing is sent: a monitoring service would take it for a backup. URLs are not printed: they may
@@ -124,8 +127,8 @@ static void check_heartbeat(struct run *run, const struct backup_target *target)
         if (url == NULL || !archive_http_built("heartbeats", &err))
             continue;
         if (!is_http(url))
-            rd_err_set(&err, RD_ERR_USAGE, RD_NO_OFFSET, "%s must begin with http:// or https://",
-                       backup_key_name(urls[i]));
+            rd_err_set(&err, RD_ERR_USAGE, RD_NO_OFFSET,
+                       "%s must begin with http://HOST or https://HOST", backup_key_name(urls[i]));
     }
     if (err.code != RD_ERR_OK)
         say(run, target, "heartbeat", "", &err);
@@ -189,9 +192,10 @@ static bool check_settings(const struct backup_target *target, struct rd_err *er
     const char *endpoint = backup_get(target, BACKUP_KEY_S3_ENDPOINT);
     if (endpoint != NULL && !is_http(endpoint))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "s3-endpoint must begin with http:// or https://");
+                          "s3-endpoint must begin with http://HOST or https://HOST");
     return backup_settings(target, &set, err) && backup_source_check(target, err) &&
-           check_values(target, err);
+           check_values(target, err) && backup_login_check(target, err) &&
+           backup_metrics_check(target, err);
 }
 
 /* The folder of what is not stored yet, if the target needs one for certain. */
@@ -206,6 +210,8 @@ static void check_spool(struct run *run, const struct backup_target *target)
     if (backup_spool(target, path, &err) && access(path, W_OK | X_OK) != 0) {
         rd_err_sys(&err, errno, "cannot write to the spool");
         rd_err_origin(&err, path);
+    } else if (err.code == RD_ERR_OK) {
+        backup_spool_is_ours(target, path, &err);
     }
     say(run, target, "spool", path, &err);
 }
