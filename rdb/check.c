@@ -599,16 +599,37 @@ static void damaged(struct check *c, const struct rd_err *err)
     count_and_report(c, &f);
 }
 
+static bool is_data(struct rd_slice s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (s.ptr[i] != 0 && s.ptr[i] != '\n' && s.ptr[i] != '\r')
+            return true;
+    return false;
+}
+
+static const char *what_follows(struct rd_slice s)
+{
+    enum rdb_dialect dialect;
+    int version;
+    if (rdb_header_parse(s, &dialect, &version))
+        return ", which begin like another snapshot";
+    return s.ptr[0] == '*' ? ", which look like the commands of an append-only log" : "";
+}
+
 /* Counts the bytes after the trailer. */
 static bool trailing(struct check *c, struct rd_src *src)
 {
+    const char *what = "";
     struct rd_slice s;
-    bool log = false;
     for (;;) {
-        switch (rd_src_need(src, 1, &s)) {
+        switch (rd_src_need(src, c->res.trailing == 0 ? RDB_MAGIC_LEN : 1, &s)) {
         case RD_SRC_OK:
+        case RD_SRC_END:
+            if (s.len == 0)
+                break;
             if (c->res.trailing == 0)
-                log = s.ptr[0] == '*';
+                what = what_follows(s);
+            c->res.trailing_data |= is_data(s);
             c->res.trailing += s.len;
             rd_src_consume(src, s.len);
             continue;
@@ -620,15 +641,13 @@ static bool trailing(struct check *c, struct rd_src *src)
             report(c, RDB_FINDING_CONTAINER, rd_src_offset(src), rd_src_err(src)->text);
             break;
         case RD_SRC_MORE:
-        case RD_SRC_END:
             break;
         }
         break;
     }
     if (c->res.trailing > 0) {
         snprintf(c->text, sizeof c->text, "%llu byte%s after the end of the snapshot%s",
-                 (unsigned long long)c->res.trailing, plural(c->res.trailing),
-                 log ? ", which look like the commands of an append-only log" : "");
+                 (unsigned long long)c->res.trailing, plural(c->res.trailing), what);
         report(c, RDB_FINDING_TRAILING, c->res.end, c->text);
     }
     return true;

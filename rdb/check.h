@@ -166,6 +166,7 @@ struct rdb_check_result {
     uint64_t
         imported_keys;  /* of `keys`: in these slots, so that they are not the server's own yet */
     uint64_t templates; /* lists of field names that hashes share (Redis 8.10) */
+    bool trailing_data; /* not all of the bytes after the trailer are zeros or line ends */
 };
 #define RDB_CHECK_RESULT(...) RD_SIZED(rdb_check_result, __VA_ARGS__)
 

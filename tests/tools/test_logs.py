@@ -153,6 +153,27 @@ class Convert(Case):
             f.write(b"\0" * 7)  # which servers pass over
         self.assertEqual(self.data(self.out), EARLY)
 
+    def test_what_follows_a_snapshot_is_not_passed_over_silently(self):
+        """Two snapshots in one file, and the rest of an older file."""
+        self.run_tool("convert", "--to", "rdb", self.first, "-o", self.out)
+        with open(self.out, "rb") as f:
+            one = f.read()
+        other = self.path("other")
+        for rest in (one, b"the rest"):
+            with open(self.out, "wb") as f:
+                f.write(one + rest)
+            for args in (("convert", "--to", "rdb", self.out, "-o", other), ("stat", self.out),
+                         ("split", "--by", "db", self.out, "-o", other + ".d"),
+                         ("diff", self.out, self.out), ("merge", self.out, "-o", other)):
+                run = self.run_tool(*args, status=2 if rest == one else 0)
+                said = "another snapshot follows" if rest == one else "the bytes after the snapshot"
+                self.assertEqual(run.stderr.count(said.encode()), 1, args)
+                self.assertIn(f"from byte {len(one)}".encode(), run.stderr)
+                self.assertEqual(os.path.isfile(other), rest != one and other in args)
+                if os.path.isfile(other):
+                    os.unlink(other)
+            self.assertEqual(self.data("--from", "rdb", self.out), EARLY)
+
     def test_a_log_that_says_that_it_begins_with_a_snapshot_is_one(self):
         run = self.run_tool("convert", "--to", "resp", "--from", "aof", PREAMBLE)
         reported = json.loads(self.run_tool("stat", "--json", PREAMBLE).stdout)

@@ -293,7 +293,7 @@ static bool kept_all(const struct check_file *file)
     const struct rdb_salvage_result *sv = &file->salvage;
     return (file->verdict == CHECK_OK || file->verdict == CHECK_WARNINGS) && sv->ranges == 0 &&
            sv->keys_dropped == 0 && sv->keys_doubted == 0 && sv->keys_left_out == 0 &&
-           file->torn == RD_NO_OFFSET;
+           file->torn == RD_NO_OFFSET && !file->res.trailing_data;
 }
 
 /* Whether the filters exclude every key that could be recovered. */

@@ -312,6 +312,10 @@ static void print_saved(FILE *out, const struct check_file *file)
     if (sv->ranges > 0 && (sv->bytes_lost > 0 || !is_cut(file)))
         fprintf(out, "; lost: %s range%s of %s", rd_show_count(sv->ranges).s,
                 rd_show_plural(sv->ranges), rd_show_bytes(sv->bytes_lost).s);
+    else if (file->res.trailing_data)
+        fprintf(out, "; %s byte%s after the snapshot %s left out",
+                rd_show_count(file->res.trailing).s, rd_show_plural(file->res.trailing),
+                file->res.trailing == 1 ? "is" : "are");
     else if (file->torn == RD_NO_OFFSET && !is_cut(file))
         fputs(is_unproved(file) ? "; no record is lost" : "; no bytes are lost", out);
     if (is_cut(file))

@@ -167,6 +167,7 @@ struct cli {
     bool partial; /* the result is incomplete: exit status 8 instead of 0 */
     /* A bit for each of the first 64 arguments: the user was warned of its version. */
     uint64_t warned_version;
+    uint64_t warned_rest; /* the same, of bytes after its snapshot */
 
     struct cli_json out; /* with --json: inside the top object; else unusable */
 

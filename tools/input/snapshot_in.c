@@ -309,18 +309,44 @@ bool snapshot_in_open(struct cli *cli, const char *path, const struct snapshot_i
     return true;
 }
 
+/* Once for each input, which a tool may read more than once. */
+static void warn_rest(struct cli *cli, const char *origin, uint64_t at)
+{
+    enum { BITS = 64 };
+    size_t i = 0;
+    while (i < cli->n_args && strcmp(cli->args[i], origin) != 0)
+        i++;
+    uint64_t bit = i < BITS ? UINT64_C(1) << i : 0;
+    if ((cli->warned_rest & bit) == 0)
+        cli_warn(cli, "%s: the bytes after the snapshot, from byte %" PRIu64 ", are not read",
+                 origin, at);
+    cli->warned_rest |= bit;
+}
+
+/* Servers pass over what follows, which may be data. Zeros are none. */
 static bool check_after(struct cli *cli, struct rd_src *src, struct rd_err *err)
 {
+    enum rdb_dialect dialect;
+    int version;
     struct rd_slice s;
-    enum rd_src_status status = rd_src_need(src, 1, &s);
+    uint64_t at = rd_src_offset(src);
+    enum rd_src_status status = rd_src_need(src, RDB_MAGIC_LEN, &s);
     if (status == RD_SRC_FAIL)
         rd_err_adopt(err, rd_src_err(src));
-    if (status != RD_SRC_OK || (s.ptr[0] != '*' && s.ptr[0] != '#'))
+    if (status == RD_SRC_FAIL || s.len == 0 || s.ptr[0] == 0)
         return status != RD_SRC_FAIL;
+    bool commands = s.ptr[0] == '*' || s.ptr[0] == '#';
+    if (!commands && !rdb_header_parse(s, &dialect, &version)) {
+        if (cli != NULL)
+            warn_rest(cli, rd_src_origin(src), at);
+        return true;
+    }
     if (cli != NULL)
-        cli_hint(cli, "--input-format aof replays them, --input-format rdb uses the snapshot only");
-    return rd_err_set(err, RD_ERR_USAGE, rd_src_offset(src),
-                      "commands follow the snapshot, from byte %" PRIu64, rd_src_offset(src));
+        cli_hint(cli, commands ? "--input-format aof replays them, --input-format rdb uses the "
+                                 "snapshot only"
+                               : "--input-format rdb uses the first snapshot only");
+    return rd_err_set(err, RD_ERR_USAGE, at, "%s the snapshot, from byte %" PRIu64,
+                      commands ? "commands follow" : "another snapshot follows", at);
 }
 
 bool snapshot_in_check_end(struct cli *cli, struct rd_src *src, const struct snapshot_in_opts *opts,

@@ -57,8 +57,8 @@ bool snapshot_in_rebuild(struct cli *cli, const char *path, const struct rebuild
                          uint64_t *ret_keys, struct rd_err *err); /* once, before the tool ends */
 
 /* In the TRAILER event of such a snapshot: RD_ERR_CHECKSUM on a checksum mismatch (zero: it has
- * none), and RD_ERR_USAGE if commands follow and --input-format is not given, because the snapshot
- * alone would not be the data of the file. */
+ * none), and RD_ERR_USAGE if commands or another snapshot follow and --input-format is not given,
+ * because the snapshot alone would not be the data of the file. Warns of other bytes. */
 bool snapshot_in_check_end(struct cli *cli, struct rd_src *src, const struct snapshot_in_opts *opts,
                            const struct rdb_event *ev, struct rd_err *err);
 
