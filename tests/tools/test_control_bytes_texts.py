@@ -40,6 +40,26 @@ class Case(unittest.TestCase):
         return run.returncode, text
 
 
+class Paths(Case):
+    """Warnings and hints name files."""
+
+    def test_paths_are_printed_escaped(self):
+        name = EVIL.replace("/", "")
+        one, two = self.path(name + ".rdb"), self.path(name + "2.rdb")
+        for path in (one, two):
+            with open(path, "wb") as f:
+                f.write(snapshot([Key(b"k", STRING, b"v")]) + b"more")
+        out = self.path("out")
+        for args, status in ((("merge", one, two, "-o", out), 1), (("stat", one), 0),
+                             (("diff", one, two), 0), (("check-rdb", one), 1),
+                             (("check-rdb", "--salvage", out, one), 8),
+                             (("split", "--by", "db", one, "-o", self.path("parts")), 0),
+                             (("convert", "--to", "aof", two, "-o", self.path("log")), 0),
+                             (("check-aof", one), 1), (("stat", self.path(name)), 3)):
+            status_of, text = self.run_tool(*args)
+            self.assertEqual(status_of, status, text)
+
+
 class Manifests(Case):
     """Every tool that reads a manifest."""
 

@@ -217,11 +217,32 @@ static void print_lead(struct cli *cli)
             cli->tool != NULL ? cli->tool : "");
 }
 
+/* Texts may contain paths, of which a terminal obeys some bytes. */
+static void print_text(const char *text)
+{
+    enum { PRINTABLE_MAX = 16 << 10 };
+    char printable[PRINTABLE_MAX];
+    fputs(rd_err_printable(printable, sizeof printable, rd_slice_str(text)), stderr);
+    fputc('\n', stderr);
+}
+
+static void print_formatted(const char *fmt, va_list args) RD_PRINTF(1, 0);
+
+static void print_formatted(const char *fmt, va_list args)
+{
+    enum { TEXT_MAX = 8 << 10 };
+    char text[TEXT_MAX];
+    vsnprintf(text, sizeof text, fmt, args);
+    print_text(text);
+}
+
 static void print_hint(struct cli *cli)
 {
-    if (cli->hint[0] != '\0')
-        fprintf(stderr, "  %shint:%s %s\n", cli_color(cli, stderr, CLI_BOLD),
-                cli_color(cli, stderr, CLI_PLAIN), cli->hint);
+    if (cli->hint[0] != '\0') {
+        fprintf(stderr, "  %shint:%s ", cli_color(cli, stderr, CLI_BOLD),
+                cli_color(cli, stderr, CLI_PLAIN));
+        print_text(cli->hint);
+    }
     cli->hint[0] = '\0';
 }
 
@@ -351,9 +372,8 @@ void cli_warn(struct cli *cli, const char *fmt, ...)
     fprintf(stderr, "%swarning:%s ", cli_color(cli, stderr, CLI_YELLOW),
             cli_color(cli, stderr, CLI_PLAIN));
     va_start(args, fmt);
-    vfprintf(stderr, fmt, args);
+    print_formatted(fmt, args);
     va_end(args);
-    fputc('\n', stderr);
 }
 
 static void print_note(struct cli *cli, const char *fmt, va_list args) RD_PRINTF(2, 0);
@@ -362,8 +382,7 @@ static void print_note(struct cli *cli, const char *fmt, va_list args)
 {
     progress_clear(cli);
     fflush(stdout);
-    vfprintf(stderr, fmt, args);
-    fputc('\n', stderr);
+    print_formatted(fmt, args);
 }
 
 void cli_note(struct cli *cli, const char *fmt, ...)
