@@ -370,12 +370,6 @@ class Configuration(BackupCase):
         self.good("backup")
         self.assertTrue(os.path.exists(self.path("b")))
 
-    def test_a_repository_that_is_given_twice_is_refused(self):
-        for again in (self.repository, self.repository + "/", self.repository + "/./"):
-            self.nightly(sealed=False, more=f"repository = {again}\n")
-            for tool in ("backup", "list", "check-config"):
-                self.fails(2, "is given twice", tool)
-
     def test_a_target_that_is_not_there_is_named(self):
         self.nightly()
         self.fails(2, "weekly", "backup", "weekly")

@@ -20,6 +20,15 @@ enum { RESTORE_PATH_MAX = 4096 };
 
 enum restore_layout { RESTORE_LAYOUT_AUTO, RESTORE_LAYOUT_RDB, RESTORE_LAYOUT_AOF };
 
+/* A repository. */
+struct restore_source {
+    struct archive_repo *repo;
+    bool listed;
+    struct rd_err err; /* set: it cannot be read */
+    struct archive_sets sets;
+    const struct archive_set *newest; /* the newest good one when they were listed */
+};
+
 struct restore {
     struct cli *cli;
     struct vault vault;
@@ -37,7 +46,9 @@ struct restore {
     struct rd_buf patterns; /* of --key */
 
     struct backup_open open;
-    struct archive_repo *repo;
+    struct restore_source sources[BACKUP_STORES];
+    const struct restore_source *source; /* the one that is tried */
+    struct archive_repo *repo;           /* of it */
     const struct archive_set *set;
     struct backup_plan plan; /* unless the goal is BACKUP_GOAL_SET */
     struct rebuild_counts result;

@@ -38,17 +38,30 @@ static bool is_newer(const struct archive_set *set, const struct archive_set *th
     return set->err.code != RD_ERR_OK || set->m.begin_ms > than->m.begin_ms;
 }
 
-/* Without a word, an older set would be taken for the newest one. */
-static void warn_left_out(struct restore *run, const struct archive_sets *sets)
+static bool wants_newest(const struct restore *run)
+{
+    return run->want.goal == BACKUP_GOAL_SET &&
+           (run->want.id == NULL || strcmp(run->want.id, "latest") == 0);
+}
+
+/* Of another repository only the newest good set counts: it could not be restored. */
+static bool is_left_out(const struct restore *run, const struct restore_source *source,
+                        const struct archive_set *set)
+{
+    if (set->incomplete || !is_newer(set, run->set))
+        return false;
+    return !archive_set_good(set) || (source != run->source && set == source->newest);
+}
+
+static void warn_of_source(struct restore *run, const struct restore_source *source)
 {
     char line[600];
     const struct archive_set *first = NULL;
     size_t n = 0;
-    for (size_t i = 0; i < sets->n; i++) {
-        const struct archive_set *set = &sets->sets[i];
-        if (set->incomplete || archive_set_good(set) || !is_newer(set, run->set))
+    for (size_t i = 0; i < source->sets.n; i++) {
+        if (!is_left_out(run, source, &source->sets.sets[i]))
             continue;
-        first = set;
+        first = &source->sets.sets[i];
         n++;
     }
     if (n == 0)
@@ -56,9 +69,18 @@ static void warn_left_out(struct restore *run, const struct archive_sets *sets)
     const char *why = first->err.code != RD_ERR_OK ? rd_err_render(&first->err, line, sizeof line)
                       : first->refused             ? "it is not sealed, although there is a key"
                       : first->missing > 0         ? "files are missing or have another size"
+                      : archive_set_good(first)    ? "it could not be restored"
                                                    : "verify found damage";
-    cli_warn(run->cli, "%zu newer set%s of %s left out; %s: %s", n, rd_show_plural(n),
-             run->repo->target, first->id, why);
+    cli_warn(run->cli, "%zu newer set%s of %s%s%s left out; %s: %s", n, rd_show_plural(n),
+             run->repo->target, run->open.n > 1 ? " in " : "",
+             run->open.n > 1 ? source->repo->store->origin : "", first->id, why);
+}
+
+/* Without a word, an older set would be taken for the newest one. */
+static void warn_left_out(struct restore *run)
+{
+    for (size_t i = 0; i < run->open.n; i++)
+        warn_of_source(run, &run->sources[i]);
 }
 
 static bool no_set(const struct restore *run, const struct archive_sets *sets, struct rd_err *err)
@@ -91,8 +113,8 @@ static bool choose_set(struct restore *run, struct archive_sets *sets, struct rd
     run->set = archive_sets_find(sets, run->want.id, cli_now_ms());
     if (run->set == NULL)
         return no_set(run, sets, err);
-    if (run->want.id == NULL)
-        warn_left_out(run, sets);
+    if (wants_newest(run))
+        warn_left_out(run);
     if (run->set->time_ms > cli_now_ms() + CLOCK_TOLERANCE_MS)
         cli_warn(run->cli, "the set %s is in the future: it may not be the newest one, see --set",
                  run->set->id);
@@ -186,35 +208,85 @@ static bool is_removed(struct restore *run, const struct rd_err *err)
     return gone;
 }
 
-/* Uses the first repository that has the requested data. */
-static bool restore_target(struct restore *run, struct rd_err *err)
+/* ---- all repositories ---- */
+
+static void list_source(struct restore *run, struct restore_source *source)
 {
-    bool ok = false;
-    unsigned n_removed = 0;
-    if (!backup_open(&run->vault.config.targets[0], BACKUP_READ, &run->open, err))
-        return false;
-    for (size_t i = 0; !ok && i < run->open.n; i++) {
-        struct archive_sets sets;
-        struct rd_err failed = {0};
-        run->repo = &run->open.repos[i];
-        bool listed = backup_is_open(&run->open, i, &failed) &&
-                      backup_list(&run->vault.watch, run->repo, &sets, &failed);
-        bool removed = false;
-        if (listed) {
-            ok = restore_from(run, &sets, &failed);
-            removed = !ok && is_removed(run, &failed);
-            backup_plan_done(&run->plan);
-            archive_sets_done(&sets);
+    if (source->listed || source->err.code != RD_ERR_OK)
+        return;
+    source->listed =
+        backup_is_open(&run->open, (size_t)(source->repo - run->open.repos), &source->err) &&
+        backup_list(&run->vault.watch, source->repo, &source->sets, &source->err);
+    if (source->listed)
+        source->newest = archive_sets_find(&source->sets, NULL, cli_now_ms());
+}
+
+static void forget_source(struct restore_source *source)
+{
+    if (source->listed)
+        archive_sets_done(&source->sets);
+    source->listed = false;
+    source->newest = NULL;
+}
+
+/* Those that cannot be read come first, because they may have a newer set: their errors are
+ * reported. */
+static bool comes_before(const struct restore_source *a, const struct restore_source *b)
+{
+    if (a->listed != b->listed)
+        return !a->listed;
+    if (a->newest == NULL || b->newest == NULL)
+        return a->newest != NULL && b->newest == NULL;
+    return is_newer(a->newest, b->newest);
+}
+
+/* The repository with the newest set first: a run may have failed to store it in the others. */
+static void sort_sources(struct restore *run)
+{
+    for (size_t i = 0; i < run->open.n; i++)
+        list_source(run, &run->sources[i]);
+    for (size_t i = 1; i < run->open.n; i++)
+        for (size_t k = i; k > 0 && comes_before(&run->sources[k], &run->sources[k - 1]); k--) {
+            struct restore_source swapped = run->sources[k];
+            run->sources[k] = run->sources[k - 1];
+            run->sources[k - 1] = swapped;
         }
-        if (ok)
-            break;
-        /* What was written to a server or standard output cannot be taken back. */
-        bool final = strcmp(run->to, "-") == 0 || client_target_is_url(run->to);
+}
+
+static bool try_source(struct restore *run, struct restore_source *source, bool *ret_removed,
+                       struct rd_err *err)
+{
+    *ret_removed = false;
+    run->source = source;
+    run->repo = source->repo;
+    list_source(run, source);
+    rd_err_adopt(err, &source->err);
+    if (!source->listed)
+        return false;
+    bool ok = restore_from(run, &source->sets, err);
+    *ret_removed = !ok && is_removed(run, err);
+    backup_plan_done(&run->plan);
+    return ok;
+}
+
+/* Uses the first repository that has the requested data. */
+static bool try_sources(struct restore *run, struct rd_err *err)
+{
+    /* What was written to a server or standard output cannot be taken back. */
+    bool final = strcmp(run->to, "-") == 0 || client_target_is_url(run->to);
+    unsigned n_removed = 0;
+    for (size_t i = 0; i < run->open.n; i++) {
+        struct restore_source *source = &run->sources[i];
+        struct rd_err failed = {0};
+        bool removed;
+        if (try_source(run, source, &removed, &failed))
+            return true;
         if (removed && !final && n_removed++ < REMOVED_MAX) {
+            forget_source(source);
             i--; /* with what is there now */
             continue;
         }
-        bool last = i + 1 == run->open.n || (listed && final);
+        bool last = i + 1 == run->open.n || (source->listed && final);
         if (!last)
             cli_report(run->cli, &failed);
         rd_err_reset(err);
@@ -222,6 +294,20 @@ static bool restore_target(struct restore *run, struct rd_err *err)
         if (last)
             break;
     }
+    return false;
+}
+
+static bool restore_target(struct restore *run, struct rd_err *err)
+{
+    if (!backup_open(&run->vault.config.targets[0], BACKUP_READ, &run->open, err))
+        return false;
+    for (size_t i = 0; i < run->open.n; i++)
+        run->sources[i] = (struct restore_source){.repo = &run->open.repos[i]};
+    if (wants_newest(run))
+        sort_sources(run);
+    bool ok = try_sources(run, err);
+    for (size_t i = 0; i < run->open.n; i++)
+        forget_source(&run->sources[i]);
     backup_close(&run->open);
     return ok;
 }

@@ -1,0 +1,64 @@
+"""Targets with several repositories, which do not have the same sets."""
+
+import os
+import shutil
+import unittest
+
+from backup_case import FIXTURES, BackupCase
+
+
+class Places(BackupCase):
+    def test_a_repository_that_is_given_twice_is_refused(self):
+        for again in (self.repository, self.repository + "/", self.repository + "/./"):
+            self.nightly(sealed=False, more=f"repository = {again}\n")
+            for tool in ("backup", "list", "check-config"):
+                self.fails(2, "is given twice", tool)
+
+    def test_the_newest_set_of_all_repositories_is_restored(self):
+        """A run may have failed to store it in the first one, or it is damaged there."""
+        self.nightly()
+        self.good("backup")
+        second, away = self.path("second"), self.path("away")
+        self.nightly(more=f"repository = {second}\n")
+        self.good("backup")
+        os.rename(self.repository, away)
+        self.write("repo", "")
+        older = self.read("dump.rdb")
+        newer = self.read(os.path.join(os.path.abspath(FIXTURES), "redis-7.0.15", "lists.rdb"))
+        self.write("dump.rdb", newer)
+        self.tool("backup")
+        os.unlink(self.repository)
+        os.rename(away, self.repository)
+        for args in ((), ("--set", "latest")):
+            done = self.tool("restore", "--to", self.path("out.rdb"), "--force", *args)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.read("out.rdb"), newer)
+            self.assertNotIn(b"left out", done.stderr)
+        newest = self.json("list")[0]["sets"][-1]["id"]
+        data = os.path.join(second, "nightly", "sets", newest, "dump.rdb.lz4.sealed")
+        sound = self.read(data)
+        self.write(data, sound[:150] + bytes([sound[150] ^ 1]) + sound[151:])
+        done = self.tool("restore", "--to", self.path("out.rdb"), "--force")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.read("out.rdb"), older)
+        self.assertIn(f"1 newer set of nightly in {second} left out; {newest}".encode(),
+                      done.stderr)
+        self.tool("verify")
+        done = self.tool("restore", "--to", self.path("out.rdb"), "--force")
+        self.assertIn(f"1 newer set of nightly in {second} left out; {newest}".encode(),
+                      done.stderr)
+        shutil.copytree(second, away)
+        self.write(os.path.join(away, os.path.relpath(data, second)), sound)
+        self.tool("verify", "--repository", away)
+        self.nightly(more=f"repository = {second}\nrepository = {away}\n")
+        self.good("restore", "--to", self.path("out.rdb"), "--force")
+        self.assertEqual(self.read("out.rdb"), newer)
+        os.rename(second, second + ".x")
+        self.write("second", "")
+        done = self.tool("restore", "--to", self.path("out.rdb"), "--force")
+        self.assertEqual(self.read("out.rdb"), newer)
+        self.assertIn(b"cannot open the repository", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
