@@ -9,7 +9,7 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from server_under_test import Redis, Redoubt, encode, wait_for  # noqa: E402
+from server_under_test import Redis, Redoubt, encode, free_port, wait_for  # noqa: E402
 
 FAST = {"repl-diskless-sync-delay": "0", "repl-ping-replica-period": "1"}
 
@@ -372,6 +372,26 @@ class Roles(unittest.TestCase):
             self.assertIn(b" flags=S ", flags)
             flags = replica.client().command("CLIENT", "LIST", "TYPE", "master")
             self.assertIn(b" flags=M ", flags)
+
+    def test_clients_that_wait_are_disconnected_from_a_new_replica(self):
+        text = (b"UNBLOCKED force unblock from blocking operation, instance state changed "
+                b"(master -> replica?)")
+        waits = [("BLPOP", "l", 0), ("BZMPOP", 0, 1, "z", "MIN"), ("WAIT", 1, 0),
+                 ("BLMOVE", "l", "m", "LEFT", "LEFT", 0),
+                 ("XREAD", "BLOCK", 0, "STREAMS", "s", "$")]
+        for kind in (Redoubt, Redis):
+            with servers(kind) as (server,):
+                c, blocked = server.client(), [server.client() for _ in waits]
+                for one, words in zip(blocked, waits):
+                    one.send_raw(encode(*words) + encode("SET", "after", 1))
+                wait_for(lambda: server.info("clients")["blocked_clients"] == str(len(waits)))
+                c.command("REPLICAOF", "127.0.0.1", free_port())
+                for one in blocked:
+                    self.assertEqual(one.read(), ("-", text))
+                    self.assertTrue(one.closed())
+                    self.assertEqual(one.buf, b"")
+                c.command("REPLICAOF", "NO", "ONE")
+                self.assertEqual(c.command("EXISTS", "after"), 0)
 
     def test_a_master_with_a_password_is_logged_in_to(self):
         for kinds in ((Redoubt, Redoubt), (Redis, Redoubt), (Redoubt, Redis)):

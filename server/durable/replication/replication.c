@@ -258,7 +258,8 @@ void replication_cron(struct durable *durable)
 
 /* ---- roles ---- */
 
-/* Clients that are blocked on a key would wait forever, or get the wrong data. */
+/* Clients that are blocked on a key would wait forever, or get the wrong data. What they sent after
+ * that command was meant for a master. */
 static void end_waits(struct durable *durable)
 {
     for (struct client *c = durable->sessions->clients->first; c != NULL; c = c->next) {
@@ -266,6 +267,7 @@ static void end_waits(struct durable *durable)
             continue;
         client_wait_fail(c, "UNBLOCKED force unblock from blocking operation, instance state "
                             "changed (master -> replica?)");
+        client_close_soon(c);
     }
 }
 
