@@ -31,6 +31,10 @@ void server_cmd_monitor(struct dispatch_call *call)
     struct monitors *monitors = call->sessions->monitors;
     if (c->flags & CLIENT_MONITOR)
         return; /* already replied; the following output is lines */
+    if (call->in_exec) {
+        engine_reply_error(call->reply, "ERR MONITOR isn't allowed for DENY BLOCKING client");
+        return;
+    }
     if (monitors->n == monitors->cap) {
         monitors->cap = monitors->cap > 0 ? monitors->cap * 2 : 4;
         monitors->list =

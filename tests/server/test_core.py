@@ -10,7 +10,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from server_under_test import Redoubt, encode, pair, wait_for  # noqa: E402
+from server_under_test import Redis, Redoubt, encode, pair, wait_for  # noqa: E402
 
 
 def bytes_after(client, data, end=b"", seconds=600):
@@ -201,6 +201,42 @@ def mask_id(reply):
         at = content.index(("$", b"id"))
         return kind, content[:at] + content[at + 2:]
     return reply
+
+
+class Transactions(unittest.TestCase):
+    """Commands that change what their client may do or gets, inside a transaction."""
+
+    OK = ("+", b"OK")
+    CASES = (  # the commands, what comes after the first line of EXEC's answer
+        ([("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no"), ("SET", "k", 1)], [(":", 1), None]),
+        ([("ACL", "DELUSER", "u"), ("SET", "k", 1)], [(":", 1), None]),
+        ([("ECHO", "a"), ("CLIENT", "REPLY", "OFF"), ("SET", "k", 1)], [("$", b"a"), OK]),
+        ([("MONITOR",), ("SET", "k", 1)],
+         [("-", b"ERR MONITOR isn't allowed for DENY BLOCKING client"), OK, OK]),
+    )
+
+    def check(self, server, words, replies):
+        c = server.client()
+        c.command("ACL", "SETUSER", "u", "on", "nopass", "+@all", "~*", "&*")
+        c.command("AUTH", "u", "x")
+        every = [("MULTI",), *words, ("EXEC",), ("CLIENT", "REPLY", "ON")]
+        c.send_raw(b"".join(encode(*one) for one in every))
+        queued = [("+", b"QUEUED")] * len(words)
+        self.assertEqual([c.read() for _ in range(len(words) + 1)], [self.OK, *queued])
+        self.assertEqual(c._line(), b"*%d" % len(words))
+        for reply in replies:
+            if reply is not None:
+                self.assertEqual(c.read(), reply)
+            else:
+                self.assertTrue(c.closed())
+        self.assertEqual(c.buf, b"")
+        wait_for(lambda: server.client().command("EXISTS", "k") == 1)
+
+    def test_what_follows_runs_and_is_answered_as_on_redis_server(self):
+        for kind in (Redoubt, Redis):
+            for words, replies in self.CASES:
+                with self.subTest(words), kind() as server:
+                    self.check(server, words, replies)
 
 
 class Alone(unittest.TestCase):

@@ -253,6 +253,8 @@ static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine
     tracking_read(c, command, argc, argv);
     account_ran(s, command, argc, argv, began_us, reply);
     monitor_command(sessions, s, command, argc, argv);
+    if (c->flags & (CLIENT_CLOSE_SOON | CLIENT_REPLY_OFF))
+        reply->off = true; /* as of now, not only after EXEC */
 }
 
 /* The deadline on the monotonic clock. `wall_us` and `mono_us`: both clocks when the command that
