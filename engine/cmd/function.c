@@ -90,6 +90,10 @@ void engine_cmd_function_load(struct engine_call *call)
     }
     if (!ready(call))
         return;
+    if (!replace && !script_library_is_new(s, code, &error)) {
+        reply_text(call, error);
+        return;
+    }
     struct script_library *lib = script_library_compile(s, code, timed, &error);
     if (lib == NULL || !script_library_link(s, lib, replace, &error)) {
         script_library_free(s, lib);

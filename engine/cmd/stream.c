@@ -66,13 +66,15 @@ static bool limit_option(struct engine_call *call, struct rd_slice arg, struct o
 
 /* The maximum number of entries that one trim removes, unless a log or a master gives an exact
  * limit. */
-static bool set_limit(struct engine_call *call, struct options *o)
+static bool set_limit(struct engine_call *call, bool xadd, struct options *o)
 {
     enum { NODES = 100, LIMIT_DEFAULT = 10000, LIMIT_MAX = 1000000 };
     uint64_t entries = call->config->stream_node_max_entries;
     if (o->trim.limit > 0 && o->trim_at == 0)
         return refuse(call, "ERR syntax error, LIMIT cannot be used without specifying a trimming "
                             "strategy");
+    if (!xadd && o->trim_at == 0)
+        return refuse(call, "ERR syntax error, XTRIM must be called with a trimming strategy");
     if (call->session->role != ENGINE_CLIENT) {
         o->trim.limit = 0;
         return true;
@@ -145,14 +147,10 @@ static bool parse_options(struct engine_call *call, bool xadd, struct options *o
         if (!ok)
             return false;
     }
-    if (!xadd && o->trim_at == 0) {
-        engine_reply_syntax(call);
-        return false;
-    }
     if (o->producer != NULL && o->has_id && call->session->role == ENGINE_CLIENT)
         return refuse(call, "ERR syntax error, IDMP/IDMPAUTO can be used only with auto-generated "
                             "IDs");
-    return set_limit(call, o);
+    return set_limit(call, xadd, o);
 }
 
 /* ---- effects ---- */

@@ -382,6 +382,23 @@ void script_library_free(struct engine_scripts *s, struct script_library *lib)
     engine_free(lib);
 }
 
+static char *exists_already(const char *name)
+{
+    return script_text("ERR Library '%s' already exists", name);
+}
+
+bool script_library_is_new(struct engine_scripts *s, struct rd_slice code, char **ret_error)
+{
+    struct header header = {0};
+    if (!read_header(code, &header, ret_error))
+        return false;
+    bool is_new = script_library_find(s, rd_slice_str(header.name)) == NULL;
+    if (!is_new)
+        *ret_error = exists_already(header.name);
+    engine_free(header.name);
+    return is_new;
+}
+
 struct script_library *script_library_compile(struct engine_scripts *s, struct rd_slice code,
                                               bool timed, char **ret_error)
 {
@@ -514,7 +531,7 @@ bool script_library_link(struct engine_scripts *s, struct script_library *lib, b
 {
     struct script_library *old = script_library_find(s, rd_slice_str(lib->name));
     if (old != NULL && !replace) {
-        *ret_error = script_text("ERR Library '%s' already exists", lib->name);
+        *ret_error = exists_already(lib->name);
         return false;
     }
     const struct script_function *taken = conflict(s, lib, old);

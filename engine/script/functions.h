@@ -13,6 +13,9 @@
  * freed with engine_scratch_free(). */
 bool script_functions_ready(struct engine_scripts *s, char **ret_error);
 
+/* No library has the name in the first line of the code. False: *ret_error is a reply. */
+bool script_library_is_new(struct engine_scripts *s, struct rd_slice code, char **ret_error);
+
 /* Compiles a library. It is not linked: its functions cannot be called yet. NULL: *ret_error is a
  * reply. `timed`: the hook script_tick may end it. */
 struct script_library *script_library_compile(struct engine_scripts *s, struct rd_slice code,

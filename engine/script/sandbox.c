@@ -268,8 +268,12 @@ static void note_caught(lua_State *L)
 /* The error of a command becomes its text. */
 static int safe_pcall(lua_State *L)
 {
-    luaL_checkany(L, 1);
     int argc = lua_gettop(L);
+    if (argc == 0) { /* redis-server calls the result */
+        lua_pushboolean(L, 0);
+        lua_pushliteral(L, "attempt to call a boolean value");
+        return 2;
+    }
     lua_pushboolean(L, 1);
     lua_insert(L, 1);
     int status = lua_pcall(L, argc - 1, LUA_MULTRET, 0);

@@ -158,6 +158,7 @@ static int lua_pack(lua_State *L)
     struct rd_buf *out = script_out(L);
     size_t total = 0;
     int arg = 2;
+    lua_pushnil(L); /* redis-server says "got nil" of a missing argument */
     while (*in.fmt != '\0') {
         static const uint8_t zeros[INT_SIZE_MAX];
         char option = *in.fmt++;

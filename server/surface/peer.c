@@ -34,18 +34,21 @@ static bool ready(int fd, short events, int timeout_ms)
     return n > 0;
 }
 
-static bool connected(int fd, const struct addrinfo *addr, int timeout_ms)
+static bool connected(int fd, const struct addrinfo *addr, int timeout_ms, bool *ret_refused)
 {
     int error = 0;
     socklen_t len = sizeof error;
+    *ret_refused = false;
     if (connect(fd, addr->ai_addr, addr->ai_addrlen) == 0)
         return true;
-    return errno == EINPROGRESS && ready(fd, POLLOUT, timeout_ms) &&
-           getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0;
+    if (errno != EINPROGRESS || !ready(fd, POLLOUT, timeout_ms))
+        return false;
+    *ret_refused = getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error != 0;
+    return !*ret_refused;
 }
 
 /* -1: no address could be connected. */
-static int open_socket(const char *host, const char *port, int timeout_ms)
+static int open_socket(const char *host, const char *port, int timeout_ms, bool *ret_refused)
 {
     struct addrinfo *all, hints = {.ai_socktype = SOCK_STREAM};
     int fd = -1, on = 1;
@@ -53,7 +56,7 @@ static int open_socket(const char *host, const char *port, int timeout_ms)
         return -1;
     for (const struct addrinfo *addr = all; addr != NULL && fd < 0; addr = addr->ai_next) {
         fd = socket(addr->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && !connected(fd, addr, timeout_ms)) {
+        if (fd >= 0 && !connected(fd, addr, timeout_ms, ret_refused)) {
             close(fd);
             fd = -1;
         }
@@ -153,11 +156,11 @@ static bool secure(struct peer *peer)
 }
 
 static struct peer *connect_peer(struct server *srv, const char *name, struct rd_slice host,
-                                 struct rd_slice port, int timeout_ms)
+                                 struct rd_slice port, int timeout_ms, bool *ret_refused)
 {
     char *host_text = settings_text_copy((const char *)host.ptr, host.len);
     char *port_text = settings_text_copy((const char *)port.ptr, port.len);
-    int fd = open_socket(host_text, port_text, timeout_ms);
+    int fd = open_socket(host_text, port_text, timeout_ms, ret_refused);
     rd_free(host_text);
     rd_free(port_text);
     if (fd < 0)
@@ -180,16 +183,17 @@ static struct peer *connect_peer(struct server *srv, const char *name, struct rd
 }
 
 struct peer *peer_get(struct server *srv, struct rd_slice host, struct rd_slice port,
-                      int timeout_ms)
+                      int timeout_ms, bool *ret_refused)
 {
     char name[NAME_MAX_LEN];
+    *ret_refused = false;
     if (host.len + port.len + 2 > sizeof name)
         return NULL;
     snprintf(name, sizeof name, "%.*s:%.*s", (int)host.len, (const char *)host.ptr, (int)port.len,
              (const char *)port.ptr);
     struct peer *peer = find(srv, name);
     if (peer == NULL)
-        peer = connect_peer(srv, name, host, port, timeout_ms);
+        peer = connect_peer(srv, name, host, port, timeout_ms, ret_refused);
     if (peer == NULL)
         return NULL;
     peer->timeout_ms = timeout_ms;

@@ -1,7 +1,7 @@
 /* peer.h - connections to other servers, for MIGRATE. They are kept for a while, since one MIGRATE
  * is often followed by another.
  *
- *     struct peer *peer = peer_get(srv, host, port, timeout_ms);
+ *     struct peer *peer = peer_get(srv, host, port, timeout_ms, &refused);
  *     if (peer != NULL && peer_write(peer, bytes) && peer_line(peer, &line))
  *         ...
  *     else
@@ -29,9 +29,9 @@ struct peer {
 };
 
 /* An existing connection, or a new one; the server owns it. NULL: the peer cannot be reached, or
- * does not reply. */
+ * does not reply. *ret_refused: an answer said so, as that of a closed port. */
 struct peer *peer_get(struct server *srv, struct rd_slice host, struct rd_slice port,
-                      int timeout_ms);
+                      int timeout_ms, bool *ret_refused);
 
 /* Closes and removes the connection. */
 void peer_drop(struct server *srv, struct peer *peer);

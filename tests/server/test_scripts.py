@@ -9,7 +9,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from persistence import incr  # noqa: E402
-from server_under_test import Redoubt, ReplyError, encode, pair, wait_for  # noqa: E402
+from server_under_test import Redis, Redoubt, ReplyError, encode, pair, wait_for  # noqa: E402
 
 LIBRARY = """#!lua name=lib
 redis.register_function('put', function(keys, args) return redis.call('set', keys[1], args[1]) end)
@@ -251,6 +251,19 @@ class Slow(unittest.TestCase):
             with self.assertRaisesRegex(ReplyError, "FUNCTION LOAD timeout"):
                 server.client().command("FUNCTION", "LOAD", "#!lua name=x\nwhile true do end")
 
+    def test_a_library_that_exists_is_refused_before_its_code_runs(self):
+        for kind in (Redoubt, Redis):
+            with kind() as server:
+                c = server.client()
+                first = "#!lua name=l\nredis.register_function('f', function() end)"
+                self.assertEqual(c.command("FUNCTION", "LOAD", first), b"l")
+                for code in ("error('x')", "x =", "while true do end", ""):
+                    self.assertEqual(c.ask("FUNCTION", "LOAD", "#!lua name=l\n" + code),
+                                     ("-", b"ERR Library 'l' already exists"))
+                self.assertEqual(c.ask("FUNCTION", "LOAD", "REPLACE", "#!lua name=l\nx =")[1][:28],
+                                 b"ERR Error compiling function")
+                self.assertEqual(c.command("FCALL", "f", 0), None)
+
 
 class Memory(unittest.TestCase):
     def test_maxmemory_sees_the_interpreter(self):
@@ -436,6 +449,9 @@ class Attacks(unittest.TestCase):
         ("return #redis.call('command', 'list', 'filterby', 'pattern', ('*?'):rep(100000))", 0),
         ("return loadstring('--[' .. ('='):rep(1000000) .. '[x')", None),
         ("return bit.tohex(-1, -2147483648)", b"FFFFFFFF"),
+        ("return {pcall()}", [None, b"attempt to call a boolean value"]),
+        ("return select(2, pcall(struct.pack, 'i4'))",
+         b"bad argument #2 to '?' (number expected, got nil)"),
     )
 
     def test_they_end_in_errors_and_change_nothing(self):

@@ -267,9 +267,13 @@ static bool exchange(struct migration *m, bool again)
 {
     struct server *srv = server_of(m->call->sessions);
     struct rd_slice host = m->call->argv[1], port = m->call->argv[2];
-    struct peer *peer = peer_get(srv, host, port, m->timeout_ms);
+    bool refused;
+    struct peer *peer = peer_get(srv, host, port, m->timeout_ms, &refused);
     if (peer == NULL) {
-        engine_reply_error(m->call->reply, "IOERR error or timeout connecting to the client");
+        if (refused)
+            fail(m, "writing");
+        else
+            engine_reply_error(m->call->reply, "IOERR error or timeout connecting to the client");
         return true;
     }
     struct verdict v = {0};
