@@ -59,6 +59,20 @@ class Places(BackupCase):
         self.assertEqual(self.read("out.rdb"), newer)
         self.assertIn(b"cannot open the repository", done.stderr)
 
+    def test_a_repository_or_a_target_without_sets_is_a_finding_of_verify(self):
+        second = self.path("second")
+        self.nightly(more=f"repository = {second}\n")
+        self.good("backup")
+        shutil.rmtree(os.path.join(self.repository, "nightly", "sets"))
+        self.fails(1, f"nightly has no set in {self.repository}", "verify")
+        report, status = self.json("verify")
+        self.assertEqual((status, report["good"], report["without_sets"]), (1, 1, 1))
+        self.fails(2, f'no set "latest" in {self.repository}', "verify", "--set", "latest")
+        self.fails(1, f"other has no set in {second}", "verify", "nightly", "other",
+                   "--config", self.write("c", f"[nightly]\nrepository = {second}\n[other]\n"
+                                               f"repository = {second}\n"
+                                               f"key-file = {self.key}\n"), "--allow-unsealed")
+
 
 if __name__ == "__main__":
     unittest.main()

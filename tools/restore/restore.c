@@ -93,8 +93,10 @@ static bool no_set(const struct restore *run, const struct archive_sets *sets, s
                           "%s has no good set that is sealed; %zu %s not, although there is a key, "
                           "and may be forged: see --allow-unsealed",
                           run->repo->target, n, n == 1 ? "is" : "are");
-    return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s has no good set %s", run->repo->target,
-                      run->want.id != NULL ? rd_show_quote(rd_slice_str(run->want.id)).s : "");
+    return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s has no good set%s%s in %s",
+                      run->repo->target, run->want.id != NULL ? " " : "",
+                      run->want.id != NULL ? rd_show_quote(rd_slice_str(run->want.id)).s : "",
+                      run->repo->store->origin);
 }
 
 static bool choose_set(struct restore *run, struct archive_sets *sets, struct rd_err *err)

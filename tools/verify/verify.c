@@ -20,6 +20,7 @@ struct run {
     const char *id;
     const char *server; /* the program of --level load */
     size_t n_good, n_bad, n_unknown;
+    size_t n_empty; /* repositories without sets */
     uint64_t n_damaged_segments, n_unknown_segments;
     struct cli_json_later streams; /* with --json */
 };
@@ -381,8 +382,8 @@ static bool verify_sets(struct run *run, struct backup_open *open, struct archiv
         run->id != NULL ? archive_sets_find(sets, run->id, cli_now_ms()) : NULL;
     bool ok = true;
     if (run->id != NULL && only == NULL)
-        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s has no set %s", repo->target,
-                        rd_show_quote(rd_slice_str(run->id)).s);
+        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s has no set %s in %s", repo->target,
+                        rd_show_quote(rd_slice_str(run->id)).s, repo->store->origin);
     for (size_t i = 0; ok && i < sets->n; i++) {
         struct job job = {.run = run, .open = open, .repo = repo, .set = &sets->sets[i]};
         if (!job.set->incomplete && (only == NULL || only == job.set))
@@ -413,6 +414,19 @@ static bool verify_stream_of(struct run *run, struct backup_open *open, struct a
     return ok;
 }
 
+/* The sets of another repository, or of another target, do not make up for it. */
+static void look_for_none(struct run *run, const struct archive_repo *repo,
+                          const struct archive_sets *sets)
+{
+    if (run->id != NULL)
+        return;
+    for (size_t i = 0; i < sets->n; i++)
+        if (!sets->sets[i].incomplete)
+            return;
+    run->n_empty++;
+    cli_warn(run->cli, "%s has no set in %s", repo->target, repo->store->origin);
+}
+
 static bool verify_repo(void *ctx, struct backup_open *open, size_t at, struct rd_err *err)
 {
     struct run *run = ctx;
@@ -420,6 +434,7 @@ static bool verify_repo(void *ctx, struct backup_open *open, size_t at, struct r
     struct archive_sets sets;
     if (!backup_list(&run->vault.watch, repo, &sets, err))
         return false;
+    look_for_none(run, repo, &sets);
     bool ok = verify_sets(run, open, repo, &sets, err) &&
               (run->id != NULL || verify_stream_of(run, open, repo, &sets, err));
     archive_sets_done(&sets);
@@ -434,6 +449,7 @@ static int conclude(struct run *run, const struct vault_each *each)
         cli_json_put_uint(&cli->out, "good", run->n_good);
         cli_json_put_uint(&cli->out, "damaged", run->n_bad);
         cli_json_put_uint(&cli->out, "unknown_keys", run->n_unknown);
+        cli_json_put_uint(&cli->out, "without_sets", run->n_empty);
         vault_each_put_errors(each, &cli->out);
     }
     if (run->n_bad > 0 || run->n_damaged_segments > 0)
@@ -444,10 +460,9 @@ static int conclude(struct run *run, const struct vault_each *each)
                  rd_show_plural(run->n_unknown_segments));
         return CLI_USAGE;
     }
-    if (each->status != CLI_OK || run->n_good > 0)
+    if (each->status != CLI_OK)
         return each->status;
-    cli_warn(cli, "there is no set to verify");
-    return CLI_FINDINGS;
+    return run->n_empty > 0 || run->n_good == 0 ? CLI_FINDINGS : CLI_OK;
 }
 
 static int verify_all(struct run *run)
