@@ -5,22 +5,27 @@
 
 #include <lz4frame.h>
 
-enum { PIECE_MAX = 64 * 1024 };
+enum { PIECE_MAX = 64 * 1024, FRAME_HEAD = 7 };
 
+/* On failure the decoder does not report what it has written. It gets as many bytes as it asks for:
+ * one block at a time, and the checksum of a frame alone. What it has written before is known. */
 struct unlz4 {
     struct rd_unpack unpack;
     LZ4F_dctx *ctx;
+    size_t wanted; /* 0: a frame begins */
 };
 
 static enum rd_err_code decode(struct rd_unpack *u, struct rd_unpack_piece *piece)
 {
-    size_t n_in = piece->in.len, n_out = piece->cap;
     struct unlz4 *z = (struct unlz4 *)u;
+    size_t wanted = z->wanted > 0 ? z->wanted : FRAME_HEAD;
+    size_t n_in = piece->in.len < wanted ? piece->in.len : wanted, n_out = piece->cap;
     size_t code = LZ4F_decompress(z->ctx, piece->out, &n_out, piece->in.ptr, &n_in, NULL);
     if (LZ4F_isError(code)) {
         piece->what = LZ4F_getErrorName(code);
         return RD_ERR_CORRUPT;
     }
+    z->wanted = code;
     piece->n_in = n_in;
     piece->n_out = n_out;
     piece->ended = code == 0;

@@ -6,11 +6,14 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-enum { WINDOW_LOG_MAX = 27, OUT_SIZE = 64 * 1024 };
+enum { WINDOW_LOG_MAX = 27, OUT_SIZE = 64 * 1024, FRAME_HEAD = 5 };
 
+/* On failure the decoder does not report what it has written. It gets as many bytes as it asks for:
+ * one block at a time, and the checksum of a frame alone. What it has written before is known. */
 struct unzstd {
     struct rd_unpack unpack;
     ZSTD_DCtx *ctx;
+    size_t wanted; /* 0: a frame begins */
 };
 
 static enum rd_err_code refused(struct rd_unpack_piece *piece, size_t code)
@@ -31,11 +34,13 @@ static enum rd_err_code refused(struct rd_unpack_piece *piece, size_t code)
 static enum rd_err_code decode(struct rd_unpack *u, struct rd_unpack_piece *piece)
 {
     struct unzstd *z = (struct unzstd *)u;
-    ZSTD_inBuffer in = {piece->in.ptr, piece->in.len, 0};
+    size_t wanted = z->wanted > 0 ? z->wanted : FRAME_HEAD;
+    ZSTD_inBuffer in = {piece->in.ptr, piece->in.len < wanted ? piece->in.len : wanted, 0};
     ZSTD_outBuffer out = {piece->out, piece->cap, 0};
     size_t code = ZSTD_decompressStream(z->ctx, &out, &in);
     if (ZSTD_isError(code))
         return refused(piece, code);
+    z->wanted = code;
     piece->n_in = in.pos;
     piece->n_out = out.pos;
     piece->ended = code == 0;

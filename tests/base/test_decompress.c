@@ -158,3 +158,28 @@ Test(decompress, source_that_fails_is_left_as_it_is)
     cr_expect_eq(src, before);
     rd_src_close(src);
 }
+
+/* All bytes are there, and only then the error. */
+Test(decompress, a_wrong_checksum_of_a_frame_costs_no_bytes)
+{
+    static const struct filter filters[] = {{rd_zlib_open_src, rd_zlib_open_sink},
+                                            {rd_lz4_open_src, rd_lz4_open_sink},
+                                            {rd_zstd_open_src, rd_zstd_open_sink}};
+    static const size_t sizes[] = {1, 1000, 70000, 1000000};
+    for (size_t i = 0; i < 3 * sizeof sizes / sizeof sizes[0]; i++) {
+        struct rd_buf text = filter_text(sizes[i / 3]), packed = {0}, got;
+        struct rd_err err = {0};
+        struct rd_src *src;
+        filter_pack(&filters[i % 3], rd_buf_slice(&text), 100000, 0, &packed);
+        packed.ptr[packed.len - (i % 3 == 0 ? 5 : 1)] ^= 1; /* gzip: the size follows */
+        cr_assert(rd_src_open_memory(&src, rd_buf_slice(&packed), NULL, &err));
+        cr_assert(rd_src_decompress(&src, &err));
+        filter_drain(src, &got, &err);
+        cr_expect_eq(err.code, RD_ERR_CORRUPT, "%zu", i);
+        cr_expect_eq(err.offset, text.len, "%zu: %ju", i, (uintmax_t)err.offset);
+        filter_expect(&got, rd_buf_slice(&text));
+        rd_buf_done(&got);
+        rd_buf_done(&packed);
+        rd_buf_done(&text);
+    }
+}
