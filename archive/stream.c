@@ -1,5 +1,6 @@
 #include "archive/stream.h"
 
+#include "archive/retain.h"
 #include "archive/tail.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -306,13 +307,20 @@ bool archive_stream_range(const struct archive_stream *stream, size_t begin, siz
     return range.bases > 0;
 }
 
+static bool stays(const unsigned *why, size_t k)
+{
+    return why == NULL || why[k] != 0;
+}
+
+/* Also of sets that stay although they may be damaged or forged: a mark may be wrong, and a key may
+ * be given again. */
 static size_t first_needed(const struct archive_stream *stream, size_t begin, size_t end,
                            const struct archive_sets *sets, const unsigned *why)
 {
     size_t first = end;
     for (size_t k = 0; k < sets->n; k++) {
         const struct archive_set *set = &sets->sets[k];
-        if ((why != NULL && why[k] == 0) || !archive_set_good(set))
+        if (!stays(why, k) || set->incomplete || set->err.code != RD_ERR_OK)
             continue;
         size_t i = archive_stream_base(stream, begin, end, &set->m);
         if (i < first)
@@ -321,19 +329,28 @@ static size_t first_needed(const struct archive_stream *stream, size_t begin, si
     return first;
 }
 
+/* Of the good sets that stay, without those in the future. */
+static int64_t newest_ms(const struct archive_sets *sets, const unsigned *why)
+{
+    int64_t newest = INT64_MIN;
+    for (size_t k = 0; k < sets->n; k++) {
+        bool future = why != NULL && (why[k] & 1U << ARCHIVE_RULE_FUTURE) != 0;
+        if (stays(why, k) && !future && archive_set_good(&sets->sets[k]) &&
+            sets->sets[k].time_ms > newest)
+            newest = sets->sets[k].time_ms;
+    }
+    return newest;
+}
+
 void archive_stream_needed(const struct archive_stream *stream, const struct archive_sets *sets,
                            const unsigned *why, bool *needed)
 {
-    int64_t newest_ms = INT64_MIN;
-    for (size_t k = 0; k < sets->n; k++)
-        if ((why == NULL || why[k] != 0) && archive_set_good(&sets->sets[k]) &&
-            sets->sets[k].time_ms > newest_ms)
-            newest_ms = sets->sets[k].time_ms;
+    int64_t newest = newest_ms(sets, why);
     for (size_t begin = 0; begin < stream->n;) {
         size_t end = archive_stream_chain(stream, begin);
         size_t first = first_needed(stream, begin, end, sets, why);
         for (; begin < end; begin++)
-            needed[begin] = begin >= first || stream->segments[begin].latest_ms >= newest_ms;
+            needed[begin] = begin >= first || stream->segments[begin].latest_ms >= newest;
     }
 }
 

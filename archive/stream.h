@@ -93,9 +93,10 @@ struct archive_range {
 bool archive_stream_range(const struct archive_stream *stream, size_t begin, size_t end,
                           const struct archive_sets *sets, struct archive_range *ret);
 
-/* Sets needed[i] if a set that stays (why[k] != 0; NULL: all) is the base for segment i or for an
- * earlier one of its chain. A segment that is newer than all good sets that stay is needed, too:
- * its base may not be complete yet. */
+/* Sets needed[i] if a set that stays (why[k] != 0, see archive/retain.h; NULL: all) is the base for
+ * segment i or for an earlier one of its chain, even if it is not good. A segment that is newer
+ * than all good sets that stay is needed, too: its base may not be complete yet. Sets in the future
+ * do not count for that. */
 void archive_stream_needed(const struct archive_stream *stream, const struct archive_sets *sets,
                            const unsigned *why, bool *needed);
 

@@ -153,14 +153,14 @@ _Noreturn static void run_child(const char *command, const char *const *env, int
     _exit(127);
 }
 
-/* Reads all bytes from fd; bytes beyond the maximum are dropped. */
+/* Reads all bytes from fd, or up to the maximum: who prints more gets SIGPIPE. */
 static bool read_pipe(int fd, size_t max, struct rd_buf *ret, struct rd_err *err)
 {
     uint8_t bytes[4096];
     ssize_t n;
     bool ok = true;
-    while ((n = read(fd, bytes, sizeof bytes)) > 0 || (n < 0 && errno == EINTR)) {
-        if (!ok || n < 0)
+    while (ok && ((n = read(fd, bytes, sizeof bytes)) > 0 || (n < 0 && errno == EINTR))) {
+        if (n < 0)
             continue;
         if (ret->len + (size_t)n > max)
             ok = rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "it prints more than %zu bytes", max);

@@ -1,5 +1,6 @@
 #include "archive/stream.h"
 
+#include "archive/retain.h"
 #include "base/buf.h"
 #include "tests/archive/folder.h"
 #include "tests/base/filter.h"
@@ -296,6 +297,18 @@ Test(stream, what_no_set_needs_may_go)
     archive_stream_needed(&found, &sets, why, needed);
     static const bool second[] = {false, false, false, true, true, true, true};
     cr_expect_arr_eq(needed, second, sizeof second);
+    /* What stays although it is not good keeps its stream, and no other segment goes for it. */
+    static const unsigned unproved[] = {1U << ARCHIVE_RULE_UNPROVED, 1};
+    all[0].refused = all[0].marked[ARCHIVE_MARK_DAMAGED] = true;
+    all[0].time_ms = INT64_MAX;
+    archive_stream_needed(&found, &sets, unproved, needed);
+    cr_expect_arr_eq(needed, both, sizeof both);
+    /* Nor because of a set in the future. */
+    static const unsigned future[] = {1, 1U << ARCHIVE_RULE_FUTURE};
+    all[0] = set_at(15, &file);
+    all[1].time_ms = INT64_MAX;
+    archive_stream_needed(&found, &sets, future, needed);
+    cr_expect(needed[6]);
     sets.n = 0; /* nothing is known: everything stays */
     archive_stream_needed(&found, &sets, NULL, needed);
     for (size_t i = 0; i < 7; i++)

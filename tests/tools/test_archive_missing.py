@@ -134,6 +134,36 @@ class Missing(ArchiveCase):
         done = self.tool("backup")
         self.assertNotIn(b"cannot be restored", done.stderr)
 
+    def test_a_set_that_prune_keeps_has_its_stream(self):
+        """A key that is not given may be given again, and a mark of damage may be forged."""
+        server = self.server()
+        self.archived(server.port)
+        running = self.start()
+        moments = self.moments(server, 4, pause=1.1)
+        self.wait_for(server)
+        self.assertEqual(running.end(), 0)
+        base, segments, old = self.sets()[0]["id"], self.segments(), self.read("key")
+        marks = os.path.join(self.repository, "nightly", "marks")
+        self.good("backup", "--source", self.snapshot())
+        os.makedirs(marks, exist_ok=True)
+        self.write(os.path.join(marks, base + ".damaged"), "")
+        self.good("prune", "--confirm", "--keep", "count 2")
+        self.assertEqual(self.segments(), segments)
+        self.good("verify")
+        os.remove(self.key)
+        self.make_key()
+        self.good("backup", "--source", self.snapshot())
+        done = self.tool("prune", "--confirm", "--keep", "count 1")
+        self.assertIn(b"not proved", done.stdout)
+        self.assertEqual(self.segments(), segments)
+        self.write("key", self.read("key") + old)
+        self.check(moments[1][2], "--target-time", str(moments[1][1]))
+        self.good("prune", "--confirm", "--keep", "count 1")
+        self.assertLess(len(self.segments()), len(segments))
+
+    def snapshot(self):
+        return os.path.abspath(SNAPSHOT)
+
     def test_the_newest_set_has_a_key_that_is_not_given(self):
         """It is not replaced by an older one without a word, and the way out is named."""
         self.nightly()

@@ -298,6 +298,10 @@ class Keys(BackupCase):
         for form in ("raw", "hex", "base64"):
             self.try_key(f"key-file = {self.path(form)}\n")
         self.try_key(f"key-command = cat {self.path('hex')}\n")
+        self.nightly(sealed=False, more="key-command = yes\n")  # it has no end
+        done = self.tool("backup")
+        self.assertIn(b"it prints more than", done.stderr)
+        self.assertNotEqual(done.returncode, 0)
         self.assertEqual(len({s["key_id"] for s in self.sets()}), 1)
 
     def test_passphrases_come_from_files_and_commands(self):
