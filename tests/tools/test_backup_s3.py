@@ -196,6 +196,18 @@ class InS3(BackupCase):
         self.assertEqual([c["check"] for c in report["checks"] if not c["ok"]], ["exclusive"])
         self.assertEqual(list(self.s3.objects), [])
 
+    def test_a_store_that_protects_all_but_locks_from_removal(self):
+        self.s3.faults = lambda method, path, n: (
+            403 if method == "DELETE" and "/nightly/locks/" not in path else None)
+        for _ in range(2):
+            self.good("check-config")
+            self.good("backup")
+        self.assertEqual([k for k in self.s3.objects if "/locks/" in k], [])
+        self.good("verify", "--level", "parse")
+        self.fails(6, "DELETE", "prune", "--confirm", "--keep", "count 1")
+        self.assertEqual(len(self.sets()), 2)
+        self.good("restore", "--to", self.path("out.rdb"))
+
     def test_an_answer_that_is_lost_does_not_lose_the_set(self):
         """The store has the object, but its answer does not arrive, and what is repeated is
         refused."""

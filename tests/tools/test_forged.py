@@ -38,6 +38,17 @@ class Forged(BackupCase):
         with open(path, "wb") as file:
             file.write(with_digest(body, hmac))
 
+    def test_a_manifest_that_cannot_be_used_does_not_keep_others_from_being_verified(self):
+        first = os.path.join(self.repository, "nightly", "sets", "20000101T000000Z-00000000")
+        good, status = self.json("verify")
+        self.assertEqual((status, len(good["streams"])), (0, 1))
+        for text, code in ((with_digest(b'{"format": 99', b"}\n"), 4), (bytes(64 << 20), 5)):
+            os.makedirs(first, exist_ok=True)
+            self.write(os.path.join(first, "manifest.json"), text)
+            report, status = self.json("verify")
+            self.assertEqual((status, report["good"]), (code, good["good"]))
+            self.assertEqual(report["streams"], good["streams"])
+
     def test_a_manifest_that_was_changed(self):
         changes = {
             "changed": lambda body, hmac: (re.sub(rb'"keys": \d+', b'"keys": 99', body), hmac),

@@ -375,8 +375,9 @@ static bool verify_set(struct job *job, struct rd_err *ret)
 
 /* ---- the tool ---- */
 
+/* ret_wrong: the first set whose manifest cannot be used, for example one of a newer version. */
 static bool verify_sets(struct run *run, struct backup_open *open, struct archive_repo *repo,
-                        struct archive_sets *sets, struct rd_err *err)
+                        struct archive_sets *sets, struct rd_err *ret_wrong, struct rd_err *err)
 {
     const struct archive_set *only =
         run->id != NULL ? archive_sets_find(sets, run->id, cli_now_ms()) : NULL;
@@ -386,8 +387,11 @@ static bool verify_sets(struct run *run, struct backup_open *open, struct archiv
                         rd_show_quote(rd_slice_str(run->id)).s, repo->store->origin);
     for (size_t i = 0; ok && i < sets->n; i++) {
         struct job job = {.run = run, .open = open, .repo = repo, .set = &sets->sets[i]};
-        if (!job.set->incomplete && (only == NULL || only == job.set))
-            ok = verify_set(&job, err);
+        struct rd_err why = {0};
+        if (job.set->incomplete || (only != NULL && only != job.set) || verify_set(&job, &why))
+            continue;
+        ok = job.set->err.code != RD_ERR_OK; /* the store works: others may be read */
+        rd_err_adopt(ok ? ret_wrong : err, &why);
     }
     return ok;
 }
@@ -435,10 +439,13 @@ static bool verify_repo(void *ctx, struct backup_open *open, size_t at, struct r
     if (!backup_list(&run->vault.watch, repo, &sets, err))
         return false;
     look_for_none(run, repo, &sets);
-    bool ok = verify_sets(run, open, repo, &sets, err) &&
+    struct rd_err wrong = {0};
+    bool ok = verify_sets(run, open, repo, &sets, &wrong, err) &&
               (run->id != NULL || verify_stream_of(run, open, repo, &sets, err));
     archive_sets_done(&sets);
-    return ok;
+    if (ok)
+        rd_err_adopt(err, &wrong);
+    return ok && wrong.code == RD_ERR_OK;
 }
 
 /* Damage takes precedence over what could not be read. */
