@@ -61,5 +61,7 @@ void engine_session_discard(struct engine_session *s)
     s->queued_any = s->queued_all = 0;
     s->in_multi = false;
     s->dirty_exec = false;
+    struct engine_scope scope = engine_enter(s->engine);
     engine_watch_drop(s);
+    engine_leave(s->engine, scope);
 }

@@ -56,6 +56,21 @@ static void *aligned(uint8_t *ptr)
     return ptr + (-(uintptr_t)ptr & (LINE - 1));
 }
 
+static void count(struct engine_table *t, int64_t more)
+{
+    t->bytes += (size_t)more;
+    if (!t->type->apart)
+        engine_mem.bytes[engine_mem.kind] += more;
+}
+
+static struct block *heap_block(struct engine_table *t, size_t size)
+{
+    struct block *block = engine_scratch_alloc(size);
+    memset(block, 0, size);
+    count(t, (int64_t)engine_usable(block));
+    return block;
+}
+
 /* Blocks of large tables are mapped: a heap full of freed items can take milliseconds for one large
  * block. If mappings run out, the heap is used. */
 static struct block *block_new(struct engine_table *t, size_t size, bool map)
@@ -66,25 +81,21 @@ static struct block *block_new(struct engine_table *t, size_t size, bool map)
         if (block != MAP_FAILED) {
             block->mapped = (size + PAGE - 1) & -(size_t)PAGE;
             WATCH_MAPPING(block, block->mapped);
-            t->bytes += block->mapped;
-            engine_mem.bytes[engine_mem.kind] += (int64_t)block->mapped;
+            count(t, (int64_t)block->mapped);
             return block;
         }
     }
-    struct block *block = engine_calloc(1, size);
-    t->bytes += engine_usable(block);
-    return block;
+    return heap_block(t, size);
 }
 
 static void block_free(struct engine_table *t, struct block *block)
 {
     if (block->mapped == 0) {
-        t->bytes -= engine_usable(block);
-        engine_free(block);
+        count(t, -(int64_t)engine_usable(block));
+        engine_scratch_free(block);
         return;
     }
-    t->bytes -= block->mapped;
-    engine_mem.bytes[engine_mem.kind] -= (int64_t)block->mapped;
+    count(t, -(int64_t)block->mapped);
     FORGET_MAPPING(block, block->mapped);
     munmap(block, block->mapped);
 }

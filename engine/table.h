@@ -39,6 +39,7 @@
 
 struct engine_table_type {
     struct rd_slice (*name)(const void *item);
+    bool apart; /* the table is not part of a data set: engine/mem.h does not count its blocks */
 };
 
 struct engine_bucket;

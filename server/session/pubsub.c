@@ -55,8 +55,9 @@ static struct rd_slice subscription_name(const void *item)
     return topic_name(s->topic);
 }
 
-static const struct engine_table_type topics_type = {.name = topic_name};
-static const struct engine_table_type subscriptions_type = {.name = subscription_name};
+static const struct engine_table_type topics_type = {.name = topic_name, .apart = true};
+static const struct engine_table_type subscriptions_type = {.name = subscription_name,
+                                                            .apart = true};
 
 struct pubsub *pubsub_new(struct sessions *sessions)
 {

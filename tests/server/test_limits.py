@@ -197,6 +197,30 @@ class Eviction(unittest.TestCase):
             self.assertEqual(server.info("stats")["evicted_clients"], "6")
             self.assertIn("Evicting client: id=", server.log)
 
+    def test_clients_that_have_gone_leave_no_memory_behind(self):
+        """What a transaction or WATCH adds to tables, the end of a client takes out of them."""
+        names = [f"name-{i}" for i in range(2000)]
+        shares = {
+            "WATCH": [("WATCH", *names)],
+            "SUBSCRIBE": [("MULTI",), ("SUBSCRIBE", *names), ("EXEC",)],
+            "PSUBSCRIBE": [("MULTI",), ("PSUBSCRIBE", *names), ("EXEC",), ("PUNSUBSCRIBE",)],
+            "UNSUBSCRIBE": [("SUBSCRIBE", *names), ("MULTI",), ("UNSUBSCRIBE",), ("EXEC",)],
+            "tracking": [("CLIENT", "TRACKING", "ON"), ("MULTI",), ("MGET", *names), ("EXEC",)],
+        }
+        with Redoubt({"tracking-table-max-keys": "100"}) as server:
+            for what, words in shares.items():
+                used = [self.used_after(server, words) for _ in range(6)]
+                self.assertLess(abs(used[-1] - used[1]), 10000, (what, used))
+
+    def used_after(self, server, words):
+        c = server.client(3)
+        c.send_raw(b"".join(encode(*one) for one in [*words, ("ECHO", "end")]))
+        while c.read() != ("$", b"end"):
+            pass
+        c.close()
+        wait_for(lambda: server.info("clients")["connected_clients"] == "1")
+        return int(server.info("memory")["used_memory"])
+
     def test_the_largest_go_first_and_only_as_many_as_needed(self):
         small, large = 200000, 1000000
         for server in both():

@@ -17,7 +17,7 @@ static struct rd_slice name_of(const void *item)
     return rd_slice(&c->id, sizeof c->id);
 }
 
-static const struct engine_table_type clients_type = {.name = name_of};
+static const struct engine_table_type clients_type = {.name = name_of, .apart = true};
 
 struct clients *clients_new(struct sessions *sessions)
 {

@@ -21,7 +21,7 @@ static struct rd_slice tracked_name(const void *item)
     return rd_slice(k->key, k->key_len);
 }
 
-static const struct engine_table_type tracked_type = {.name = tracked_name};
+static const struct engine_table_type tracked_type = {.name = tracked_name, .apart = true};
 
 static struct tracked *find_or_add(struct tracking *tracking, struct rd_slice key)
 {

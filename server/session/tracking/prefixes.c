@@ -27,7 +27,7 @@ static struct rd_slice changed_name(const void *item)
     return rd_slice(change->key, change->key_len);
 }
 
-static const struct engine_table_type changed_type = {.name = changed_name};
+static const struct engine_table_type changed_type = {.name = changed_name, .apart = true};
 
 struct rd_slice tracking_prefix_name(const struct tracking_prefix *prefix)
 {
