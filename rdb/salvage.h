@@ -139,7 +139,8 @@ enum rdb_before {
     RDB_BEFORE_NONE = 0,        /* the input begins with the snapshot */
     RDB_BEFORE_REPLICATION = 1, /* replies of a master, and the header of its payload */
     RDB_BEFORE_TEXT = 2,        /* such as messages of a program */
-    RDB_BEFORE_BYTES = 3
+    RDB_BEFORE_BYTES = 3,
+    RDB_BEFORE_SNAPSHOT = 4 /* the beginning of another snapshot, of which nothing is saved */
 };
 /* Changes of the bytes, as bits. */
 enum rdb_text_change {

@@ -197,6 +197,25 @@ static bool try_transfers(struct rdb_recover_input *v, struct rd_src *src, bool 
     return true;
 }
 
+/* No checksum proves the file. An output that was appended to, such as that of a transfer that was
+ * repeated, may end with a whole snapshot. */
+static bool choose_last(struct rdb_recover_input *v, struct rd_src *src, bool *ret_sealed,
+                        bool *ret_taken)
+{
+    struct rdb_transfer last;
+    uint64_t good;
+    *ret_taken = false;
+    if (v->plan->n > 0 && v->plan->spans[0].early_end)
+        return true; /* it begins with a whole one, too */
+    if (!rdb_recover_find_last(src, &last, v->err))
+        return false;
+    if (!last.found)
+        return true;
+    discard_plan(v);
+    *ret_taken = true;
+    return plan_transfer(v, src, &last, ret_sealed, ret_taken, &good);
+}
+
 bool rdb_recover_choose(struct rdb_recover_input *v, struct rd_src *src, bool *ret_sealed)
 {
     struct rdb_transfer best;
@@ -209,6 +228,10 @@ bool rdb_recover_choose(struct rdb_recover_input *v, struct rd_src *src, bool *r
         return true;
     if (!plan_bytes(v, src, ret_sealed, &exact))
         return false;
+    if (!*ret_sealed && !choose_last(v, src, ret_sealed, &taken))
+        return false;
+    if (taken)
+        return true;
     /* The snapshot is damaged, too. Without the change of the text, more of it can be read. */
     if (v->plan->good >= good)
         return true;

@@ -1,5 +1,6 @@
 #include "rdb/recover/transfer.h"
 
+#include "base/endian.h"
 #include "base/mem.h"
 #include "rdb/rdb.h"
 #include "rdb/recover/correction.h"
@@ -271,6 +272,82 @@ bool rdb_recover_find_transfer(struct rd_src *src, unsigned text, struct rdb_tra
     bool ok = rdb_recover_open_restored(&plain, src, &whole, err) && find_snapshot(plain, ret, err);
     rd_src_close(plain);
     return ok;
+}
+
+/* -- a snapshot after another one -- */
+
+/* The next header at or after `from`, or RD_NO_OFFSET. */
+static bool next_header(struct rd_src *src, uint64_t from, uint64_t *ret, struct rd_err *err)
+{
+    struct rd_slice s;
+    size_t i;
+    *ret = RD_NO_OFFSET;
+    if (!rd_src_seek(src, from, err))
+        return false;
+    for (;;) {
+        if (rd_src_need(src, RDB_MAGIC_LEN + 1, &s) == RD_SRC_FAIL)
+            return rdb_recover_truncated(src, err);
+        if (s.len <= RDB_MAGIC_LEN)
+            return true;
+        if (rdb_header_find(s, &i)) {
+            *ret = rd_src_offset(src) + i;
+            return true;
+        }
+        rd_src_consume(src, s.len - RDB_MAGIC_LEN);
+    }
+}
+
+/* Whether the length before `at` says that the bytes up to the end are a string, or the beginning of
+ * one. A snapshot may be a value. */
+static bool is_value(struct rd_src *src, uint64_t at, uint64_t len, bool *ret, struct rd_err *err)
+{
+    struct rd_slice s;
+    if (!rd_src_seek(src, at - RDB_MAGIC_LEN, err))
+        return false;
+    if (rd_src_need(src, RDB_MAGIC_LEN, &s) == RD_SRC_FAIL || s.len < RDB_MAGIC_LEN)
+        return rdb_recover_truncated(src, err);
+    const uint8_t *end = s.ptr + RDB_MAGIC_LEN;
+    uint64_t len14 = (uint64_t)(end[-2] & 0x3f) << 8 | end[-1];
+    *ret = (end[-9] == 0x81 && rd_get_be64(end - 8) >= len) ||
+           (end[-5] == 0x80 && rd_get_be32(end - 4) >= len) ||
+           ((end[-2] & 0xc0) == 0x40 && len14 == len);
+    return true;
+}
+
+static bool prove_last(struct rd_src *src, struct rdb_transfer *t, struct rd_err *err)
+{
+    struct rd_src *plain;
+    bool value;
+    if (!is_value(src, t->at, t->len, &value, err))
+        return false;
+    if (value)
+        return true;
+    bool ok = rdb_recover_open_restored(&plain, src, t, err);
+    if (!ok)
+        return false;
+    ok = rdb_recover_prove(plain, t->len, &t->found, NULL, err);
+    rd_src_close(plain);
+    return ok;
+}
+
+bool rdb_recover_find_last(struct rd_src *src, struct rdb_transfer *ret, struct rd_err *err)
+{
+    enum { TRIED_MAX = 8 }; /* each is read to the end */
+    uint64_t size = rd_src_size(src), at = RDB_MAGIC_LEN;
+    *ret = (struct rdb_transfer){0};
+    if (size == RD_NO_OFFSET || size <= 2 * RDB_MAGIC_LEN || !rd_src_can_seek(src))
+        return true;
+    for (unsigned i = 0; i < TRIED_MAX && !ret->found; i++) {
+        if (!next_header(src, at, &at, err))
+            return false;
+        if (at == RD_NO_OFFSET)
+            return true;
+        *ret = (struct rdb_transfer){.before = RDB_BEFORE_SNAPSHOT, .at = at, .len = size - at};
+        if (!prove_last(src, ret, err))
+            return false;
+        at++;
+    }
+    return true;
 }
 
 /* -- the source -- */

@@ -27,6 +27,10 @@ struct rdb_transfer {
 bool rdb_recover_find_transfer(struct rd_src *src, unsigned text, struct rdb_transfer *ret,
                                struct rd_err *err);
 
+/* A whole snapshot that ends with the source and begins in it, after the beginning of another one:
+ * its checksum matches. ret->found is false if there is none. */
+bool rdb_recover_find_last(struct rd_src *src, struct rdb_transfer *ret, struct rd_err *err);
+
 /* A source over `inner` that returns the bytes of the snapshot. The caller keeps `inner`, which
  * must outlive it. */
 bool rdb_recover_open_restored(struct rd_src **ret, struct rd_src *inner,

@@ -237,6 +237,44 @@ Test(salvage_transfer, a_snapshot_in_a_value_is_not_the_file)
 }
 
 /* Text with line ends of CR LF in values is as it was saved. */
+/* A transfer that was interrupted, and repeated with its output appended. */
+Test(salvage_transfer, a_whole_snapshot_after_the_beginning_of_another_is_saved)
+{
+    struct rd_buf file;
+    make(&file, true);
+    for (size_t cut = 30; cut < file.len; cut += 97) {
+        struct rd_buf all = {0};
+        made_add(&all, file.ptr, cut);
+        made_add(&all, file.ptr, file.len);
+        struct rdb_salvage_result res = salvage(&all, &file, "twice");
+        cr_expect(res.proved && res.corrected, "%zu", cut);
+        cr_expect_eq(res.before, RDB_BEFORE_SNAPSHOT, "%zu", cut);
+        cr_expect_eq(res.before_len, cut, "%zu", cut);
+        rd_buf_done(&all);
+    }
+    rd_buf_done(&file);
+}
+
+/* The file is cut where the snapshot in its last value ends, or in the value after it. */
+Test(salvage_transfer, a_snapshot_in_a_value_is_not_saved_in_place_of_the_file)
+{
+    struct rd_buf file;
+    make(&file, true);
+    for (unsigned more = 0; more < 2; more++) {
+        struct rd_buf all = {0};
+        made_add(&all, file.ptr, file.len - 9);
+        cr_assert(rd_buf_add_byte(&all, 0));
+        made_text(&all, "value");
+        made_len32(&all, (uint32_t)file.len + 100 * more);
+        made_add(&all, file.ptr, file.len);
+        struct rdb_salvage_result res = salvage(&all, NULL, "a value");
+        cr_expect(!res.proved, "%u", more);
+        cr_expect_eq(res.before, RDB_BEFORE_NONE, "%u", more);
+        rd_buf_done(&all);
+    }
+    rd_buf_done(&file);
+}
+
 Test(salvage_transfer, values_with_line_ends_are_not_changed)
 {
     struct rd_buf file = {0};

@@ -154,6 +154,16 @@ class Trailing(Case):
         self.assertIn(b"bytes after the snapshot are left out", run.stdout)
         self.assertNotIn(b"no bytes are lost", run.stdout)
 
+    def test_a_repeated_transfer_that_was_appended_is_saved(self):
+        begun = self.sound[:150]
+        status, file = self.in_json(begun + self.sound)
+        self.assertEqual((status, file["salvage"]["keys"], file["salvage"]["transfer"]["before"],
+                          file["salvage"]["transfer"]["before_length"]), (8, 9, "snapshot", 150))
+        self.assertTrue(file["salvage"]["proved"])
+        run = self.salvage(begun + self.sound)
+        self.assertIn(b"an unfinished snapshot before it is left out", run.stdout)
+        self.assertNotIn(b"no bytes are lost", run.stdout)
+
     def test_an_end_that_is_not_proved_is_no_end_if_records_follow(self):
         first_key = self.sound.index(b"\xfe\x00\xfb")
         for data in (self.sound[:first_key] + b"\xff" + self.sound[first_key:-1] + b"\0",

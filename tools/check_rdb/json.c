@@ -211,7 +211,8 @@ static void put_transfer(struct cli_json *json, const struct rdb_salvage_result 
     static const char *const before[] = {[RDB_BEFORE_NONE] = "none",
                                          [RDB_BEFORE_REPLICATION] = "replication",
                                          [RDB_BEFORE_TEXT] = "text",
-                                         [RDB_BEFORE_BYTES] = "bytes"};
+                                         [RDB_BEFORE_BYTES] = "bytes",
+                                         [RDB_BEFORE_SNAPSHOT] = "snapshot"};
     cli_json_key(json, "transfer");
     if (sv->before == RDB_BEFORE_NONE && sv->after_len == 0 && sv->text == 0) {
         cli_json_null(json);

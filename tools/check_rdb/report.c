@@ -312,6 +312,8 @@ static void print_saved(FILE *out, const struct check_file *file)
     if (sv->ranges > 0 && (sv->bytes_lost > 0 || !is_cut(file)))
         fprintf(out, "; lost: %s range%s of %s", rd_show_count(sv->ranges).s,
                 rd_show_plural(sv->ranges), rd_show_bytes(sv->bytes_lost).s);
+    else if (sv->before == RDB_BEFORE_SNAPSHOT)
+        fputs("; an unfinished snapshot before it is left out", out);
     else if (file->res.trailing_data)
         fprintf(out, "; %s byte%s after the snapshot %s left out",
                 rd_show_count(file->res.trailing).s, rd_show_plural(file->res.trailing),
@@ -385,7 +387,8 @@ static void print_transfer(FILE *out, const struct check_file *file)
     static const char *const before[] = {[RDB_BEFORE_NONE] = "",
                                          [RDB_BEFORE_REPLICATION] = ", the replies of a master,",
                                          [RDB_BEFORE_TEXT] = ", text,",
-                                         [RDB_BEFORE_BYTES] = ""};
+                                         [RDB_BEFORE_BYTES] = "",
+                                         [RDB_BEFORE_SNAPSHOT] = ", the beginning of another one,"};
     const struct rdb_salvage_result *sv = &file->salvage;
     const char *proof = sv->proved ? ", as the checksum proves" : "";
     if (sv->before_len > 0) {
