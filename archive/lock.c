@@ -399,6 +399,7 @@ bool archive_lock_try(struct archive_lock *lock, struct archive_store *store, st
     } else {
         lock->held = store->ops->lock(store, lock->name, lock->opts.self.owner, err);
         lock->seen_alive = !lock->held;
+        lock->lost = lock->lost && !lock->held;
     }
     bool held = lock->held;
     pthread_mutex_unlock(&lock->mutex);

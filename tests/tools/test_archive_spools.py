@@ -68,6 +68,20 @@ spool = {self.spool}
         self.write("key", self.read("new") + key)
         self.start_and_end(server)
 
+    def test_a_lock_file_that_was_removed_is_taken_again(self):
+        server = self.server()
+        self.archived(server.port)
+        running = self.start()
+        self.wait_for(server)
+        for _ in range(2):
+            running.said = b""
+            os.remove(os.path.join(self.repository, "nightly", "stream", "lock"))
+            server.command("SET", "k", "1")
+            running.says("the file of the lock was removed or replaced; trying again")
+            running.says("accepts segments again")
+        self.wait_for(server)
+        self.assertEqual(running.end(), 0)
+
     def test_settings_that_fail_later_are_refused_at_the_beginning(self):
         self.nightly(source="redis://127.0.0.1:1", sealed=False)
         for args, text in ((("--prune", "Yes"), b"prune must be yes or no"),
