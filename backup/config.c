@@ -50,12 +50,30 @@ static void conf_done(struct backup_conf *conf)
     conf->n_more = 0;
 }
 
+/* The key that says the same in another way, or `key`. */
+static enum backup_key other_way(enum backup_key key)
+{
+    static const enum backup_key pairs[][2] = {
+        {BACKUP_KEY_KEY_FILE, BACKUP_KEY_KEY_COMMAND},
+        {BACKUP_KEY_PASSPHRASE_FILE, BACKUP_KEY_PASSPHRASE_COMMAND},
+        {BACKUP_KEY_S3_KEY_FILE, BACKUP_KEY_S3_KEY_COMMAND},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (pairs[i][0] == key || pairs[i][1] == key)
+            return pairs[i][pairs[i][0] == key];
+    return key;
+}
+
 /* Repositories may be several; of everything else there is one. */
 static bool conf_set(struct backup_conf *conf, enum backup_key key, const char *value,
                      struct rd_err *err)
 {
     if (value[0] == '\0')
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s has no value", keys[key].name);
+    enum backup_key other = other_way(key);
+    if (other != key && conf->values[other] != NULL)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "only one of %s and %s can be given",
+                          keys[other].name, keys[key].name);
     if (conf->values[key] == NULL)
         return keep_text(&conf->values[key], value, err);
     if (key != BACKUP_KEY_REPOSITORY)
@@ -78,8 +96,8 @@ static bool conf_inherit(struct backup_conf *conf, const struct backup_conf *oth
 {
     bool repositories = conf->values[BACKUP_KEY_REPOSITORY] == NULL;
     for (size_t i = 0; i < BACKUP_KEY_COUNT; i++)
-        if (conf->values[i] == NULL && other->values[i] != NULL &&
-            !keep_text(&conf->values[i], other->values[i], err))
+        if (conf->values[i] == NULL && conf->values[other_way((enum backup_key)i)] == NULL &&
+            other->values[i] != NULL && !keep_text(&conf->values[i], other->values[i], err))
             return false;
     for (; repositories && conf->n_more < other->n_more; conf->n_more++)
         if (!keep_text(&conf->more[conf->n_more], other->more[conf->n_more], err))

@@ -1,4 +1,5 @@
-"""Targets with several repositories, which do not have the same sets."""
+"""Targets with several repositories, which do not have the same sets, and settings that are
+given in several places."""
 
 import os
 import shutil
@@ -72,6 +73,28 @@ class Places(BackupCase):
                    "--config", self.write("c", f"[nightly]\nrepository = {second}\n[other]\n"
                                                f"repository = {second}\n"
                                                f"key-file = {self.key}\n"), "--allow-unsealed")
+
+    def test_a_key_of_a_target_takes_the_place_of_the_common_one(self):
+        """Whether it is in a file or printed by a command."""
+        self.nightly()
+        self.good("backup")
+        theirs, ours = self.key, self.path("ours")
+        self.good("seal", "--make-key", ours)
+        text = self.read("redoubt.conf").decode().replace(f"key-file = {theirs}\n", "")
+        for common, own in (("file", "command"), ("command", "file")):
+            value = {"file": lambda path: path, "command": lambda path: f"cat {path}"}
+            self.configure(f"key-{common} = {value[common](theirs)}\n{text}")
+            self.good("restore", "--to", self.path("out.rdb"), "--force")
+            self.fails(2, "wrong key", "restore", "--to", self.path("x.rdb"),
+                       f"--key-{own}", value[own](ours))
+            self.configure(f"key-{common} = {value[common](theirs)}\n{text}"
+                           f"key-{own} = {value[own](ours)}\n")
+            self.fails(2, "wrong key", "restore", "--to", self.path("x.rdb"))
+            self.good("restore", "--to", self.path("out.rdb"), "--force",
+                      f"--key-{common}", value[common](theirs))
+        self.configure(f"{text}key-file = {theirs}\nkey-command = cat {theirs}\n")
+        self.fails(2, "only one of key-file and key-command", "list")
+        self.fails(2, "only one of", "list", "--s3-key-file", "a", "--s3-key-command", "b")
 
 
 if __name__ == "__main__":
