@@ -297,8 +297,8 @@ static bool next_header(struct rd_src *src, uint64_t from, uint64_t *ret, struct
     }
 }
 
-/* Whether the length before `at` says that the bytes up to the end are a string, or the beginning of
- * one. A snapshot may be a value. */
+/* Whether the length before `at` says that all bytes from there on are in a string: a snapshot may
+ * be a value. */
 static bool is_value(struct rd_src *src, uint64_t at, uint64_t len, bool *ret, struct rd_err *err)
 {
     struct rd_slice s;
