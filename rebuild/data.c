@@ -305,7 +305,10 @@ static enum engine_permit permit_in_script(void *ctx, const struct engine_comman
 {
     struct rebuild_data *data = ctx;
     const struct rebuild_line line = {command, argc, argv};
-    rebuild_unknown_in_script(&data->unknown, data->script_db, &line, &data->script_tainted);
+    if (data->on_script_line != NULL)
+        data->on_script_line(data->ctx, data->script_db, &line);
+    if (data->unknown.n > 0)
+        rebuild_unknown_in_script(&data->unknown, data->script_db, &line, &data->script_tainted);
     return ENGINE_PERMIT_OK;
 }
 
@@ -313,7 +316,7 @@ static void admit_in_script(void *ctx, const struct engine_session *s, struct en
 {
     static const struct engine_admit_hooks hooks = {.permit = permit_in_script};
     struct rebuild_data *data = ctx;
-    if (data->unknown.n == 0)
+    if (data->unknown.n == 0 && data->on_script_line == NULL)
         return;
     data->script_db = s->db;
     admit->state |= ENGINE_ADMIT_RESTRICTED;

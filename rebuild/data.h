@@ -59,6 +59,9 @@ struct rebuild_data {
     /* Unknown keys are saved with the last value that is known, and a command that can have changed
      * any key is not an error. */
     bool keep_unknown;
+    /* Called for each command of a script before it runs; NULL: not called. */
+    void (*on_script_line)(void *ctx, unsigned db, const struct rebuild_line *line);
+    void *ctx;
     struct engine *engine; /* private from here on, except for session.db */
     struct engine_session session;
     struct rd_prefault *ahead;
@@ -95,6 +98,9 @@ bool rebuild_data_load(struct rebuild_data *data, struct rdb_reader *snapshot, c
  * changes, so that nothing would be known any more. */
 bool rebuild_data_apply(struct rebuild_data *data, const struct rebuild_step *step,
                         struct rd_err *err);
+
+/* Removes a key. */
+void rebuild_data_drop(struct rebuild_data *data, unsigned db, struct rd_slice key);
 
 /* Prefetches the key of a later command. */
 void rebuild_data_ahead(struct rebuild_data *data, struct rd_slice key);

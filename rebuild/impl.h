@@ -2,6 +2,7 @@
  *
  *     data.c      the engine: snapshots and commands into it, and a snapshot out of it
  *     knows.c     whether a command can be replayed, without replaying it
+ *     line.c      the keys of a command line
  *     log.c       logs
  *     capture.c   captures
  *     place.c     positions as text

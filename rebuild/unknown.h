@@ -18,20 +18,13 @@
 #define REBUILD_UNKNOWN_H
 
 #include "base/buf.h"
-#include "engine/command.h"
 #include "engine/db.h"
 #include "engine/session.h"
+#include "rebuild/line.h"
 
 struct rebuild_unknown {
     struct engine *names; /* NULL: there were none so far */
     uint64_t n;
-};
-
-/* A command line. */
-struct rebuild_line {
-    const struct engine_command *command;
-    size_t argc;
-    const struct rd_slice *argv;
 };
 
 void rebuild_unknown_done(struct rebuild_unknown *unknown);
@@ -57,6 +50,10 @@ bool rebuild_unknown_add(struct rebuild_unknown *unknown, unsigned db,
 
 /* Whether a command names keys: rebuild_unknown_add() without adding them. */
 bool rebuild_unknown_names_keys(const struct rebuild_line *line);
+
+bool rebuild_unknown_has(const struct rebuild_unknown *unknown, unsigned db, struct rd_slice key);
+/* One key, for another reason than a command. */
+void rebuild_unknown_add_key(struct rebuild_unknown *unknown, unsigned db, struct rd_slice key);
 
 /* Removes the keys from the dataset. */
 void rebuild_unknown_remove(const struct rebuild_unknown *unknown, struct engine *data);
