@@ -9,7 +9,9 @@ import re
 import tree
 
 CALL = re.compile(r"(?<![\w.>])([a-z]\w*|[A-Z][A-Z0-9_]*)\(")
-OURS = re.compile(r"^(?:rd|resp|rdb|aof|repl|engine|archive|backup|client|rebuild|cli|peer)_")
+OURS = re.compile(
+    r"^(?:rd|resp|rdb|aof|repl|engine|archive|backup|client|rebuild|history|cli|peer)_"
+)
 
 
 def arguments(text, at):

@@ -20,17 +20,18 @@ LAYERS = {
     "data": {"base", "rdb", "data"},
     "client": {"base", "rdb", "repl", "client"},
     "rebuild": {"base", "rdb", "aof", "repl", "engine", "rebuild"},
+    "history": {"base", "rdb", "aof", "repl", "engine", "rebuild", "history"},
     "capture": {"base", "rdb", "repl", "data", "client", "rebuild", "capture"},
     "backup": {"base", "rdb", "aof", "repl", "data", "archive", "client",
                "rebuild", "capture", "backup"},
     "server": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "server"},
     "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild",
-              "data", "capture", "server", "tools"},
+              "history", "data", "capture", "server", "tools"},
 }
 
 # The libraries below server/ and tools/.
 LIBRARIES = ("base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild",
-             "capture", "data")
+             "history", "capture", "data")
 
 SKIPPED = {".git", ".cache", "__pycache__", "build", "node_modules"}
 

@@ -1,0 +1,51 @@
+/* indexes.h - the indexes of a tape: made when they are needed, and kept.
+ *
+ *     struct history_indexes indexes = {.folder = folder, .salt = ...};
+ *     struct history_spans spans = {0};
+ *     bool whole;
+ *     if (!history_indexes_find(&indexes, &tape, part, &names, &spans, &whole, &err))
+ *         ...
+ *     ... read the part in each of `spans`, or (whole) all of it ...
+ *     history_spans_done(&spans);
+ *
+ * An index that is missing, damaged, or of other data is made again from the data. It is a file in
+ * a folder, readable by those who can read the data. If it cannot be stored, the part is read as a
+ * whole each time.
+ */
+#ifndef HISTORY_INDEXES_H
+#define HISTORY_INDEXES_H
+
+#include "base/buf.h"
+#include "history/index_reader.h"
+#include "history/tape.h"
+
+#define HISTORY_INDEX_ENDING ".keys"
+
+struct history_indexes {
+    const char *folder;           /* NULL: none are used */
+    uint8_t salt[RD_SIPHASH_KEY]; /* for those that are made; random */
+    /* Called when one is about to be made; may be NULL. */
+    void (*making)(void *ctx, const struct history_part *part);
+    void *ctx;
+    uint64_t made, used;  /* counts */
+    struct rd_err failed; /* the first error of storing one; not an error of the call */
+};
+
+struct history_name_list {
+    const struct rd_slice *list;
+    size_t n;
+};
+
+/* Adds the spans of a part in which one of the names, or any key, may be written. *ret_whole: there
+ * is no index, read the whole part. False: the data cannot be read, or RD_ERR_MEMORY. */
+bool history_indexes_find(struct history_indexes *indexes, struct history_tape *tape, size_t part,
+                          const struct history_name_list *names, struct history_spans *ret,
+                          bool *ret_whole, struct rd_err *err);
+
+/* Makes the index of a part and writes it to the sink. RD_ERR_UNSUPPORTED: this part can have none.
+ */
+bool history_indexes_make(struct history_tape *tape, size_t part,
+                          const uint8_t salt[RD_SIPHASH_KEY], struct rd_sink *sink,
+                          struct rd_err *err);
+
+#endif
