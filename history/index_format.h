@@ -1,7 +1,7 @@
 /* index_format.h - the format of an index of keys; private to history/.
  *
- * docs/format/key-index.md specifies it. history/index_writer.h writes an index, history/index_reader.h
- * looks keys up in it.
+ * docs/format/key-index.md specifies it. history/index_writer.h writes an index;
+ * history/index_reader.h looks keys up in it.
  */
 #ifndef HISTORY_INDEX_FORMAT_H
 #define HISTORY_INDEX_FORMAT_H

@@ -18,6 +18,7 @@ struct tool {
 static const struct tool tools[] = {
     {"archive", "continuously archive the replication stream of a server", tool_archive},
     {"backup", "take verified backups of servers, snapshots and logs", tool_backup},
+    {"blame", "print which command wrote each element of a key", tool_blame},
     {"capture", "record a master's snapshot and stream, as a replica", tool_capture},
     {"convert", "convert snapshots and logs to other formats and versions", tool_convert},
     {"check-aof", "verify and repair append-only logs", tool_check_aof},
@@ -25,6 +26,7 @@ static const struct tool tools[] = {
     {"check-rdb", "verify snapshots and salvage damaged ones", tool_check_rdb},
     {"diff", "compare the data of snapshots, logs and servers", tool_diff},
     {"doctor", "check servers and their folders for risks to the data", tool_doctor},
+    {"history", "print every version of a key, from a capture or a log", tool_history},
     {"list", "list the backups in a repository and their age", tool_list},
     {"merge", "merge several snapshots into one", tool_merge},
     {"prune", "remove old backups by retention rules", tool_prune},

@@ -8,6 +8,7 @@
 /* Each takes argv[0] as the tool's name and returns an exit status (enum cli_status). */
 int tool_archive(struct cli *cli, int argc, char **argv);
 int tool_backup(struct cli *cli, int argc, char **argv);
+int tool_blame(struct cli *cli, int argc, char **argv);
 int tool_capture(struct cli *cli, int argc, char **argv);
 int tool_check_aof(struct cli *cli, int argc, char **argv);
 int tool_check_rdb(struct cli *cli, int argc, char **argv);
@@ -15,6 +16,7 @@ int tool_check_config(struct cli *cli, int argc, char **argv);
 int tool_convert(struct cli *cli, int argc, char **argv);
 int tool_diff(struct cli *cli, int argc, char **argv);
 int tool_doctor(struct cli *cli, int argc, char **argv);
+int tool_history(struct cli *cli, int argc, char **argv);
 int tool_list(struct cli *cli, int argc, char **argv);
 int tool_merge(struct cli *cli, int argc, char **argv);
 int tool_prune(struct cli *cli, int argc, char **argv);

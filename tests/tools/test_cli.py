@@ -153,8 +153,10 @@ class Usage(unittest.TestCase):
                 continue
             with self.subTest(tool=tool):
                 args = {
+                    "blame": ["k", "--in"],
                     "convert": ["--to", "ndjson"],
                     "diff": ["no-such-file.rdb"],
+                    "history": ["k", "--in"],
                     "seal": ["--key-command", "echo " + 64 * "0"],
                     "split": ["--by", "db", "-o", "no-such-folder/out"],
                     "unseal": ["--key-command", "echo " + 64 * "0"],

@@ -179,6 +179,9 @@ class Cells(CaptureTest):
             elif tool == "replay":
                 self.capture.begin(snapshot([]), command("SET", "a", "1"))
                 args = ["replay", self.capture.path, silent.url]
+            elif tool in ("history", "blame"):
+                os.mkfifo(self.path("fifo"))
+                args = [tool, "a", "--in", self.path("fifo")]
             else:
                 args = [*self.reads(tool), "-"]
             process = subprocess.Popen(
@@ -351,6 +354,56 @@ class Cells(CaptureTest):
 
     def case_show_3(self):
         self.ends(3, "show", self.missing)
+
+    def case_history_0(self):
+        self.ends(0, "history", "a", "--in", self.log)
+
+    def case_history_1(self):
+        self.ends(1, "history", "nothing", "--in", self.log)
+        damaged = self.write("damaged.aof", command("SET", "a", "1") + b"garbage" * 10)
+        self.ends(1, "history", "a", "--in", damaged)
+
+    def case_history_2(self):
+        self.ends(2, "history", "--in", self.log)
+
+    def case_history_3(self):
+        self.ends(3, "history", "a", "--in", self.missing)
+
+    def case_history_4(self):
+        self.ends(4, "history", "a", "--in", self.new)
+
+    def case_history_5(self):
+        many = self.write("many.aof", b"".join(command("SET", i, "") for i in range(100001)))
+        self.ends(5, "history", "--prefix", "", "--in", many)
+
+    def case_history_8(self):
+        foreign = self.write("foreign.aof", command("JSON.SET", "a", "$", "1"))
+        self.ends(8, "history", "a", "--in", foreign)
+
+    def case_blame_0(self):
+        self.ends(0, "blame", "a", "--in", self.log)
+
+    def case_blame_1(self):
+        self.ends(1, "blame", "nothing", "--in", self.log)
+        damaged = self.write("damaged.aof", command("SET", "a", "1") + b"garbage" * 10)
+        self.ends(1, "blame", "a", "--in", damaged)
+
+    def case_blame_2(self):
+        self.ends(2, "blame", "--in", self.log)
+
+    def case_blame_3(self):
+        self.ends(3, "blame", "a", "--in", self.missing)
+
+    def case_blame_4(self):
+        self.ends(4, "blame", "a", "--in", self.new)
+
+    def case_blame_5(self):
+        many = self.write("many.aof", b"".join(command("SET", i, "") for i in range(100001)))
+        self.ends(5, "blame", "--prefix", "", "--in", many)
+
+    def case_blame_8(self):
+        foreign = self.write("foreign.aof", command("JSON.SET", "a", "$", "1"))
+        self.ends(8, "blame", "a", "--in", foreign)
 
     def case_sum_0(self):
         self.ends(0, "sum", self.good)

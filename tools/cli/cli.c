@@ -553,5 +553,9 @@ bool cli_parse(struct cli *cli, const struct cli_usage *usage, int argc, char **
         return false;
     }
     *ret_status = check_args(cli, usage);
+    if (*ret_status == CLI_OK && usage->json_lines != NULL) {
+        *usage->json_lines = cli->json;
+        cli->json = false;
+    }
     return *ret_status == CLI_OK && cli_json_begin(cli, ret_status);
 }

@@ -223,6 +223,9 @@ struct cli_usage {
     const struct cli_opt *opts;
     size_t min_args;
     size_t max_args;
+    /* --json of this tool is one object a line, which the tool writes: it is stored here instead of
+     * in cli->json. NULL: one object for the whole run. */
+    bool *json_lines;
     const char *example; /* one line, at most 78 columns, shown at the end of the help */
 };
 

@@ -1,0 +1,84 @@
+/* recorded.h - the input of history, blame and undo: a capture or a log, its indexes, and keys.
+ *
+ *     struct recorded in;
+ *     recorded_init(&in, cli);
+ *     const struct cli_opt opts[] = {RECORDED_OPTIONS(&in), …, {0}};
+ *     ... cli_parse() ...
+ *     if (recorded_open(&in, &err) && recorded_add_names(&in, &err))
+ *         ... history_replay() with in.tape, in.indexes and in.names ...
+ *     recorded_close(&in);
+ */
+#ifndef TOOLS_RECORDED_RECORDED_H
+#define TOOLS_RECORDED_RECORDED_H
+
+#include "history/replay.h"
+#include "tools/check_aof/priv.h"
+#include "tools/cli/cli.h"
+
+struct recorded {
+    struct cli *cli;
+    const char *in; /* as given; NULL: look in the current folder */
+    const char *index_dir;
+    bool no_index;
+    uint64_t db; /* or RECORDED_ANY_DB */
+    const char *prefix, *match;
+    struct aof_job job; /* finds the manifest of a log */
+    char path[PATH_MAX];
+    struct history_tape tape;
+    struct history_indexes indexes;
+    char folder[PATH_MAX]; /* of the indexes */
+    struct history_names names;
+    bool is_open;
+};
+
+#define RECORDED_ANY_DB UINT64_MAX
+
+/* clang-format off */
+#define RECORDED_OPTIONS(r)                                                                        \
+    {.name = "in", .letter = 'i', .kind = CLI_STRING, .arg = "SOURCE", .string = &(r)->in,         \
+     .help = "the capture or log; default: in the current folder"},                                \
+    {.name = "db", .kind = CLI_COUNT, .arg = "N", .number = &(r)->db,                              \
+     .help = "keys of this database only"},                                                        \
+    {.name = "index-dir", .kind = CLI_STRING, .arg = "DIR", .string = &(r)->index_dir,             \
+     .help = "keep the indexes of keys in DIR"},                                                   \
+    {.name = "no-index", .kind = CLI_FLAG, .flag = &(r)->no_index,                                 \
+     .help = "read everything instead of using indexes"}
+
+#define RECORDED_PATTERNS(r)                                                                       \
+    {.name = "prefix", .kind = CLI_STRING, .arg = "P", .string = &(r)->prefix,                     \
+     .help = "keys that begin with P"},                                                            \
+    {.name = "match", .kind = CLI_STRING, .arg = "GLOB", .string = &(r)->match,                    \
+     .help = "keys that match a pattern"}
+/* clang-format on */
+
+void recorded_init(struct recorded *r, struct cli *cli);
+bool recorded_open(struct recorded *r, struct rd_err *err);
+void recorded_close(struct recorded *r);
+
+/* Whether the command line names keys. */
+bool recorded_names_any(const struct recorded *r);
+
+/* The arguments of the command line are keys; --prefix and --match add those that are found in the
+ * data, which is read as a whole. */
+bool recorded_add_names(struct recorded *r, struct rd_err *err);
+
+/* "1:88172", "appendonly.aof.1.incr.aof:320": as --until-offset of convert takes it. */
+struct recorded_text {
+    char s[340];
+};
+struct recorded_text recorded_place(const struct recorded *r, struct history_place place);
+/* The reverse. RD_ERR_USAGE. */
+bool recorded_find_place(const struct recorded *r, const char *text, struct history_place *ret,
+                         struct rd_err *err);
+/* "2024-05-01T12:00:00.250Z", or "-". */
+struct rd_shown recorded_time(int64_t time_us);
+
+/* Bytes in double quotes, escaped; those after `cut` bytes are left out, with the length. */
+bool recorded_put_quoted(struct rd_buf *buf, struct rd_slice bytes, size_t cut);
+/* A command line: quoted words with blanks between them. */
+bool recorded_put_line(struct rd_buf *buf, const struct rebuild_line *line, size_t cut);
+
+/* Whether a place comes before another one. */
+bool recorded_is_before(struct history_place a, struct history_place b);
+
+#endif

@@ -1,0 +1,184 @@
+#include "tools/recorded/values.h"
+
+#include "base/endian.h"
+#include "base/mem.h"
+#include "tools/recorded/recorded.h"
+
+#include <inttypes.h>
+
+bool recorded_values_begin(struct recorded_values *values, const struct history_mirror *m)
+{
+    *values = (struct recorded_values){
+        .m = m, .map = history_map_sorted(&m->map), .groups = history_map_sorted(&m->groups)};
+    return (values->map != NULL || m->map.n == 0) && (values->groups != NULL || m->groups.n == 0);
+}
+
+void recorded_values_end(struct recorded_values *values)
+{
+    rd_free(values->map);
+    rd_free(values->groups);
+}
+
+static void fill(struct recorded_value *ret, const struct history_element *e, size_t index,
+                 enum history_part_of of)
+{
+    *ret = (struct recorded_value){of, history_element_name(e), history_element_content(e), index,
+                                   e->writer};
+}
+
+static void fill_run(struct recorded_value *ret, const struct history_mirror *m, size_t i)
+{
+    size_t from = i == 0 ? 0 : m->runs[i - 1].end;
+    *ret = (struct recorded_value){.content = rd_slice(m->bytes.ptr + from, m->runs[i].end - from),
+                                   .index = from,
+                                   .writer = m->runs[i].writer};
+}
+
+bool recorded_values_next(struct recorded_values *values, struct recorded_value *ret)
+{
+    const struct history_mirror *m = values->m;
+    size_t i = values->at++;
+    if (i < m->map.n) {
+        fill(ret, values->map[i], i, HISTORY_OF_VALUE);
+        return true;
+    }
+    i -= m->map.n;
+    if (i < m->seq.n) {
+        fill(ret, history_seq_at(&m->seq, i), i, HISTORY_OF_VALUE);
+        return true;
+    }
+    i -= m->seq.n;
+    if (i < m->n_runs) {
+        fill_run(ret, m, i);
+        return true;
+    }
+    i -= m->n_runs;
+    if (i < m->groups.n) {
+        fill(ret, values->groups[i], i, HISTORY_OF_GROUPS);
+        return true;
+    }
+    return false;
+}
+
+uint64_t recorded_length(const struct history_mirror *m)
+{
+    return m->type == ENGINE_STRING ? m->bytes.len : m->map.n + m->seq.n;
+}
+
+const char *recorded_unit(const struct history_mirror *m, uint64_t n)
+{
+    static const char *const units[][2] = {
+        [ENGINE_STRING] = {"byte", "bytes"},   [ENGINE_LIST] = {"element", "elements"},
+        [ENGINE_SET] = {"member", "members"},  [ENGINE_ZSET] = {"member", "members"},
+        [ENGINE_HASH] = {"field", "fields"},   [ENGINE_STREAM] = {"entry", "entries"},
+        [ENGINE_MODULE] = {"value", "values"}, [ENGINE_KEPT] = {"value", "values"},
+    };
+    return units[m->type][n != 1];
+}
+
+/* ---- text ---- */
+
+bool recorded_put_id(struct rd_buf *out, struct rd_slice id)
+{
+    return id.len != 16 ||
+           rd_buf_printf(out, "%" PRIu64 "-%" PRIu64, rd_get_be64(id.ptr), rd_get_be64(id.ptr + 8));
+}
+
+bool recorded_next_field(struct rd_slice *fields, struct rd_slice *ret)
+{
+    const uint8_t *cr = fields->len == 0 ? NULL : memchr(fields->ptr, '\r', fields->len);
+    uint64_t len;
+    if (cr == NULL ||
+        !rd_num_get_u64(rd_slice(fields->ptr + 1, (size_t)(cr - fields->ptr) - 1), &len) ||
+        len > fields->len)
+        return false;
+    *ret = rd_slice(cr + 2, (size_t)len);
+    const uint8_t *next = cr + 2 + len + 2;
+    *fields = rd_slice(next, fields->len - (size_t)(next - fields->ptr));
+    return true;
+}
+
+bool recorded_put_fields(struct rd_buf *out, struct rd_slice fields, size_t cut)
+{
+    struct rd_slice text;
+    bool ok = true;
+    for (bool first = true; ok && recorded_next_field(&fields, &text); first = false)
+        ok = (first || rd_buf_add_byte(out, ' ')) && recorded_put_quoted(out, text, cut);
+    return ok;
+}
+
+static bool put_name(struct rd_buf *out, const struct history_mirror *m,
+                     const struct recorded_value *value, size_t cut)
+{
+    if (value->of == HISTORY_OF_GROUPS)
+        return rd_buf_printf(out, "group ") && recorded_put_quoted(out, value->name, cut);
+    switch (m->type) {
+    case ENGINE_STREAM:
+        return recorded_put_id(out, value->name);
+    case ENGINE_LIST:
+        return rd_buf_printf(out, "[%" PRIu64 "]", value->index);
+    case ENGINE_HASH:
+    case ENGINE_SET:
+    case ENGINE_ZSET:
+        return recorded_put_quoted(out, value->name, cut);
+    default:
+        return rd_buf_printf(out, "at %" PRIu64, value->index);
+    }
+}
+
+bool recorded_put_value(struct rd_buf *out, const struct history_mirror *m,
+                        const struct recorded_value *value, size_t cut)
+{
+    if (!put_name(out, m, value, cut))
+        return false;
+    if (m->type == ENGINE_SET)
+        return true;
+    if (!rd_buf_add_byte(out, ' '))
+        return false;
+    return m->type == ENGINE_STREAM && value->of == HISTORY_OF_VALUE
+               ? recorded_put_fields(out, value->content, cut)
+               : recorded_put_quoted(out, value->content, cut);
+}
+
+/* ---- JSON ---- */
+
+static void json_fields(struct cli_json *json, struct rd_slice fields)
+{
+    struct rd_slice text;
+    cli_json_array(json);
+    while (recorded_next_field(&fields, &text))
+        cli_json_bytes(json, text);
+    cli_json_end(json);
+}
+
+static void json_name(struct cli_json *json, const struct history_mirror *m,
+                      const struct recorded_value *value)
+{
+    struct rd_buf id = {0};
+    if (value->of == HISTORY_OF_GROUPS) {
+        cli_json_key(json, "group");
+        cli_json_bytes(json, value->name);
+    } else if (m->type == ENGINE_STREAM) {
+        recorded_put_id(&id, value->name);
+        cli_json_key(json, "id");
+        cli_json_bytes(json, rd_buf_slice(&id));
+        rd_buf_done(&id);
+    } else if (m->type == ENGINE_HASH || m->type == ENGINE_SET || m->type == ENGINE_ZSET) {
+        cli_json_key(json, m->type == ENGINE_HASH ? "field" : "member");
+        cli_json_bytes(json, value->name);
+    } else
+        cli_json_put_uint(json, m->type == ENGINE_LIST ? "index" : "at", value->index);
+}
+
+void recorded_json_value(struct cli_json *json, const struct history_mirror *m,
+                         const struct recorded_value *value, const char *content_key)
+{
+    json_name(json, m, value);
+    if (m->type == ENGINE_SET)
+        return;
+    cli_json_key(json, content_key);
+    if (m->type == ENGINE_STREAM && value->of == HISTORY_OF_VALUE)
+        json_fields(json, value->content);
+    else
+        cli_json_bytes(json, value->content);
+}
