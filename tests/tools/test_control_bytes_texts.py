@@ -59,6 +59,14 @@ class Paths(Case):
             status_of, text = self.run_tool(*args)
             self.assertEqual(status_of, status, text)
 
+    def test_other_characters_stay_as_they_are(self):
+        one = self.path("\u00e4\u65e5\U0001f600.rdb")
+        with open(one, "wb") as f:
+            f.write(snapshot([Key(b"k", STRING, b"v")]))
+        status, text = self.run_tool("merge", one, one, "-o", self.path("out"))
+        self.assertEqual(status, 1)
+        self.assertIn(f"in {one} and in {one}", text)
+
 
 class Manifests(Case):
     """Every tool that reads a manifest."""

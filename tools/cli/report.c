@@ -6,6 +6,7 @@
 #include "rdb/rdb.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/file_hint.h"
+#include "tools/json/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -217,13 +218,39 @@ static void print_lead(struct cli *cli)
             cli->tool != NULL ? cli->tool : "");
 }
 
-/* Texts may contain paths, of which a terminal obeys some bytes. */
+/* The length of the character at `p`, of UTF-8, or 0 if a terminal may not get it. */
+static size_t shown_character(const uint8_t *p)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (p[0] < 0x80)
+        return p[0] >= ' ' && p[0] != 0x7f;
+    size_t len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : p[0] >= 0xc0 ? 2 : 0;
+    uint32_t point = p[0] & (0x7fU >> len);
+    for (size_t i = 1; i < len; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        point = point << 6 | (p[i] & 0x3fU);
+    }
+    return len == 0 || point < least[len] || json_text_is_control(point) ? 0 : len;
+}
+
+/* Texts may contain paths, of which a terminal obeys some characters. */
 static void print_text(const char *text)
 {
-    enum { PRINTABLE_MAX = 16 << 10 };
-    char printable[PRINTABLE_MAX];
-    fputs(rd_err_printable(printable, sizeof printable, rd_slice_str(text)), stderr);
-    fputc('\n', stderr);
+    enum { SHOWN_MAX = 16 << 10, ONE_MAX = 8 };
+    char shown[SHOWN_MAX];
+    size_t n = 0;
+    for (const uint8_t *p = (const uint8_t *)text; *p != '\0' && n + ONE_MAX < sizeof shown;) {
+        size_t len = shown_character(p);
+        if (len > 0)
+            memcpy(shown + n, p, len);
+        else
+            snprintf(shown + n, ONE_MAX, "\\x%02x", *p);
+        n += len > 0 ? len : 4;
+        p += len > 0 ? len : 1;
+    }
+    shown[n++] = '\n'; /* stderr has no buffer: the line is written at once */
+    fwrite(shown, 1, n, stderr);
 }
 
 static void print_formatted(const char *fmt, va_list args) RD_PRINTF(1, 0);
