@@ -262,26 +262,51 @@ static bool cuts_command(struct rd_slice line)
     return false;
 }
 
+/* inih takes an indented line after a key for one more value of that key: a repository. */
+static bool continues(struct rd_slice line, bool *after_key)
+{
+    const uint8_t *at = line.ptr, *end = line.ptr + line.len;
+    while (at < end && (is_blank(*at) || *at == '\r' || *at == '\n'))
+        at++;
+    if (at == end || *at == ';' || *at == '#')
+        return false;
+    bool indented = at > line.ptr && *after_key;
+    *after_key = indented || *at != '[';
+    return indented;
+}
+
+static bool check_line(struct rd_slice line, unsigned number, bool *after_key, struct rd_err *err)
+{
+    if (continues(line, after_key))
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "line %u begins with a blank: it would be a part of the line before it",
+                          number);
+    return !cuts_command(line) ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                      "line %u: a ; after a blank begins a comment, and would cut the command: "
+                      "write it without the blank",
+                      number);
+}
+
 /* inih ends at a zero byte and cuts lines that are longer than its buffer. */
 static bool check_lines(struct rd_slice text, struct rd_err *err)
 {
     enum { LINE_MAX_BYTES = INI_MAX_LINE - 2 };
     unsigned line = 1;
+    bool after_key = false;
     for (size_t i = 0, begin = 0; i < text.len; i++) {
         if (text.ptr[i] == '\0')
             return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "line %u has a NUL byte", line);
-        if (text.ptr[i] == '\n' || i + 1 == text.len) {
-            if (cuts_command(rd_slice(text.ptr + begin, i + 1 - begin)))
-                return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                                  "line %u: a ; after a blank begins a comment, and would cut the "
-                                  "command: write it without the blank",
-                                  line);
-            begin = i + 1;
-            line++;
-        } else if (i - begin >= LINE_MAX_BYTES) {
+        bool ends = text.ptr[i] == '\n';
+        if (!ends && i - begin >= LINE_MAX_BYTES)
             return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "line %u is longer than %d bytes",
                               line, LINE_MAX_BYTES);
-        }
+        if (!ends && i + 1 < text.len)
+            continue;
+        if (!check_line(rd_slice(text.ptr + begin, i + 1 - begin), line, &after_key, err))
+            return false;
+        begin = i + 1;
+        line++;
     }
     return true;
 }

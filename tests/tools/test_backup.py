@@ -362,7 +362,7 @@ class Configuration(BackupCase):
     def test_a_command_is_not_cut_by_a_comment(self):
         for key in ("hook-pre", "hook-post", "hook-failed", "key-command", "s3-key-command",
                     "passphrase-command"):
-            for line in (f"{key} = true ; false", f"  {key}\t: true\t;false\n",
+            for line in (f"{key} = true ; false", f"{key}\t: true\t;false\n",
                          f"{key}=echo = ;"):
                 self.nightly(sealed=False, more=line)
                 for tool in ("backup", "list", "check-config"):

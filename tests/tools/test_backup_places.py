@@ -74,6 +74,17 @@ class Places(BackupCase):
                                                f"repository = {second}\n"
                                                f"key-file = {self.key}\n"), "--allow-unsealed")
 
+    def test_an_indented_line_is_not_a_second_repository(self):
+        """Its key would be ignored, and the set would not be sealed."""
+        self.nightly()
+        lines = f"[nightly]\n  source = {self.path('dump.rdb')}\nrepository = {self.repository}\n"
+        for more, line in (("  key-file = x\n", 4), ("\n; x\n\tkey-file = x", 6), (" [b]\n", 4)):
+            self.configure(lines + more)
+            self.fails(2, f"line {line} begins with a blank", "backup")
+        self.configure(f"{lines}  ; x\n \n\t\r\nkey-file = {self.key}\n[b]\n  repository = x\n")
+        self.good("backup", "nightly")
+        self.assertTrue(self.sets()[0]["files"][0]["sealed"])
+
     def test_a_key_of_a_target_takes_the_place_of_the_common_one(self):
         """Whether it is in a file or printed by a command."""
         self.nightly()
