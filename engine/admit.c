@@ -49,13 +49,11 @@ static int shown(struct rd_slice arg, size_t max)
     return (int)(arg.len < max ? arg.len : max);
 }
 
-static enum engine_admit_answer unknown_subcommand(const struct engine_command *container,
-                                                   const struct rd_slice *argv,
+static enum engine_admit_answer unknown_subcommand(const struct rd_slice *argv,
                                                    struct engine_refusal *ret)
 {
-    char upper[32] = "";
-    for (size_t i = 0; i < container->name_len && i < sizeof upper - 1; i++)
-        upper[i] = (char)(container->name[i] & ~0x20);
+    char upper[ENGINE_NAME_SHOWN];
+    engine_reply_shown_name(argv[0], upper);
     return refuse_with(ret, ENGINE_REFUSED_UNKNOWN, "ERR unknown subcommand '%.*s'. Try %s HELP.",
                        shown(argv[1], SHOWN_MAX), (const char *)argv[1].ptr, upper);
 }
@@ -90,7 +88,7 @@ static enum engine_admit_answer unknown(const struct engine_admit *admit,
     const struct engine_command *container = admit->hooks != NULL && admit->hooks->find != NULL
                                                  ? admit->hooks->find(admit->ctx, argv[0])
                                                  : engine_command_find(argv[0]);
-    return argc > 1 && is_known(admit, s, container) ? unknown_subcommand(container, argv, ret)
+    return argc > 1 && is_known(admit, s, container) ? unknown_subcommand(argv, ret)
                                                      : unknown_command(argc, argv, ret);
 }
 

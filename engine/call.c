@@ -446,21 +446,11 @@ void engine_reply_wrong_arity(struct engine_call *call)
                         call->command->name);
 }
 
-/* "config|get" is a subcommand of CONFIG. */
-static void container_name(const struct engine_call *call, char dst[64])
-{
-    const char *name = call->command->name;
-    size_t len = strcspn(name, "|");
-    for (size_t i = 0; i < len && i < 63; i++)
-        dst[i] = (char)(name[i] >= 'a' && name[i] <= 'z' ? name[i] - 32 : name[i]);
-    dst[len < 63 ? len : 63] = '\0';
-}
-
 void engine_reply_unknown_subcommand(struct engine_call *call)
 {
     enum { SUB_MAX = 128 };
-    char name[64];
-    container_name(call, name);
+    char name[ENGINE_NAME_SHOWN];
+    engine_reply_shown_name(call->argv[0], name);
     struct rd_slice sub = call->argv[1];
     size_t shown = strnlen((const char *)sub.ptr, sub.len < SUB_MAX ? sub.len : SUB_MAX);
     engine_reply_errorf(call->reply,
@@ -471,10 +461,10 @@ void engine_reply_unknown_subcommand(struct engine_call *call)
 
 void engine_reply_help(struct engine_call *call, const char *const *lines)
 {
-    char name[64];
-    char first[128];
+    char name[ENGINE_NAME_SHOWN];
+    char first[ENGINE_NAME_SHOWN + 64];
     size_t n = 0;
-    container_name(call, name);
+    engine_reply_shown_name(call->argv[0], name);
     snprintf(first, sizeof first,
              "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", name);
     while (lines[n] != NULL)

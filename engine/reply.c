@@ -10,6 +10,14 @@
 
 enum { HEADER_MAX = 24 };
 
+void engine_reply_shown_name(struct rd_slice name, char dst[ENGINE_NAME_SHOWN])
+{
+    size_t n = name.len < ENGINE_NAME_SHOWN - 1 ? name.len : ENGINE_NAME_SHOWN - 1;
+    for (size_t i = 0; i < n; i++)
+        dst[i] = (char)(name.ptr[i] >= 'a' && name.ptr[i] <= 'z' ? name.ptr[i] - 32 : name.ptr[i]);
+    dst[n] = '\0';
+}
+
 void engine_reply_reset(struct engine_reply *r)
 {
     rd_buf_reset(&r->buf);

@@ -29,6 +29,11 @@ struct engine_reply {
     char text[200]; /* the first error, also when off; truncated; without CR and LF */
 };
 
+/* The name with which a command was called, as errors and HELP show it: in capitals, and cut if it
+ * is very long. */
+enum { ENGINE_NAME_SHOWN = 128 };
+void engine_reply_shown_name(struct rd_slice name, char dst[ENGINE_NAME_SHOWN]);
+
 void engine_reply_reset(struct engine_reply *r);
 void engine_reply_done(struct engine_reply *r);
 

@@ -13,7 +13,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from server_under_test import (  # noqa: E402
-    Client, Redoubt, free_port, of_reference, pair, program, wait_for)
+    Client, Redis, Redoubt, free_port, of_reference, pair, program, wait_for)
 
 
 def sha(password):
@@ -453,6 +453,18 @@ class Refused(unittest.TestCase):
             self.assertEqual(*listed)
             counted = [len(s.client().ask("COMMAND")[1]) for s in servers]
             self.assertEqual(*counted)
+
+    def test_hints_and_help_name_a_command_as_it_was_called(self):
+        names = (("config", "cfg"), ("object", "obj"), ("xinfo", "xi"), ("client", "c"))
+        args = [x for two in names for x in ("--rename-command", *two)]
+        for kind in (Redoubt, Redis):
+            with kind(args=args) as server:
+                c = server.client()
+                for name in ("cfg", "Obj", "xi", "c"):
+                    hint = b"ERR unknown subcommand 'x'. Try %s HELP." % name.upper().encode()
+                    self.assertEqual(c.ask(name, "x"), ("-", hint))
+                    first = c.command(name, "help")[0]
+                    self.assertEqual(first.split(b" <")[0], name.upper().encode())
 
 
 if __name__ == "__main__":

@@ -17,18 +17,10 @@ void dispatch_wrong_arity(struct dispatch_call *call)
                         call->command->name);
 }
 
-static void upper(const char *name, char *dst, size_t size)
-{
-    size_t i = 0;
-    for (; name[i] != 0 && name[i] != '|' && i + 1 < size; i++)
-        dst[i] = (char)(name[i] >= 'a' && name[i] <= 'z' ? name[i] - 32 : name[i]);
-    dst[i] = 0;
-}
-
 void dispatch_unknown_subcommand(struct dispatch_call *call)
 {
-    char name[64];
-    upper(call->command->name, name, sizeof name);
+    char name[ENGINE_NAME_SHOWN];
+    engine_reply_shown_name(call->argv[0], name);
     struct rd_slice sub = call->argv[1];
     engine_reply_errorf(call->reply,
                         "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s "
@@ -38,13 +30,13 @@ void dispatch_unknown_subcommand(struct dispatch_call *call)
 
 void dispatch_help(struct dispatch_call *call, const char *const *lines)
 {
-    char name[64];
+    char name[ENGINE_NAME_SHOWN];
     size_t n = 0;
     while (lines[n] != NULL)
         n++;
-    upper(call->command->name, name, sizeof name);
+    engine_reply_shown_name(call->argv[0], name);
     engine_reply_array(call->reply, n + 3);
-    char head[160];
+    char head[ENGINE_NAME_SHOWN + 64];
     snprintf(head, sizeof head,
              "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", name);
     engine_reply_simple(call->reply, head);

@@ -14,12 +14,8 @@ void subcommand_run(struct dispatch_call *call, const struct subcommand *table, 
 
 void subcommand_syntax(struct dispatch_call *call)
 {
-    char container[32];
-    size_t len = 0;
-    for (const char *p = call->command->name; *p != '\0' && *p != '|' && len < sizeof container - 1;
-         p++)
-        container[len++] = (char)(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p);
-    container[len] = '\0';
+    char container[ENGINE_NAME_SHOWN];
+    engine_reply_shown_name(call->argv[0], container);
     struct rd_slice sub = call->argv[1];
     engine_reply_errorf(call->reply,
                         "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s "
