@@ -142,6 +142,20 @@ static bool get_rfc3339(const char *text, int64_t *ret_ms)
     return true;
 }
 
+/* HH:MM[:SS] and a zone: the last such time before now. */
+static bool get_time_of_day(const char *text, int64_t now_ms, int64_t *ret_ms)
+{
+    struct tm tm = {0};
+    int ms = 0, zone = 0;
+    if (!get_clock(&text, &tm, &ms) || !get_zone(&text, &zone) || *text != '\0')
+        return false;
+    int64_t day = (int64_t)DAY * MS, there = now_ms + (int64_t)zone * MS;
+    int64_t clock = ((int64_t)tm.tm_hour * HOUR + tm.tm_min * MINUTE + tm.tm_sec) * MS + ms;
+    int64_t passed = (there % day + day) % day;
+    *ret_ms = now_ms - passed + clock - (clock > passed ? day : 0);
+    return true;
+}
+
 static int64_t unit_seconds(char unit)
 {
     switch (unit) {
@@ -196,5 +210,5 @@ bool rd_time_get(const char *text, int64_t now_ms, int64_t *ret_ms)
         *ret_ms = n >= first_ms ? n : n * MS;
         return true;
     }
-    return get_rfc3339(text, ret_ms);
+    return get_rfc3339(text, ret_ms) || get_time_of_day(text, now_ms, ret_ms);
 }

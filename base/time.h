@@ -16,7 +16,8 @@ char *rd_time_put(char dst[RD_TIME_MAX], int64_t unix_ms);
 char *rd_time_put_s(char dst[RD_TIME_MAX], int64_t unix_s);
 
 /* Reads a time: unix seconds, unix milliseconds (from 100,000,000,000 on), RFC 3339 (the time, its
- * seconds and its zone are optional; UTC by default), or -15m, -2h30m, -1d: relative to now. */
+ * seconds and its zone are optional; UTC by default), 14:02 or 14:02:10 (the last such time), or
+ * -15m, -2h30m, -1d: relative to now. */
 bool rd_time_get(const char *text, int64_t now_ms, int64_t *ret_ms);
 
 #endif

@@ -49,6 +49,17 @@ Test(show, spans_count_back_from_now)
     expect_time("-1w1s", may_ms - 7 * DAY_MS - 1000);
 }
 
+Test(show, a_time_of_day_is_the_last_one)
+{
+    expect_time("11:59", may_ms - 60000);
+    expect_time("12:00:00", may_ms);
+    expect_time("12:00:00.5", may_ms + 500 - DAY_MS);
+    expect_time("14:02:10Z", may_ms + 7330000 - DAY_MS);
+    expect_time("14:00+02:00", may_ms);
+    expect_time("13:30+02:00", may_ms - 1800000);
+    expect_time("01:00-12:00", may_ms + 3600000 - DAY_MS);
+}
+
 Test(show, what_is_not_a_time_is_refused)
 {
     static const char *const bad[] = {"",
@@ -61,6 +72,10 @@ Test(show, what_is_not_a_time_is_refused)
                                       "-300000000000000000w",
                                       "2024",
                                       " 2024",
+                                      "24:00",
+                                      "12:60",
+                                      "12:0",
+                                      "12:00 ",
                                       "2024-13-01",
                                       "2024-00-01",
                                       "2024-04-31",
