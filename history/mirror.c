@@ -1,15 +1,36 @@
 #include "base/mem.h"
+#include "base/xxh3.h"
 #include "history/mirror_impl.h"
 
 /* ---- the mirrors ---- */
 
+static size_t slot_of(const struct history_mirrors *mirrors, unsigned db, struct rd_slice name)
+{
+    size_t mask = mirrors->n_slots - 1;
+    size_t slot = (size_t)(rd_xxh3_64(name) + db * UINT64_C(0x9e3779b97f4a7c15)) & mask;
+    while (mirrors->slots[slot] != NULL &&
+           (mirrors->slots[slot]->db != db || !rd_slice_eq(mirrors->slots[slot]->name, name)))
+        slot = (slot + 1) & mask;
+    return slot;
+}
+
 struct history_mirror *history_mirrors_find(const struct history_mirrors *mirrors, unsigned db,
                                             struct rd_slice name)
 {
+    return mirrors->n == 0 ? NULL : mirrors->slots[slot_of(mirrors, db, name)];
+}
+
+static bool fill_slots(struct history_mirrors *mirrors, size_t n_slots)
+{
+    struct history_mirror **slots = rd_calloc(n_slots, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    rd_free(mirrors->slots);
+    mirrors->slots = slots;
+    mirrors->n_slots = n_slots;
     for (size_t i = 0; i < mirrors->n; i++)
-        if (mirrors->list[i]->db == db && rd_slice_eq(mirrors->list[i]->name, name))
-            return mirrors->list[i];
-    return NULL;
+        slots[slot_of(mirrors, mirrors->list[i]->db, mirrors->list[i]->name)] = mirrors->list[i];
+    return true;
 }
 
 static struct history_mirror *get(struct history_mirrors *mirrors, unsigned db,
@@ -28,6 +49,11 @@ static struct history_mirror *get(struct history_mirrors *mirrors, unsigned db,
         mirrors->list = list;
         mirrors->cap = cap;
     }
+    if ((mirrors->n + 1) * 2 > mirrors->n_slots &&
+        !fill_slots(mirrors, mirrors->n_slots == 0 ? 16 : mirrors->n_slots * 2)) {
+        rd_err_nomem(err, mirrors->n_slots * sizeof *mirrors->slots);
+        return NULL;
+    }
     m = rd_calloc(1, sizeof *m + name.len);
     if (m == NULL) {
         rd_err_nomem(err, sizeof *m);
@@ -39,6 +65,7 @@ static struct history_mirror *get(struct history_mirrors *mirrors, unsigned db,
     m->db = db;
     m->name = rd_slice(copy, name.len);
     m->expire_ms = ENGINE_NO_EXPIRE;
+    mirrors->slots[slot_of(mirrors, db, name)] = m;
     mirrors->list[mirrors->n++] = m;
     return m;
 }
@@ -63,6 +90,9 @@ void history_mirrors_reset(struct history_mirrors *mirrors)
         rd_free(mirrors->list[i]);
     }
     mirrors->n = mirrors->n_writers = 0;
+    rd_free(mirrors->slots);
+    mirrors->slots = NULL;
+    mirrors->n_slots = 0;
 }
 
 void history_mirrors_done(struct history_mirrors *mirrors)
@@ -73,6 +103,60 @@ void history_mirrors_done(struct history_mirrors *mirrors)
     mirrors->list = NULL;
     mirrors->writers = NULL;
     mirrors->cap = mirrors->cap_writers = 0;
+}
+
+/* ---- one mirror alone ---- */
+
+static struct history_mirror *make(unsigned db, struct rd_slice name, struct rd_err *err)
+{
+    struct history_mirrors one = {0};
+    struct history_mirror *m = get(&one, db, name, err);
+    rd_free(one.list);
+    rd_free(one.slots);
+    return m;
+}
+
+void history_mirror_free(struct history_mirror *m)
+{
+    if (m == NULL)
+        return;
+    empty(m);
+    rd_free(m);
+}
+
+static bool copy_map(const struct history_map *from, struct history_map *to, struct rd_err *err)
+{
+    size_t at = 0;
+    for (struct history_element *e; (e = history_map_next(from, &at)) != NULL;)
+        if (!history_map_put(to, history_element_name(e), history_element_content(e), 0, err))
+            return false;
+    return true;
+}
+
+static bool copy_seq(const struct history_seq *from, struct history_seq *to, struct rd_err *err)
+{
+    for (size_t i = 0; i < from->n; i++) {
+        const struct history_element *e = history_seq_at(from, i);
+        if (!history_seq_insert(to, i, history_element_name(e), history_element_content(e), 0, err))
+            return false;
+    }
+    return true;
+}
+
+struct history_mirror *history_mirror_copy(const struct history_mirror *m, struct rd_err *err)
+{
+    struct history_mirror *copy = make(m->db, m->name, err);
+    if (copy == NULL)
+        return NULL;
+    copy->state = m->state;
+    copy->type = m->type;
+    copy->expire_ms = m->expire_ms;
+    if (copy_map(&m->map, &copy->map, err) && copy_map(&m->groups, &copy->groups, err) &&
+        copy_seq(&m->seq, &copy->seq, err) &&
+        (rd_buf_add(&copy->bytes, m->bytes.ptr, m->bytes.len) || rd_err_nomem(err, m->bytes.len)))
+        return copy;
+    history_mirror_free(copy);
+    return NULL;
 }
 
 static bool add_writer(struct history_mirrors *mirrors, const struct history_visit *visit,
@@ -278,6 +362,18 @@ static bool follow(struct follow *f)
     return follow_value(f) && follow_expiry(f, expire_ms);
 }
 
+struct history_mirror *history_mirror_read(struct rebuild_data *data, unsigned db,
+                                           struct rd_slice name, struct rd_err *err)
+{
+    struct history_mirrors mirrors = {0};
+    struct history_mirror *m = make(db, name, err);
+    struct follow f = {.mirrors = &mirrors, .m = m, .data = data, .err = err};
+    if (m == NULL || follow(&f))
+        return m;
+    history_mirror_free(m);
+    return NULL;
+}
+
 /* ---- one command ---- */
 
 static bool follow_key(struct history_mirrors *mirrors, const struct history_visit *visit,
@@ -307,6 +403,8 @@ static bool follow_all(struct history_mirrors *mirrors, const struct history_vis
 {
     bool ok = true;
     for (unsigned db = 0; ok && db < REBUILD_DATABASES; db++) {
+        if (engine_db_count(engine_db(visit->data->engine, db)) == 0 && visit->data->unknown.n == 0)
+            continue;
         for (size_t i = 0; ok && i < visit->names->n; i++)
             if (history_state_of(visit->data, db, visit->names->list[i]) != HISTORY_ABSENT)
                 ok = follow_key(mirrors, visit, db, visit->names->list[i], NULL, NULL, writer, err);
@@ -392,7 +490,7 @@ static bool swap_dbs(struct history_mirrors *mirrors, const struct history_visit
                 return false;
         }
     }
-    return true;
+    return mirrors->n == 0 || fill_slots(mirrors, mirrors->n_slots) || rd_err_nomem(err, 0);
 }
 
 static bool follow_named(struct history_mirrors *mirrors, const struct history_visit *visit,

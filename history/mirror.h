@@ -89,6 +89,8 @@ struct history_mirrors {
     void *ctx;
     struct history_mirror **list;
     size_t n, cap;
+    struct history_mirror **slots;  /* by database and name; NULL: free */
+    size_t n_slots;                 /* a power of two, or 0 */
     struct history_writer *writers; /* by number */
     size_t n_writers, cap_writers;
 };
@@ -98,6 +100,14 @@ bool history_mirrors_visit(struct history_mirrors *mirrors, const struct history
 /* NULL: the key was never there. */
 struct history_mirror *history_mirrors_find(const struct history_mirrors *mirrors, unsigned db,
                                             struct rd_slice name);
+/* A mirror of its own, without writers; free it with history_mirror_free(). NULL: RD_ERR_MEMORY. */
+struct history_mirror *history_mirror_copy(const struct history_mirror *m, struct rd_err *err);
+/* What a key of a data set is. */
+struct history_mirror *history_mirror_read(struct rebuild_data *data, unsigned db,
+                                           struct rd_slice name, struct rd_err *err);
+/* NULL is allowed. */
+void history_mirror_free(struct history_mirror *m);
+
 void history_mirrors_reset(struct history_mirrors *mirrors);
 void history_mirrors_done(struct history_mirrors *mirrors);
 

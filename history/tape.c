@@ -17,7 +17,7 @@ struct history_part *history_tape_add(struct history_tape *tape, struct rd_err *
         tape->cap = cap;
     }
     struct history_part *part = &tape->parts[tape->n++];
-    *part = (struct history_part){.time_us = INT64_MIN};
+    *part = (struct history_part){.time_us = INT64_MIN, .latest_us = INT64_MAX};
     return part;
 }
 

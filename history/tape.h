@@ -31,6 +31,7 @@ struct history_part {
     uint64_t chapter;            /* of a capture, from 1; of a log the number of the file, from 1 */
     uint64_t start, end;         /* offsets; end is RD_NO_OFFSET if it may grow */
     int64_t time_us;             /* of its beginning; INT64_MIN: not known */
+    int64_t latest_us;           /* of all its commands; INT64_MAX: not known */
     bool fixed;                  /* it does not change any more, and can be read from any span */
     bool unknown;                /* what is in the data set here is not known: the part before it is
                                     missing */

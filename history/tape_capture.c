@@ -43,6 +43,8 @@ static bool add_segment(struct history_tape *tape, size_t i, struct rd_err *err)
     part->end = segment->closed ? segment->end : RD_NO_OFFSET;
     part->time_us = segment->start_us;
     part->fixed = segment->closed;
+    if (segment->closed && segment->latest_us != REPL_CAPTURE_NO_TIME)
+        part->latest_us = segment->latest_us;
     part->unknown = is_missing_before(&tape->stream.list, i);
     part->segment = i;
     part->about.kind = HISTORY_SEGMENT;
