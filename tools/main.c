@@ -37,6 +37,7 @@ static const struct tool tools[] = {
     {"split", "split a snapshot by database, slots, prefix or size", tool_split},
     {"stat", "report contents and memory use of a snapshot", tool_stat},
     {"sum", "print digests of files and verify CRC-64 checksums", tool_sum},
+    {"undo", "take back what commands did to keys", tool_undo},
     {"unlock", "show and remove the locks of repositories", tool_unlock},
     {"unseal", "decrypt and verify a sealed stream", tool_unseal},
     {"verify", "verify that backups are intact", tool_verify},

@@ -27,6 +27,7 @@ int tool_show(struct cli *cli, int argc, char **argv);
 int tool_split(struct cli *cli, int argc, char **argv);
 int tool_stat(struct cli *cli, int argc, char **argv);
 int tool_sum(struct cli *cli, int argc, char **argv);
+int tool_undo(struct cli *cli, int argc, char **argv);
 int tool_unlock(struct cli *cli, int argc, char **argv);
 int tool_unseal(struct cli *cli, int argc, char **argv);
 int tool_verify(struct cli *cli, int argc, char **argv);

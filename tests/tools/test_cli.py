@@ -159,6 +159,7 @@ class Usage(unittest.TestCase):
                     "history": ["k", "--in"],
                     "seal": ["--key-command", "echo " + 64 * "0"],
                     "split": ["--by", "db", "-o", "no-such-folder/out"],
+                    "undo": ["--command", "1:1", "--to", "redis://127.0.0.1:1", "--in"],
                     "unseal": ["--key-command", "echo " + 64 * "0"],
                 }.get(tool, [])
                 after = ["redis://127.0.0.1:1"] if tool == "replay" else []

@@ -179,9 +179,10 @@ class Cells(CaptureTest):
             elif tool == "replay":
                 self.capture.begin(snapshot([]), command("SET", "a", "1"))
                 args = ["replay", self.capture.path, silent.url]
-            elif tool in ("history", "blame"):
+            elif tool in ("history", "blame", "undo"):
                 os.mkfifo(self.path("fifo"))
                 args = [tool, "a", "--in", self.path("fifo")]
+                args += ["--command", "1:1", "--to", silent.url] if tool == "undo" else []
             else:
                 args = [*self.reads(tool), "-"]
             process = subprocess.Popen(
@@ -404,6 +405,41 @@ class Cells(CaptureTest):
     def case_blame_8(self):
         foreign = self.write("foreign.aof", command("JSON.SET", "a", "$", "1"))
         self.ends(8, "blame", "a", "--in", foreign)
+
+    def undo(self, status, *args, log=None):
+        self.ends(status, "undo", *args, "--in", log or self.log, "--save", self.path("save"))
+
+    def case_undo_0(self):
+        self.undo(0, "--command", "good.aof:0", "--to", self.url)
+
+    def case_undo_1(self):
+        self.undo(1, "--command", "good.aof:0", "--to", self.url, "nothing")
+        self.server.command("SET", "a", "2")
+        twice = self.write("twice.aof", command("SET", "a", "1") + command("SET", "a", "2"))
+        self.undo(1, "--command", "twice.aof:0", "--to", self.url, log=twice)
+
+    def case_undo_2(self):
+        self.undo(2, "--command", "good.aof:5", "--to", self.url)
+        self.undo(2, "--command", "good.aof:0", "--to", self.log)
+
+    def case_undo_3(self):
+        self.undo(3, "--command", "good.aof:0", "--to", self.url, log=self.missing)
+
+    def case_undo_4(self):
+        folder = self.path("log")
+        os.mkdir(folder)
+        os.rename(self.new, os.path.join(folder, "a.1.base.rdb"))
+        self.write("log/a.1.incr.aof", command("SET", "a", "1"))
+        self.write("log/a.manifest", b"file a.1.base.rdb seq 1 type b\n"
+                   b"file a.1.incr.aof seq 1 type i\n")
+        self.undo(4, "--command", "a.1.incr.aof:0", "--to", self.url, log=folder)
+
+    def case_undo_6(self):
+        self.undo(6, "--command", "good.aof:0", "--to", self.unused)
+
+    def case_undo_8(self):
+        foreign = self.write("foreign.aof", command("JSON.SET", "a", "$", "1"))
+        self.undo(8, "--command", "foreign.aof:0", "--to", self.url, log=foreign)
 
     def case_sum_0(self):
         self.ends(0, "sum", self.good)

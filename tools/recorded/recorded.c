@@ -133,28 +133,16 @@ void recorded_close(struct recorded *r)
 /* ---- keys ---- */
 
 struct collecting {
-    struct recorded *r;
+    recorded_name_fn each;
+    void *ctx;
     struct rd_err *err;
 };
 
-enum { NAMES_MAX = 100000 };
-
-static bool matches(const struct recorded *r, struct rd_slice name)
+bool recorded_matches(const struct recorded *r, struct rd_slice name)
 {
     size_t len = r->prefix != NULL ? strlen(r->prefix) : 0;
     return (r->prefix == NULL || (name.len >= len && memcmp(name.ptr, r->prefix, len) == 0)) &&
            (r->match == NULL || filter_glob(rd_slice_str(r->match), name));
-}
-
-static bool collect_name(void *ctx, struct rd_slice name)
-{
-    struct collecting *c = ctx;
-    if (!matches(c->r, name))
-        return true;
-    if (c->r->names.n >= NAMES_MAX && !history_names_has(&c->r->names, name))
-        return rd_err_set(c->err, RD_ERR_LIMIT, RD_NO_OFFSET,
-                          "more than %d keys match: use a longer prefix", NAMES_MAX);
-    return history_names_add(&c->r->names, name, NULL, c->err);
 }
 
 static bool collect_command(void *ctx, const struct history_command *command, struct rd_err *err)
@@ -164,20 +152,19 @@ static bool collect_command(void *ctx, const struct history_command *command, st
     const struct rebuild_line line = {engine_command_resolve(cmd->argv, cmd->argc), cmd->argc,
                                       cmd->argv};
     if (command->kind == REPL_WRITE)
-        history_touch_of(&line, collect_name, c);
+        history_touch_of(&line, c->each, c->ctx);
     return err->code == RD_ERR_OK;
 }
 
-static bool collect_records(struct collecting *c, size_t part)
+static bool collect_records(const struct collecting *c, struct history_tape *tape, size_t part)
 {
     struct history_records records;
     struct rdb_event ev;
-    enum rdb_status status;
-    if (!history_tape_snapshot(&c->r->tape, part, NULL, &records, c->err))
+    if (!history_tape_snapshot(tape, part, NULL, &records, c->err))
         return false;
-    while ((status = rdb_reader_next(records.reader, &ev)) == RDB_EVENT)
+    while (rdb_reader_next(records.reader, &ev) == RDB_EVENT)
         if (ev.kind == RDB_KEY &&
-            (!collect_name(c, ev.key.name) || rdb_reader_skip_value(records.reader) == RDB_FAIL))
+            (!c->each(c->ctx, ev.key.name) || rdb_reader_skip_value(records.reader) == RDB_FAIL))
             break;
     if (c->err->code == RD_ERR_OK)
         rd_err_adopt(c->err, rdb_reader_err(records.reader));
@@ -185,15 +172,33 @@ static bool collect_records(struct collecting *c, size_t part)
     return c->err->code == RD_ERR_OK;
 }
 
-static bool collect(struct recorded *r, struct rd_err *err)
+bool recorded_each_name(struct recorded *r, recorded_name_fn each, void *ctx, struct rd_err *err)
 {
-    struct collecting c = {r, err};
+    struct collecting c = {each, ctx, err};
     for (size_t i = 0; i < r->tape.n; i++)
         if (!(r->tape.parts[i].kind == HISTORY_SNAPSHOT
-                  ? collect_records(&c, i)
+                  ? collect_records(&c, &r->tape, i)
                   : history_tape_read(&r->tape, i, NULL, collect_command, &c, err)))
             return false;
     return true;
+}
+
+enum { NAMES_MAX = 100000 };
+
+struct matching {
+    struct recorded *r;
+    struct rd_err *err;
+};
+
+static bool add_matching(void *ctx, struct rd_slice name)
+{
+    struct matching *m = ctx;
+    if (!recorded_matches(m->r, name))
+        return true;
+    if (m->r->names.n >= NAMES_MAX && !history_names_has(&m->r->names, name))
+        return rd_err_set(m->err, RD_ERR_LIMIT, RD_NO_OFFSET,
+                          "more than %d keys match: use a longer prefix", NAMES_MAX);
+    return history_names_add(&m->r->names, name, NULL, m->err);
 }
 
 bool recorded_names_any(const struct recorded *r)
@@ -206,7 +211,8 @@ bool recorded_add_names(struct recorded *r, struct rd_err *err)
     for (size_t i = 0; i < r->cli->n_args; i++)
         if (!history_names_add(&r->names, rd_slice_str(r->cli->args[i]), NULL, err))
             return false;
-    return (r->prefix == NULL && r->match == NULL) || collect(r, err);
+    return (r->prefix == NULL && r->match == NULL) ||
+           recorded_each_name(r, add_matching, &(struct matching){r, err}, err);
 }
 
 /* ---- places and times ---- */

@@ -40,8 +40,8 @@ struct recorded {
     {.name = "db", .kind = CLI_COUNT, .arg = "N", .number = &(r)->db,                              \
      .help = "keys of this database only"},                                                        \
     {.name = "index-dir", .kind = CLI_STRING, .arg = "DIR", .string = &(r)->index_dir,             \
-     .help = "keep the indexes of keys in DIR"},                                                   \
-    {.name = "no-index", .kind = CLI_FLAG, .flag = &(r)->no_index,                                 \
+     .brief = true, .help = "keep the indexes of keys in DIR"},                                    \
+    {.name = "no-index", .kind = CLI_FLAG, .flag = &(r)->no_index, .brief = true,                  \
      .help = "read everything instead of using indexes"}
 
 #define RECORDED_PATTERNS(r)                                                                       \
@@ -61,6 +61,14 @@ bool recorded_names_any(const struct recorded *r);
 /* The arguments of the command line are keys; --prefix and --match add those that are found in the
  * data, which is read as a whole. */
 bool recorded_add_names(struct recorded *r, struct rd_err *err);
+
+/* Whether a name matches --prefix and --match. */
+bool recorded_matches(const struct recorded *r, struct rd_slice name);
+
+/* Calls `each` for every key that was ever written, perhaps more than once, from all data. False
+ * from it, with err set, ends. */
+typedef bool (*recorded_name_fn)(void *ctx, struct rd_slice name);
+bool recorded_each_name(struct recorded *r, recorded_name_fn each, void *ctx, struct rd_err *err);
 
 /* "1:88172", "appendonly.aof.1.incr.aof:320": as --until-offset of convert takes it. */
 struct recorded_text {

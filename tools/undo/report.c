@@ -1,0 +1,196 @@
+/* report.c - the plan, key by key:
+ *
+ *     "cart:9" in database 0: 2 changes
+ *         "HSET" "cart:9" "total" "17"
+ *         "HDEL" "cart:9" "voucher"
+ *     conflict: "cart:9" "name": was "Ann", is "Bob" now
+ */
+#include "tools/undo/undo.h"
+
+#include <inttypes.h>
+
+enum { SHOWN = 10 };
+
+/* ---- commands from their bytes ---- */
+
+static bool next_word(struct rd_slice *in, struct rd_slice *ret)
+{
+    const uint8_t *lf = in->len == 0 ? NULL : memchr(in->ptr, '\n', in->len);
+    uint64_t len;
+    if (lf == NULL || in->ptr[0] != '$' ||
+        !rd_num_get_u64(rd_slice(in->ptr + 1, (size_t)(lf - in->ptr) - 2), &len))
+        return false;
+    *ret = rd_slice(lf + 1, (size_t)len);
+    const uint8_t *next = lf + 1 + len + 2;
+    *in = rd_slice(next, in->len - (size_t)(next - in->ptr));
+    return true;
+}
+
+static bool next_count(struct rd_slice *in, uint64_t *ret)
+{
+    const uint8_t *lf = in->len == 0 ? NULL : memchr(in->ptr, '\n', in->len);
+    if (lf == NULL || in->ptr[0] != '*' ||
+        !rd_num_get_u64(rd_slice(in->ptr + 1, (size_t)(lf - in->ptr) - 2), ret))
+        return false;
+    *in = rd_slice(lf + 1, in->len - (size_t)(lf + 1 - in->ptr));
+    return true;
+}
+
+/* ---- text ---- */
+
+static bool put_commands(const struct history_commands *commands, bool all, struct rd_buf *out)
+{
+    struct rd_slice in = rd_buf_slice(&commands->bytes), word;
+    uint64_t n, shown = 0;
+    bool ok = true;
+    while (ok && (all || shown < SHOWN) && next_count(&in, &n)) {
+        ok = rd_buf_printf(out, "   ");
+        for (uint64_t i = 0; ok && i < n && next_word(&in, &word); i++)
+            ok = rd_buf_add_byte(out, ' ') &&
+                 recorded_put_quoted(out, word, all ? SIZE_MAX : UNDO_CUT);
+        ok = ok && rd_buf_add_byte(out, '\n');
+        shown++;
+    }
+    return ok &&
+           (shown >= commands->n || rd_buf_printf(out, "    and %s more commands; -v shows all\n",
+                                                  rd_show_count(commands->n - shown).s));
+}
+
+static bool put_key(const struct undo_key *key, struct rd_buf *out)
+{
+    return recorded_put_quoted(out, key->name, UNDO_CUT) &&
+           rd_buf_printf(out, " in database %u: ", key->db);
+}
+
+static bool text_key(struct undo *u, const struct undo_key *key, const struct history_merge *merge,
+                     struct rd_buf *out)
+{
+    if (!put_key(key, out))
+        return false;
+    if (key->unknown)
+        return rd_buf_printf(out, "unknown, because of a command that cannot be replayed: left "
+                                  "alone\n");
+    if (merge->changes == 0 && merge->conflicts == 0 && u->conflict_text.len == 0)
+        return rd_buf_printf(out, "nothing to take back\n");
+    return rd_buf_printf(out, "%s change%s\n", rd_show_count(merge->changes).s,
+                         rd_show_plural(merge->changes)) &&
+           put_commands(&merge->redo, u->cli->verbose > 0, out) &&
+           rd_buf_add(out, u->conflict_text.ptr, u->conflict_text.len);
+}
+
+static bool put_side(struct rd_buf *out, const char *word, struct rd_slice content)
+{
+    if (!rd_buf_printf(out, "%s ", word))
+        return false;
+    return content.ptr == NULL ? rd_buf_printf(out, "absent")
+                               : recorded_put_quoted(out, content, UNDO_CUT);
+}
+
+static bool text_conflict(const struct history_conflict *c, struct rd_buf *out)
+{
+    bool ok = rd_buf_printf(out, "    conflict: ");
+    if (c->is_whole && c->before.ptr == NULL && c->now.ptr == NULL)
+        return ok && rd_buf_printf(out, "the value was changed since, and its elements cannot be "
+                                        "told apart\n");
+    if (c->is_whole)
+        ok = ok && rd_buf_printf(out, "the value");
+    else if (c->is_expiry)
+        ok = ok && rd_buf_printf(out, "the time to live");
+    else
+        ok = ok && recorded_put_quoted(out, c->name, UNDO_CUT);
+    return ok && put_side(out, " was", c->before) && put_side(out, ", is", c->now) &&
+           rd_buf_printf(out, " now\n");
+}
+
+/* ---- JSON ---- */
+
+static bool json_conflict(const struct history_conflict *c, struct rd_buf *out)
+{
+    struct rd_sink *sink;
+    struct cli_json json;
+    if ((out->len > 0 && !rd_buf_add_byte(out, ',')) || !rd_sink_open_buf(&sink, out, NULL, NULL))
+        return false;
+    cli_json_init(&json, sink);
+    cli_json_obj(&json);
+    cli_json_put_str(&json, "of", c->is_whole ? "value" : c->is_expiry ? "expiry" : "element");
+    if (!c->is_whole && !c->is_expiry) {
+        cli_json_key(&json, "name");
+        cli_json_bytes(&json, c->name);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct rd_slice side = i == 0 ? c->before : c->now;
+        cli_json_key(&json, i == 0 ? "before" : "now");
+        if (side.ptr == NULL)
+            cli_json_null(&json);
+        else
+            cli_json_bytes(&json, side);
+    }
+    cli_json_end(&json);
+    return rd_sink_close(sink, NULL);
+}
+
+static void json_commands(const struct history_commands *commands, struct cli_json *json)
+{
+    struct rd_slice in = rd_buf_slice(&commands->bytes), word;
+    uint64_t n;
+    cli_json_key(json, "commands");
+    cli_json_array(json);
+    while (next_count(&in, &n)) {
+        cli_json_array(json);
+        for (uint64_t i = 0; i < n && next_word(&in, &word); i++)
+            cli_json_bytes(json, word);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
+static bool json_key(struct undo *u, const struct undo_key *key, const struct history_merge *merge,
+                     struct rd_buf *out)
+{
+    struct rd_sink *sink;
+    struct cli_json json;
+    if (!rd_sink_open_buf(&sink, out, NULL, NULL))
+        return false;
+    cli_json_init(&json, sink);
+    cli_json_obj(&json);
+    cli_json_key(&json, "key");
+    cli_json_bytes(&json, key->name);
+    cli_json_put_uint(&json, "db", key->db);
+    cli_json_put_bool(&json, "unknown", key->unknown);
+    cli_json_put_uint(&json, "changes", merge->changes);
+    cli_json_key(&json, "conflicts");
+    cli_json_array(&json);
+    rd_sink_write(sink, u->conflict_text.ptr, u->conflict_text.len);
+    cli_json_end(&json);
+    json_commands(&merge->redo, &json);
+    cli_json_end(&json);
+    rd_sink_byte(sink, '\n');
+    return rd_sink_close(sink, NULL);
+}
+
+/* ---- both ---- */
+
+bool undo_report_conflict(void *ctx, const struct history_conflict *conflict, struct rd_err *err)
+{
+    struct undo *u = ctx;
+    bool ok = u->json ? json_conflict(conflict, &u->conflict_text)
+                      : text_conflict(conflict, &u->conflict_text);
+    return ok || rd_err_nomem(err, conflict->now.len);
+}
+
+bool undo_report_key(struct undo *u, const struct undo_key *key, const struct history_merge *merge)
+{
+    struct rd_buf out = {0};
+    bool ok = u->json ? json_key(u, key, merge, &out) : text_key(u, key, merge, &out);
+    rd_sink_write(u->report, out.ptr, out.len);
+    rd_buf_done(&out);
+    rd_buf_reset(&u->conflict_text);
+    return ok;
+}
+
+void undo_report_refused(struct undo *u, const struct undo_key *key, const char *why)
+{
+    u->refused++;
+    cli_warn(u->cli, "%s in database %u was left alone: %s", rd_show_quote(key->name).s, key->db,
+             why);
+}

@@ -1,0 +1,352 @@
+/* target.c - the keys as they are now, and the transactions that change them.
+ *
+ * A key is watched, read with DUMP, merged, and changed in one transaction. If it was written in
+ * between, the transaction does nothing, and the key is read again.
+ */
+#include "tools/undo/undo.h"
+
+#include "base/num.h"
+#include "history/ask.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+static bool select_db(struct undo *u, unsigned db, struct rd_err *err)
+{
+    struct client_peer_reply reply = {0};
+    char line[40];
+    if (u->peer_db == db)
+        return true;
+    snprintf(line, sizeof line, "SELECT %u", db);
+    bool ok = client_peer_ask(u->peer_now, line, &reply, err);
+    client_peer_reply_done(&reply);
+    if (ok)
+        u->peer_db = db;
+    return ok;
+}
+
+static bool ask_key(struct undo *u, const char *command, struct rd_slice name,
+                    struct client_peer_reply *reply, struct rd_err *err)
+{
+    const struct rd_slice argv[] = {rd_slice_str(command), name};
+    return client_peer_ask_argv(u->peer_now, argv, 2, reply, err);
+}
+
+/* PEXPIRETIME is of 7.0; before it, the time to live that is left is exact to a few milliseconds.
+ */
+static bool read_expiry(struct undo *u, struct rd_slice name, int64_t *ret, struct rd_err *err)
+{
+    struct client_peer_reply reply = {0};
+    struct rd_err ignored = {0};
+    bool ok = ask_key(u, "PEXPIRETIME", name, &reply, &ignored);
+    *ret = ok && reply.items[0].integer >= 0 ? reply.items[0].integer : ENGINE_NO_EXPIRE;
+    if (!ok && ignored.code == RD_ERR_PROTOCOL && u->no_pexpiretime == false) {
+        u->no_pexpiretime = true;
+        rd_err_reset(&ignored);
+    }
+    if (!ok && u->no_pexpiretime) {
+        ok = ask_key(u, "PTTL", name, &reply, err);
+        if (ok && reply.items[0].integer >= 0)
+            *ret = cli_now_ms() + reply.items[0].integer;
+    }
+    client_peer_reply_done(&reply);
+    return ok;
+}
+
+/* ---- the key as it is ---- */
+
+static bool load_dump(struct undo *u, const struct undo_key *key, struct rd_slice dump,
+                      int64_t expire_ms, struct rd_err *err)
+{
+    char text[RD_NUM_I64_MAX];
+    struct history_answer answer;
+    const struct rd_slice expire = {
+        (const uint8_t *)text, rd_num_put_i64(text, expire_ms == ENGINE_NO_EXPIRE ? 0 : expire_ms)};
+    const struct rd_slice argv[] = {
+        rd_slice_str("RESTORE"), key->name, expire, dump, rd_slice_str("REPLACE"),
+        rd_slice_str("ABSTTL")};
+    if (!history_ask(&answer, &u->scratch, key->db, sizeof argv / sizeof *argv, argv, err))
+        return false;
+    history_answer_done(&answer);
+    return true;
+}
+
+static bool read_now(struct undo *u, const struct undo_key *key, struct history_mirror **ret,
+                     struct rd_err *err)
+{
+    struct client_peer_reply reply = {0};
+    int64_t expire_ms = ENGINE_NO_EXPIRE;
+    *ret = NULL;
+    rd_buf_reset(&u->dump_now);
+    bool ok = select_db(u, key->db, err) && ask_key(u, "DUMP", key->name, &reply, err);
+    if (ok && !reply.items[0].null) {
+        struct rd_slice dump = reply.items[0].text;
+        ok = (rd_buf_add(&u->dump_now, dump.ptr, dump.len) || rd_err_nomem(err, dump.len)) &&
+             read_expiry(u, key->name, &expire_ms, err) &&
+             load_dump(u, key, rd_buf_slice(&u->dump_now), expire_ms, err);
+        if (ok)
+            *ret = history_mirror_read(&u->scratch, key->db, key->name, err);
+        ok = ok && *ret != NULL;
+        rebuild_data_drop(&u->scratch, key->db, key->name);
+    }
+    client_peer_reply_done(&reply);
+    return ok;
+}
+
+/* Without a server it is what it was at the end of what is recorded. */
+static bool read_end(struct undo *u, const struct undo_key *key, struct history_mirror **ret,
+                     struct rd_err *err)
+{
+    const struct history_mirror *m = history_mirrors_find(&u->mirrors, key->db, key->name);
+    bool is_there = m != NULL && m->state == HISTORY_PRESENT;
+    *ret = is_there ? history_mirror_copy(m, err) : NULL;
+    return !is_there || *ret != NULL;
+}
+
+bool undo_target_plan(struct undo *u, const struct undo_key *key, struct history_merge *ret,
+                      struct history_mirror **ret_now, struct rd_err *err)
+{
+    if (!(u->peer_now != NULL ? read_now : read_end)(u, key, ret_now, err))
+        return false;
+    ret->before = key->before;
+    ret->after = key->after;
+    ret->now = *ret_now;
+    ret->dump_before = rd_buf_slice(&key->dump_before);
+    ret->dump_now = rd_buf_slice(&u->dump_now);
+    ret->prefer = u->theirs ? HISTORY_PREFER_BEFORE
+                  : u->ours ? HISTORY_PREFER_NOW
+                            : HISTORY_PREFER_NONE;
+    return history_merge(ret, err);
+}
+
+/* ---- what takes it back ---- */
+
+static bool save_all(struct undo *u, const void *bytes, size_t len, struct rd_err *err)
+{
+    const uint8_t *p = bytes;
+    while (len > 0) {
+        ssize_t n = pwrite(u->save_fd, p, len, (off_t)u->save_len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return rd_err_sys(err, n < 0 ? errno : EIO, "cannot write %.100s", u->save);
+        p += n;
+        len -= (size_t)n;
+        u->save_len += (uint64_t)n;
+    }
+    return true;
+}
+
+/* Before the key is changed: nothing is done that cannot be taken back. */
+static bool save_back(struct undo *u, const struct undo_key *key, const struct rd_buf *back,
+                      struct rd_err *err)
+{
+    struct rd_buf select = {0};
+    char db[16];
+    int len = snprintf(db, sizeof db, "%u", key->db);
+    bool ok = u->save_db == key->db ||
+              rd_buf_printf(&select, "*2\r\n$6\r\nSELECT\r\n$%d\r\n%s\r\n", len, db) ||
+              rd_err_nomem(err, sizeof db);
+    ok = ok && save_all(u, select.ptr, select.len, err) && save_all(u, back->ptr, back->len, err);
+    u->save_db = key->db;
+    rd_buf_done(&select);
+    return ok;
+}
+
+static bool forget_back(struct undo *u, uint64_t len, struct rd_err *err)
+{
+    u->save_len = len;
+    u->save_db = UINT32_MAX;
+    return ftruncate(u->save_fd, (off_t)len) == 0 ||
+           rd_err_sys(err, errno, "cannot cut %.100s", u->save);
+}
+
+/* ---- the transaction ---- */
+
+enum outcome { DONE, CHANGED, FAILED };
+
+static bool read_queued(struct undo *u, uint64_t n, struct rd_err *err)
+{
+    struct client_peer_reply reply = {0};
+    struct rd_err first = {0};
+    bool ok = true;
+    for (uint64_t i = 0; i < n + 1; i++) { /* MULTI, then each command */
+        struct rd_err one = {0};
+        if (!client_peer_read_reply(u->peer_now, &reply, &one)) {
+            rd_err_adopt(&first, &one);
+            ok = false;
+        }
+    }
+    client_peer_reply_done(&reply);
+    if (!ok)
+        rd_err_adopt(err, &first);
+    return ok;
+}
+
+static bool first_error(const struct client_peer_reply *reply, struct rd_err *err)
+{
+    for (size_t i = 1; i < reply->n; i++)
+        if (reply->items[i].type == RESP_ERROR)
+            return rd_err_set(
+                err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "%.*s",
+                (int)(reply->items[i].text.len < 150 ? reply->items[i].text.len : 150),
+                (const char *)reply->items[i].text.ptr);
+    return true;
+}
+
+static enum outcome execute(struct undo *u, const struct history_commands *commands,
+                            struct rd_err *err)
+{
+    struct client_peer_reply reply = {0};
+    enum outcome outcome = FAILED;
+    bool ok = client_peer_send_line(u->peer_now, "MULTI", err) &&
+              client_peer_send_bytes(u->peer_now, rd_buf_slice(&commands->bytes), err) &&
+              client_peer_send_line(u->peer_now, "EXEC", err) &&
+              client_peer_flush(u->peer_now, err);
+    bool queued = ok && read_queued(u, commands->n, err);
+    struct rd_err last = {0};
+    ok = ok && client_peer_read_reply(u->peer_now, &reply, queued ? err : &last);
+    if (ok && queued)
+        outcome = reply.items[0].null ? CHANGED : first_error(&reply, err) ? DONE : FAILED;
+    client_peer_reply_done(&reply);
+    return outcome;
+}
+
+static bool watch(struct undo *u, const struct undo_key *key, struct rd_err *err)
+{
+    struct client_peer_reply reply = {0};
+    bool ok = select_db(u, key->db, err) && ask_key(u, "WATCH", key->name, &reply, err);
+    client_peer_reply_done(&reply);
+    return ok;
+}
+
+static bool unwatch(struct undo *u, struct rd_err *err)
+{
+    struct client_peer_reply reply = {0};
+    bool ok = client_peer_ask(u->peer_now, "UNWATCH", &reply, err);
+    client_peer_reply_done(&reply);
+    return ok;
+}
+
+static enum outcome try(struct undo *u, const struct undo_key *key, struct rd_err *err)
+{
+    struct history_merge merge = {.ctx = u};
+    struct history_mirror *now = NULL;
+    enum outcome outcome = FAILED;
+    uint64_t saved = u->save_len;
+    bool ok = watch(u, key, err) && undo_target_plan(u, key, &merge, &now, err);
+    if (ok && (merge.redo.n == 0 || merge.conflicts > 0)) {
+        outcome = unwatch(u, err) ? DONE : FAILED;
+        if (merge.conflicts > 0)
+            undo_report_refused(u, key, "it was written while undo ran, and is a conflict now");
+    } else if (ok && save_back(u, key, &merge.back.bytes, err)) {
+        outcome = execute(u, &merge.redo, err);
+        u->applied += outcome == DONE;
+        if (outcome != DONE && !forget_back(u, saved, err))
+            outcome = FAILED;
+    }
+    history_mirror_free(now);
+    history_merge_done(&merge);
+    return outcome;
+}
+
+/* A refused command concerns this key only, unless the connection is gone. */
+static bool apply_to_server(struct undo *u, const struct undo_key *key, struct rd_err *err)
+{
+    struct rd_err why = {0};
+    for (unsigned i = 0; i < UNDO_TRIES; i++) {
+        enum outcome outcome = try(u, key, &why);
+        if (outcome == DONE)
+            return true;
+        if (outcome == FAILED) {
+            if (why.reason.id == 0 || why.code != RD_ERR_PROTOCOL) {
+                rd_err_adopt(err, &why);
+                return false;
+            }
+            undo_report_refused(u, key, why.text);
+            return true;
+        }
+    }
+    undo_report_refused(u, key, "it is written so often that it could not be changed");
+    return true;
+}
+
+static bool apply_to_file(struct undo *u, const struct undo_key *key, struct rd_err *err)
+{
+    struct history_merge merge = {.ctx = u};
+    struct history_mirror *now = NULL;
+    char line[64], db[16];
+    bool ok = undo_target_plan(u, key, &merge, &now, err);
+    if (ok && merge.redo.n > 0) {
+        int len = snprintf(db, sizeof db, "%u", key->db);
+        len = snprintf(line, sizeof line, "*2\r\n$6\r\nSELECT\r\n$%d\r\n%s\r\n", len, db);
+        if (u->peer_db != key->db)
+            rd_sink_write(u->out, line, (size_t)len);
+        u->peer_db = key->db;
+        rd_sink_write(u->out, merge.redo.bytes.ptr, merge.redo.bytes.len);
+        u->applied++;
+    }
+    history_mirror_free(now);
+    history_merge_done(&merge);
+    return ok;
+}
+
+bool undo_target_apply(struct undo *u, const struct undo_key *key, struct rd_err *err)
+{
+    return (u->peer_now != NULL ? apply_to_server : apply_to_file)(u, key, err);
+}
+
+/* ---- begin and end ---- */
+
+static bool open_server(struct undo *u, struct rd_err *err)
+{
+    if (!peer_target_find(&u->server, &u->peer, u->to, err) ||
+        !client_peer_open(&u->peer_now, &u->server, err))
+        return false;
+    u->peer_db = u->server.has_db ? (unsigned)u->server.db : 0;
+    rebuild_data_begin(&u->scratch, u->cli->began_ms * 1000);
+    u->has_scratch = true;
+    return true;
+}
+
+bool undo_target_open(struct undo *u, struct rd_err *err)
+{
+    u->save_fd = -1;
+    u->peer_db = u->save_db = UINT32_MAX;
+    if (client_target_is_url(u->to))
+        return open_server(u, err);
+    return cli_check_out(u->cli, u->to, u->force, err);
+}
+
+/* Before the first change. */
+bool undo_target_begin(struct undo *u, struct rd_err *err)
+{
+    if (u->peer_now == NULL)
+        return cli_open_out(u->cli, u->to, u->force, false, &u->out, err);
+    u->save_fd =
+        open(u->save, O_WRONLY | O_CREAT | O_CLOEXEC | (u->force ? O_TRUNC : O_EXCL), 0600);
+    return u->save_fd >= 0 || rd_err_sys(err, errno, "cannot create %.100s", u->save);
+}
+
+bool undo_target_end(struct undo *u, struct rd_err *err)
+{
+    bool ok = u->save_fd < 0 || fsync(u->save_fd) == 0 ||
+              rd_err_sys(err, errno, "cannot sync %.100s", u->save);
+    struct rd_sink *out = u->out;
+    u->out = NULL;
+    return ok && (out == NULL || rd_sink_close(out, err));
+}
+
+void undo_target_done(struct undo *u)
+{
+    rd_sink_abort(u->out);
+    if (u->save_fd >= 0)
+        close(u->save_fd);
+    client_peer_close(u->peer_now);
+    client_target_done(&u->server);
+    rd_buf_done(&u->dump_now);
+    if (u->has_scratch)
+        rebuild_data_end(&u->scratch);
+}
