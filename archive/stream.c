@@ -342,13 +342,29 @@ static int64_t newest_ms(const struct archive_sets *sets, const unsigned *why)
     return newest;
 }
 
+/* Whether a set, of those that go, too, is a base for a segment from `begin` on. */
+static bool has_base(const struct archive_stream *stream, size_t begin,
+                     const struct archive_sets *sets)
+{
+    for (size_t k = 0; k < sets->n; k++) {
+        const struct archive_set *set = &sets->sets[k];
+        if (!set->incomplete && !set->refused && set->err.code == RD_ERR_OK &&
+            archive_stream_base(stream, begin, stream->n, &set->m) != SIZE_MAX)
+            return true;
+    }
+    return false;
+}
+
+/* Bases become sets in the order of the stream: without one for a chain or a later one, that of
+ * the chain may wait in the spool, however new the sets of other kinds are. */
 void archive_stream_needed(const struct archive_stream *stream, const struct archive_sets *sets,
                            const unsigned *why, bool *needed)
 {
     int64_t newest = newest_ms(sets, why);
     for (size_t begin = 0; begin < stream->n;) {
         size_t end = archive_stream_chain(stream, begin);
-        size_t first = first_needed(stream, begin, end, sets, why);
+        size_t first =
+            has_base(stream, begin, sets) ? first_needed(stream, begin, end, sets, why) : begin;
         for (; begin < end; begin++)
             needed[begin] = begin >= first || stream->segments[begin].latest_ms >= newest;
     }

@@ -316,6 +316,40 @@ Test(stream, what_no_set_needs_may_go)
     archive_stream_done(&found);
 }
 
+/* A base that waits in the spool is not given up because of a newer set of another kind. */
+Test(stream, segments_without_any_base_stay)
+{
+    struct archive_file file = {.role = ARCHIVE_ROLE_RDB};
+    for (uint64_t i = 0; i < 4; i++) {
+        struct archive_segment s = segment(i < 2 ? i + 1 : i + 2, 10 * i + 10, 10 * i + 20);
+        put(&s);
+    }
+    struct archive_stream found = list();
+    struct archive_set all[] = {set_at(15, &file), set_at(1000, &file), set_at(45, &file)};
+    memset(all[1].m.replid, 0, sizeof all[1].m.replid);
+    struct archive_sets sets = {.sets = all + 1, .n = 1};
+    bool needed[4];
+    static const bool every[] = {true, true, true, true};
+    archive_stream_needed(&found, &sets, NULL, needed);
+    cr_expect_arr_eq(needed, every, sizeof every);
+    /* A base for the first chain goes: the second one may still wait for its own. */
+    sets = (struct archive_sets){.sets = all, .n = 2};
+    static const unsigned why[] = {0, 1, 1};
+    static const bool second[] = {false, false, true, true};
+    archive_stream_needed(&found, &sets, why, needed);
+    cr_expect_arr_eq(needed, second, sizeof second);
+    /* It has one, after which none of the first chain comes. */
+    sets = (struct archive_sets){.sets = all + 1, .n = 2};
+    static const bool last[] = {false, false, false, true};
+    archive_stream_needed(&found, &sets, NULL, needed);
+    cr_expect_arr_eq(needed, last, sizeof last);
+    /* A forged one decides nothing. */
+    all[2].refused = true;
+    archive_stream_needed(&found, &sets, NULL, needed);
+    cr_expect_arr_eq(needed, every, sizeof every);
+    archive_stream_done(&found);
+}
+
 Test(stream, a_header_must_be_that_of_the_name)
 {
     struct archive_segment s = segment(3, 20, 30);
