@@ -51,20 +51,21 @@ class BackupCase(unittest.TestCase):
         self.configure(f"[nightly]\nsource = {source}\nrepository = {self.repository}\n{key}"
                        f"keep = hourly 48, daily 60\n{more}")
 
-    def tool(self, name, *args, stdin=b"", env=None):
+    def tool(self, name, *args, stdin=b"", env=None, preexec_fn=None):
         configured = name not in ("seal", "unseal") and "--config" not in args
         more = ["--config", self.config] if configured else []
         return subprocess.run([REDOUBT, name, *args, *more], input=stdin, capture_output=True,
-                              env={**os.environ, **(env or {})}, check=False)
+                              env={**os.environ, **(env or {})}, preexec_fn=preexec_fn,
+                              check=False)
 
     def good(self, name, *args, stdin=b""):
         done = self.tool(name, *args, stdin=stdin)
         self.assertEqual(done.returncode, 0, (done.stderr + done.stdout).decode(errors="replace"))
         return done.stdout
 
-    def fails(self, status, text, name, *args, stdin=b""):
+    def fails(self, status, text, name, *args, stdin=b"", preexec_fn=None):
         """Ends with this status, and says this on one of its outputs."""
-        done = self.tool(name, *args, stdin=stdin)
+        done = self.tool(name, *args, stdin=stdin, preexec_fn=preexec_fn)
         said = (done.stderr + done.stdout).decode(errors="replace")
         self.assertEqual(done.returncode, status, said)
         self.assertIn(text, said)

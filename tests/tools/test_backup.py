@@ -662,6 +662,24 @@ class Restoring(BackupCase):
         self.fails(2, "log already", "restore", "--to", self.path("data"))
         self.fails(2, "log already", "restore", "--to", self.path("data"), "--layout", "aof")
 
+    def test_no_folder_stays_of_a_restore_that_failed(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20, resource.RLIM_INFINITY))
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+        os.mkdir(self.path("mine"))
+        for data in "mine", "new":
+            to = ["--to", self.path(data), "--layout", "aof"]
+            self.fails(3, "too large", "restore", *to, preexec_fn=limit)
+            self.assertEqual(os.path.exists(self.path(data)), data == "mine")
+        self.assertEqual(os.listdir(self.path("mine")), [])
+        to = ["--to", self.path("new") + "/"]
+        self.fails(3, "too large", "restore", *to, preexec_fn=limit)
+        self.assertFalse(os.path.exists(self.path("new")))
+        to = ["--to", self.path("new"), "--layout", "aof"]
+        self.fails(1, "no key matches", "restore", *to, "--key", "no such key")
+        self.assertFalse(os.path.exists(self.path("new")))
+
     def test_a_dry_run_writes_nothing(self):
         said = self.good("restore", "--to", self.path("out.rdb"), "--dry-run")
         self.assertIn(b"would be restored", said)

@@ -5,7 +5,6 @@
 #include "tools/restore/priv.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -176,15 +175,6 @@ static bool has_files(const char *path)
     return any;
 }
 
-static bool make_folder(const char *path, struct rd_err *err)
-{
-    if (mkdir(path, 0755) == 0 || errno == EEXIST)
-        return true;
-    rd_err_sys(err, errno, "cannot create the folder");
-    rd_err_origin(err, path);
-    return false;
-}
-
 static bool join(char ret[RESTORE_PATH_MAX], const char *folder, const char *name,
                  struct rd_err *err)
 {
@@ -219,7 +209,7 @@ static bool begin_log(struct restore *run, const char *folder, char ret[RESTORE_
                       struct rd_err *err)
 {
     return join(ret, folder, LOG_FOLDER, err) && refuse_log(run, folder, err) &&
-           make_folder(folder, err) && make_folder(ret, err);
+           restore_make_folder(run, folder, err) && restore_make_folder(run, ret, err);
 }
 
 static bool restore_log(struct restore *run, const char *folder, struct rd_err *err)
@@ -253,7 +243,7 @@ static bool restore_snapshot(struct restore *run, const struct archive_file *fil
                              struct rd_err *err)
 {
     char path[RESTORE_PATH_MAX];
-    if (names_folder(to) && !make_folder(to, err))
+    if (names_folder(to) && !restore_make_folder(run, to, err))
         return false;
     if (!is_folder(to))
         return restore_file(run, file, to, err);
@@ -294,7 +284,7 @@ static bool restore_node(struct restore *run, const struct archive_file *file, s
 {
     char folder[RESTORE_PATH_MAX], name[40];
     snprintf(name, sizeof name, "shard-%llu", (unsigned long long)file->node);
-    if (!join(folder, run->to, name, err) || !make_folder(folder, err))
+    if (!join(folder, run->to, name, err) || !restore_make_folder(run, folder, err))
         return false;
     bool ok = run->layout == RESTORE_LAYOUT_AOF ? restore_as_log(run, file, folder, err)
                                                 : restore_node_snapshot(run, file, folder, err);
@@ -304,7 +294,7 @@ static bool restore_node(struct restore *run, const struct archive_file *file, s
 static bool restore_cluster(struct restore *run, struct rd_err *err)
 {
     const struct archive_manifest *m = &run->set->m;
-    if (!make_folder(run->to, err))
+    if (!restore_make_folder(run, run->to, err))
         return false;
     for (size_t i = 0; i < m->n_files; i++)
         if (m->files[i].role == ARCHIVE_ROLE_RDB && !restore_node(run, &m->files[i], err))
@@ -338,6 +328,6 @@ static bool lay_out(struct restore *run, struct rd_err *err)
 bool restore_lay_out(struct restore *run, struct rd_err *err)
 {
     bool ok = lay_out(run, err) && (run->nothing || restore_publish(run, err));
-    restore_unstage(run);
+    restore_unstage(run, ok && !run->nothing);
     return ok;
 }

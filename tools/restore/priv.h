@@ -56,6 +56,7 @@ struct restore {
     size_t masters;       /* of the running cluster that got them; 0: a single server */
     bool nothing;         /* the filter matches no key */
     struct rd_buf staged; /* the names of files that wait for others */
+    struct rd_buf made;   /* the folders that this run created */
 };
 
 /* Whether the set is a cluster; whether it is a log. */
@@ -85,8 +86,11 @@ bool restore_lay_out(struct restore *run, struct rd_err *err);
 bool restore_stage(struct restore *run, char path[RESTORE_PATH_MAX], struct rd_err *err);
 /* All files are complete: gives them their names. */
 bool restore_publish(struct restore *run, struct rd_err *err);
-/* Removes the files that still wait. */
-void restore_unstage(struct restore *run);
+/* Creates a folder unless it exists. */
+bool restore_make_folder(struct restore *run, const char *path, struct rd_err *err);
+/* Removes the files that still wait, and, unless the restore is complete, the folders that it made
+ * if they are empty. */
+void restore_unstage(struct restore *run, bool complete);
 
 /* ---- send.c ---- */
 

@@ -1,32 +1,44 @@
 /* staging.c - several files that get their names together.
  *
  * The files of a log, or of a cluster, wait under other names until all of them are complete. A
- * restore that fails therefore leaves what was there before, and never a mixture of both. */
+ * restore that fails therefore leaves what was there before, and never a mixture of both. The
+ * folders that it made for them go again. */
 #include "base/mem.h"
 #include "tools/restore/priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char waiting[] = ".restored";
 
+static size_t n_of(const struct rd_buf *paths)
+{
+    return paths->len / sizeof(char *);
+}
+
+static char **paths_of(const struct rd_buf *paths)
+{
+    return (char **)(void *)paths->ptr;
+}
+
 static size_t n_staged(const struct restore *run)
 {
-    return run->staged.len / sizeof(char *);
+    return n_of(&run->staged);
 }
 
 static char **staged(const struct restore *run)
 {
-    return (char **)(void *)run->staged.ptr;
+    return paths_of(&run->staged);
 }
 
-static bool add(struct restore *run, const char *path, struct rd_err *err)
+static bool add(struct rd_buf *paths, const char *path, struct rd_err *err)
 {
     size_t size = strlen(path) + 1;
     char *copy = rd_alloc(size);
-    if (copy == NULL || !rd_buf_add(&run->staged, &copy, sizeof copy)) {
+    if (copy == NULL || !rd_buf_add(paths, &copy, sizeof copy)) {
         rd_free(copy);
         return rd_err_nomem(err, size);
     }
@@ -40,6 +52,22 @@ static bool waiting_name(char ret[RESTORE_PATH_MAX], const char *path)
     return len > 0 && len < RESTORE_PATH_MAX;
 }
 
+bool restore_make_folder(struct restore *run, const char *path, struct rd_err *err)
+{
+    if (!add(&run->made, path, err))
+        return false;
+    if (mkdir(path, 0755) == 0)
+        return true;
+    int sys = errno;
+    run->made.len -= sizeof(char *);
+    rd_free(paths_of(&run->made)[n_of(&run->made)]);
+    if (sys == EEXIST)
+        return true;
+    rd_err_sys(err, sys, "cannot create the folder");
+    rd_err_origin(err, path);
+    return false;
+}
+
 bool restore_stage(struct restore *run, char path[RESTORE_PATH_MAX], struct rd_err *err)
 {
     char name[RESTORE_PATH_MAX];
@@ -47,7 +75,7 @@ bool restore_stage(struct restore *run, char path[RESTORE_PATH_MAX], struct rd_e
         return false;
     if (!waiting_name(name, path))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path is too long");
-    if (!add(run, path, err))
+    if (!add(&run->staged, path, err))
         return false;
     unlink(name); /* of a run that was killed */
     strcpy(path, name);
@@ -125,14 +153,22 @@ bool restore_publish(struct restore *run, struct rd_err *err)
     return ok && sync_folders(run, err);
 }
 
-void restore_unstage(struct restore *run)
+static void free_paths(struct rd_buf *paths)
+{
+    for (size_t i = 0; i < n_of(paths); i++)
+        rd_free(paths_of(paths)[i]);
+    rd_buf_done(paths);
+    *paths = (struct rd_buf){0};
+}
+
+void restore_unstage(struct restore *run, bool complete)
 {
     char name[RESTORE_PATH_MAX];
-    for (size_t i = 0; i < n_staged(run); i++) {
+    for (size_t i = 0; i < n_staged(run); i++)
         if (waiting_name(name, staged(run)[i]))
             unlink(name);
-        rd_free(staged(run)[i]);
-    }
-    rd_buf_done(&run->staged);
-    run->staged = (struct rd_buf){0};
+    for (size_t i = n_of(&run->made); i-- > 0 && !complete;)
+        rmdir(paths_of(&run->made)[i]); /* unless it has other files */
+    free_paths(&run->staged);
+    free_paths(&run->made);
 }
