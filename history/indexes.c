@@ -9,12 +9,13 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { STRIDE = 64 * 1024 }; /* bytes of a span, at least */
+enum { STRIDE = 64 * 1024 };
 
 /* ---- making ---- */
 
 struct making {
     struct history_index_writer *w;
+    uint64_t stride;
     uint64_t begun; /* offset of the last span */
     bool any;       /* there is one */
     uint64_t end;
@@ -24,7 +25,7 @@ struct making {
 
 static bool begin_span(struct making *m, const struct history_span *span)
 {
-    if (m->any && span->offset - m->begun < STRIDE)
+    if (m->any && span->offset - m->begun < m->stride)
         return true;
     m->any = true;
     m->begun = span->offset;
@@ -99,14 +100,16 @@ static bool add_snapshot(struct making *m, struct history_tape *tape, size_t par
     return ok;
 }
 
-bool history_indexes_make(struct history_tape *tape, size_t part,
-                          const uint8_t salt[RD_SIPHASH_KEY], struct rd_sink *sink,
-                          struct rd_err *err)
+bool history_indexes_make(const struct history_indexes *indexes, struct history_tape *tape,
+                          size_t part, struct rd_sink *sink, struct rd_err *err)
 {
     const struct history_part *p = &tape->parts[part];
     struct history_index_about about = p->about;
-    struct making m = {.end = p->end, .err = err, .ok = true};
-    memcpy(about.salt, salt, sizeof about.salt);
+    struct making m = {.stride = indexes->stride > 0 ? indexes->stride : STRIDE,
+                       .end = p->end,
+                       .err = err,
+                       .ok = true};
+    memcpy(about.salt, indexes->salt, sizeof about.salt);
     if (!p->fixed)
         return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "it may change");
     if (!history_index_writer_new(&m.w, &about, sink, err))
@@ -147,7 +150,7 @@ static bool store(struct history_indexes *indexes, struct history_tape *tape, si
         return false;
     if (indexes->making != NULL)
         indexes->making(indexes->ctx, &tape->parts[part]);
-    if (!history_indexes_make(tape, part, indexes->salt, sink, err)) {
+    if (!history_indexes_make(indexes, tape, part, sink, err)) {
         rd_sink_abort(sink);
         return false;
     }

@@ -24,6 +24,7 @@
 struct history_indexes {
     const char *folder;           /* NULL: none are used */
     uint8_t salt[RD_SIPHASH_KEY]; /* for those that are made; random */
+    uint64_t stride;              /* bytes of their spans, at least; 0: 64 KiB */
     /* Called when one is about to be made; may be NULL. */
     void (*making)(void *ctx, const struct history_part *part);
     void *ctx;
@@ -44,8 +45,7 @@ bool history_indexes_find(struct history_indexes *indexes, struct history_tape *
 
 /* Makes the index of a part and writes it to the sink. RD_ERR_UNSUPPORTED: this part can have none.
  */
-bool history_indexes_make(struct history_tape *tape, size_t part,
-                          const uint8_t salt[RD_SIPHASH_KEY], struct rd_sink *sink,
-                          struct rd_err *err);
+bool history_indexes_make(const struct history_indexes *indexes, struct history_tape *tape,
+                          size_t part, struct rd_sink *sink, struct rd_err *err);
 
 #endif

@@ -129,7 +129,7 @@ static uint64_t check_key(const struct model *m, struct history_tape *tape, cons
                           struct watch *w)
 {
     struct history_names names = {0};
-    struct history_indexes indexes = {.folder = folder, .salt = {1, 2, 3}};
+    struct history_indexes indexes = {.folder = folder, .salt = {1, 2, 3}, .stride = 200};
     struct rd_err err = {0};
     (void)m;
     cr_assert(history_names_add(&names, streams_key(w->key), NULL, &err));
