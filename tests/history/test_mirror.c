@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+enum { KEY_K = STREAMS_KEYS + 1 };
+
 /* ---- random histories ---- */
 
 struct check {
@@ -168,14 +170,19 @@ static void put_file(const char *path, struct rd_slice bytes)
     fclose(file);
 }
 
-static void replay_file(const char *path, struct rd_slice name, history_visit_fn each,
+/* The key with a number; all; or "k". */
+static void replay_file(const char *path, unsigned key, history_visit_fn each,
                         void (*again)(void *ctx), void *ctx)
 {
     struct history_tape tape;
     struct history_indexes indexes = {0};
     struct history_names names = {0};
     struct rd_err err = {0};
-    cr_assert(history_names_add(&names, name, NULL, &err));
+    for (unsigned i = 0; i < STREAMS_KEYS; i++)
+        if (key == i || key == STREAMS_KEYS)
+            cr_assert(history_names_add(&names, streams_key(i), NULL, &err));
+    if (key > STREAMS_KEYS)
+        cr_assert(history_names_add(&names, rd_slice_str("k"), NULL, &err));
     cr_assert(history_tape_open(&tape, path, &err), "%s", err.text);
     const struct history_replay_opts opts = {.tape = &tape,
                                              .indexes = &indexes,
@@ -203,7 +210,7 @@ Test(mirror, holds_what_the_engine_holds)
         put_file(path, rd_buf_slice(&log));
         for (unsigned key = 0; key < STREAMS_KEYS; key++) {
             struct check c = {.name = streams_key(key), .seed = seed};
-            replay_file(path, c.name, visit, restart, &c);
+            replay_file(path, key, visit, restart, &c);
             visits += c.visits;
             history_mirrors_done(&c.mirrors);
         }
@@ -335,7 +342,7 @@ Test(mirror, names_the_writer)
             put_line(&log, *line);
         }
         put_file(path, rd_buf_slice(&log));
-        replay_file(path, rd_slice_str("k"), follow, forget, &b);
+        replay_file(path, KEY_K, follow, forget, &b);
         const struct history_mirror *m = history_mirrors_find(&b.mirrors, 0, rd_slice_str("k"));
         cr_assert_not_null(m, "%s", cases[i].what);
         put_blame(&b, m, &got);
@@ -345,4 +352,163 @@ Test(mirror, names_the_writer)
         rd_buf_done(&got);
     }
     unlink(path);
+}
+
+/* ---- who wrote what, in random histories ---- */
+
+/* An obvious model of values whose elements have names: all keys are read after every command. */
+struct model {
+    struct history_mirrors mirrors;
+    struct history_mirror *was[STREAMS_DBS][STREAMS_KEYS]; /* their writers are numbers of visits */
+    uint64_t offsets[4000];                                /* of visits */
+    unsigned n;
+    uint64_t seed, compared;
+};
+
+static bool is_hash_write(const struct rebuild_line *line)
+{
+    static const char *const names[] = {"hset", "hmset", "hsetnx", "hincrby", "hincrbyfloat"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (rebuild_line_is(line, names[i]))
+            return true;
+    return false;
+}
+
+/* HSET key field value …: whether it names the field. */
+static bool names_field(const struct rebuild_line *line, struct rd_slice field)
+{
+    for (size_t i = 2; i < line->argc; i += 2)
+        if (rd_slice_eq(line->argv[i], field))
+            return true;
+    return false;
+}
+
+/* Whether all that is in the key was written by the command. */
+static bool replaces_all(const struct history_visit *v, unsigned db, struct rd_slice name)
+{
+    struct rebuild_line_keys keys;
+    bool found = false;
+    if (v->for_any || rebuild_line_moves(v->line))
+        return false;
+    rebuild_line_find_keys(v->line, &keys);
+    for (size_t i = 0; i < keys.n; i++)
+        found |= rebuild_line_db(v->line, &keys.list[i], v->db) == db &&
+                 rd_slice_eq(v->line->argv[keys.list[i].index], name) &&
+                 rebuild_line_replaces(v->line, &keys.list[i]);
+    rebuild_line_keys_done(&keys);
+    return found;
+}
+
+static void take_writers(const struct model *m, const struct history_visit *v, unsigned db,
+                         const struct history_mirror *was, struct history_mirror *now)
+{
+    bool all = replaces_all(v, db, now->name) || was == NULL || was->state != HISTORY_PRESENT ||
+               was->type != now->type;
+    bool names = !v->for_any && is_hash_write(v->line) && v->db == db &&
+                 rd_slice_eq(v->line->argv[1], now->name);
+    size_t at = 0;
+    for (struct history_element *e; (e = history_map_next(&now->map, &at)) != NULL;) {
+        struct rd_slice name = history_element_name(e);
+        const struct history_element *old = all ? NULL : history_map_find(&was->map, name);
+        bool same =
+            old != NULL && rd_slice_eq(history_element_content(old), history_element_content(e));
+        e->writer = same && !(names && names_field(v->line, name)) ? old->writer : m->n;
+    }
+}
+
+static void compare_writers(struct model *m, const struct history_visit *v,
+                            const struct history_mirror *now)
+{
+    const struct history_mirror *mirror = history_mirrors_find(&m->mirrors, now->db, now->name);
+    size_t at = 0;
+    for (struct history_element *e; (e = history_map_next(&now->map, &at)) != NULL;) {
+        const struct history_element *other =
+            history_map_find(&mirror->map, history_element_name(e));
+        uint64_t place = m->mirrors.writers[other->writer].place.offset;
+        m->compared++;
+        cr_assert_eq(place, m->offsets[e->writer],
+                     "seed %u, %.*s of %.*s after %s at %u: %u, not %u", (unsigned)m->seed,
+                     (int)e->name_len, e->bytes, (int)now->name.len, now->name.ptr,
+                     v->line->command->name, (unsigned)v->place.offset, (unsigned)place,
+                     (unsigned)m->offsets[e->writer]);
+    }
+}
+
+static void swap(struct history_mirror **a, struct history_mirror **b)
+{
+    struct history_mirror *was = *a;
+    *a = *b;
+    *b = was;
+}
+
+/* RENAME, MOVE and SWAPDB: values come with their writers. */
+static void move_values(struct model *m, const struct history_visit *v)
+{
+    const struct rd_slice *argv = v->line->argv;
+    if (v->for_any && rebuild_line_is(v->line, "swapdb"))
+        for (unsigned key = 0; key < STREAMS_KEYS; key++)
+            swap(&m->was[0][key], &m->was[1][key]);
+    if (v->for_any || !rebuild_line_moves(v->line))
+        return;
+    bool is_move = rebuild_line_is_move(v->line);
+    unsigned from = (unsigned)(argv[1].ptr[0] - 'a');
+    unsigned to = is_move ? from : (unsigned)(argv[2].ptr[0] - 'a');
+    unsigned db = is_move ? rebuild_line_move_db(v->line, v->db) : v->db;
+    bool gone = history_state_of(v->data, v->db, argv[1]) == HISTORY_ABSENT;
+    if (gone && (from != to || db != v->db))
+        swap(&m->was[v->db][from], &m->was[db][to]);
+}
+
+static bool follow_model(void *ctx, const struct history_visit *v, struct rd_err *err)
+{
+    struct model *m = ctx;
+    cr_assert(history_mirrors_visit(&m->mirrors, v, err), "%s", err->text);
+    if (v->moment != HISTORY_AFTER)
+        return true;
+    m->offsets[++m->n] = v->place.offset;
+    move_values(m, v);
+    for (unsigned db = 0; db < STREAMS_DBS; db++)
+        for (unsigned key = 0; key < STREAMS_KEYS; key++) {
+            struct history_mirror *now = history_mirror_read(v->data, db, streams_key(key), err);
+            cr_assert_not_null(now);
+            take_writers(m, v, db, m->was[db][key], now);
+            history_mirror_free(m->was[db][key]);
+            m->was[db][key] = now;
+            compare_writers(m, v, now);
+        }
+    return true;
+}
+
+static void forget_model(void *ctx)
+{
+    struct model *m = ctx;
+    history_mirrors_reset(&m->mirrors);
+    for (unsigned db = 0; db < STREAMS_DBS; db++)
+        for (unsigned key = 0; key < STREAMS_KEYS; key++) {
+            history_mirror_free(m->was[db][key]);
+            m->was[db][key] = NULL;
+        }
+    m->n = 0;
+}
+
+Test(mirror, names_the_writer_as_an_obvious_model)
+{
+    const char *from = getenv("HISTORY_SEED"), *count = getenv("HISTORY_STREAMS");
+    uint64_t first = from != NULL ? strtoull(from, NULL, 10) : 1;
+    uint64_t n = count != NULL ? strtoull(count, NULL, 10) : 10;
+    char path[] = "/tmp/redoubt-mirror-XXXXXX";
+    close(mkstemp(path));
+    struct model *m = calloc(1, sizeof *m);
+    for (m->seed = first; m->seed < first + n; m->seed++) {
+        struct rd_buf log = {0};
+        streams_make(m->seed, 500, &log);
+        put_file(path, rd_buf_slice(&log));
+        replay_file(path, STREAMS_KEYS, follow_model, forget_model, m);
+        forget_model(m);
+        rd_buf_done(&log);
+    }
+    unlink(path);
+    cr_assert_gt(m->compared, n * 100, "%u", (unsigned)m->compared);
+    history_mirrors_done(&m->mirrors);
+    free(m);
 }
