@@ -288,5 +288,6 @@ class Traffic:
         while len(made) < n:
             name = self.s.choice(self.names)
             self.used.add(name)
-            made.append(self.s.choice([make for n, make in self.makers if n == name])())
+            commands = self.s.choice([make for n, make in self.makers if n == name])()
+            made += commands if isinstance(commands, list) else [commands]
         return made
