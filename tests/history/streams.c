@@ -79,6 +79,8 @@ static const char *const templates[] = {
     "SELECT 1",
     "SELECT 0",
     "EVAL return_redis.call('set',KEYS[1],redis.call('incr',KEYS[2])) 2 K K",
+    "EVAL return_redis.call('sadd',ARGV[1],ARGV[2]) 0 K E",
+    "EVAL return_redis.call('rpush',KEYS[1],redis.call('llen',ARGV[1])) 1 K K",
     "MULTI",
     "EXEC",
 };
@@ -147,6 +149,11 @@ static void fill(struct words *w, uint64_t *state)
     }
 }
 
+static bool is_script(const struct words *w)
+{
+    return rd_slice_is(w->argv[0], "EVAL");
+}
+
 void streams_make(uint64_t seed, unsigned n_commands, struct rd_buf *ret)
 {
     struct engine_config config;
@@ -169,6 +176,10 @@ void streams_make(uint64_t seed, unsigned n_commands, struct rd_buf *ret)
         engine_reply_reset(&reply);
         engine_effects_reset(&fx);
         engine_apply(e, &session, w.n, w.argv, &env, &reply, &fx);
+        if (seed % 2 == 1 && is_script(&w) && fx.n > 0 && !reply.error && !session.in_multi) {
+            engine_effects_reset(&fx);
+            engine_effects_add(&fx, session.db, w.n, w.argv);
+        }
         engine_effects_write(&fx, sink, &db);
     }
     bool closed = rd_sink_close(sink, NULL);

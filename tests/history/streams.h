@@ -13,7 +13,8 @@
 enum { STREAMS_DBS = 2, STREAMS_KEYS = 8 };
 
 /* Commands of every type, also transactions, and those that read, move or remove other keys, on
- * keys "a" to "h" of two databases. */
+ * keys "a" to "h" of two databases. With an odd seed scripts are logged as they are, as servers
+ * before Redis 5 do. */
 void streams_make(uint64_t seed, unsigned n_commands, struct rd_buf *ret);
 
 /* The name of a key: one letter. */
