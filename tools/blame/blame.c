@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "tools/recorded/recorded.h"
 #include "tools/recorded/values.h"
+#include "tools/recorded/who.h"
 #include "tools/tools.h"
 
 #include <ctype.h>
@@ -62,12 +63,21 @@ static bool put_writer(const struct blame *b, uint32_t writer, struct rd_buf *ou
            put_command(out, w);
 }
 
+/* After a part: ", by 10.0.0.5:41234". */
+static bool put_client(const struct blame *b, uint32_t writer, struct rd_buf *out)
+{
+    const struct history_writer *w = &b->mirrors.writers[writer];
+    struct rd_slice client = recorded_who_of(&b->in, w->place);
+    return !recorded_who_any(&b->in) || w->is_base ||
+           rd_buf_printf(out, ", by %s", client.len > 0 ? rd_show_plain(client).s : "unknown");
+}
+
 static bool put_line(const struct blame *b, const struct history_mirror *m,
                      const struct recorded_value *value, struct rd_buf *out)
 {
     return put_writer(b, value->writer, out) && rd_buf_add_byte(out, ' ') &&
            recorded_put_value(out, m, value, b->full ? SIZE_MAX : BLAME_CUT) &&
-           rd_buf_add_byte(out, '\n');
+           put_client(b, value->writer, out) && rd_buf_add_byte(out, '\n');
 }
 
 static bool put_title(const struct history_mirror *m, struct rd_buf *out)
@@ -82,10 +92,24 @@ static bool put_expiry(const struct blame *b, const struct history_mirror *m, st
 {
     return m->expire_ms == ENGINE_NO_EXPIRE ||
            (put_writer(b, m->expire_writer, out) &&
-            rd_buf_printf(out, " expires %s\n", rd_show_time(m->expire_ms).s));
+            rd_buf_printf(out, " expires %s", rd_show_time(m->expire_ms).s) &&
+            put_client(b, m->expire_writer, out) && rd_buf_add_byte(out, '\n'));
 }
 
 /* ---- JSON ---- */
+
+static void json_client(const struct blame *b, const struct history_writer *w,
+                        struct cli_json *json)
+{
+    struct rd_slice client = recorded_who_of(&b->in, w->place);
+    if (!recorded_who_any(&b->in))
+        return;
+    cli_json_key(json, "client");
+    if (client.len > 0)
+        cli_json_bytes(json, client);
+    else
+        cli_json_null(json);
+}
 
 static void json_writer(const struct blame *b, uint32_t writer, struct cli_json *json)
 {
@@ -104,6 +128,7 @@ static void json_writer(const struct blame *b, uint32_t writer, struct cli_json 
         cli_json_key(json, "command");
         cli_json_bytes(json, rd_buf_slice(&name));
         rd_buf_done(&name);
+        json_client(b, w, json);
     }
     if (w->time_us == INT64_MIN)
         return;
@@ -212,7 +237,8 @@ static int run(struct blame *b)
                                              .restart = restart,
                                              .ctx = b};
     if (!recorded_open(&b->in, &err) || !recorded_add_names(&b->in, &err) ||
-        !history_replay(&opts, &err) || !print(b, &err))
+        !recorded_who_find(&b->in, b->cli->began_ms * 1000, &err) || !history_replay(&opts, &err) ||
+        !print(b, &err))
         return cli_fail(b->cli, &err);
     if (b->n == 0) {
         cli_note(b->cli, "%s does not exist at the end of what is recorded",
@@ -230,6 +256,7 @@ int tool_blame(struct cli *cli, int argc, char **argv)
     const struct cli_opt opts[] = {
         RECORDED_OPTIONS(&b.in),
         RECORDED_PATTERNS(&b.in),
+        RECORDED_WHO(&b.in),
         {.name = "until",
          .kind = CLI_TIME,
          .arg = "T",

@@ -111,11 +111,9 @@ static bool continues(const struct tool_history *h, const struct history_visit *
 static bool add_commands(struct tool_history *h, const struct history_visit *visit,
                          const uint64_t *before, size_t n_before, struct rd_err *err)
 {
-    size_t cut = h->full ? SIZE_MAX : HISTORY_CUT;
     for (size_t i = 0; i < h->n_open; i++) {
         uint64_t was = i < n_before ? before[i] : 0;
-        if (h->open[i].begun && h->open[i].n_edits != was &&
-            !version_add_command(&h->open[i], visit, cut))
+        if (h->open[i].begun && h->open[i].n_edits != was && !version_add_command(h, &h->open[i]))
             return rd_err_nomem(err, visit->line->argc);
     }
     return true;
@@ -216,7 +214,8 @@ static bool any_unknown(const struct tool_history *h)
 static int run(struct tool_history *h)
 {
     struct rd_err err = {0};
-    bool ok = recorded_open(&h->in, &err) && recorded_add_names(&h->in, &err) && replay(h, &err) &&
+    bool ok = recorded_open(&h->in, &err) && recorded_add_names(&h->in, &err) &&
+              recorded_who_find(&h->in, h->cli->began_ms * 1000, &err) && replay(h, &err) &&
               print(h, &err);
     if (!ok)
         return cli_fail(h->cli, &err);
@@ -236,6 +235,7 @@ int tool_history(struct cli *cli, int argc, char **argv)
     const struct cli_opt opts[] = {
         RECORDED_OPTIONS(&h.in),
         RECORDED_PATTERNS(&h.in),
+        RECORDED_WHO(&h.in),
         {.name = "since",
          .kind = CLI_TIME,
          .arg = "T",

@@ -12,6 +12,7 @@
 #include "history/mirror.h"
 #include "tools/recorded/recorded.h"
 #include "tools/recorded/values.h"
+#include "tools/recorded/who.h"
 
 enum { HISTORY_CUT = 128 };
 
@@ -43,6 +44,7 @@ struct version {
     struct rd_buf commands;                 /* quoted, one a line */
     struct rd_buf json;                     /* the same as JSON arrays, separated by commas */
     uint64_t n_commands;
+    struct rd_buf client;       /* of all commands; empty: unknown, or several */
     struct rd_buf changes;      /* of --patch, in the form of the output */
     struct rd_buf json_changes; /* objects, separated by commas */
     uint64_t n_edits;
@@ -68,7 +70,9 @@ struct tool_history {
 enum version_event version_event(const struct version *v);
 const char *version_word(enum version_event event);
 bool version_add_edit(struct tool_history *h, struct version *v, const struct history_edit *edit);
-bool version_add_command(struct version *v, const struct history_visit *visit, size_t cut);
+bool version_add_command(const struct tool_history *h, struct version *v);
+/* Empty: unknown. A key that expired was removed by the server. */
+struct rd_slice version_client(const struct version *v);
 void version_done(struct version *v);
 
 bool history_text_put(const struct tool_history *h, const struct version *v, struct rd_buf *out);

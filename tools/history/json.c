@@ -90,6 +90,18 @@ static bool put_values(const struct version *v, struct cli_json *json)
     return ok;
 }
 
+static void put_client(const struct tool_history *h, const struct version *v, struct cli_json *json)
+{
+    struct rd_slice client = version_client(v);
+    if (!recorded_who_any(&h->in) || v->n_commands == 0)
+        return;
+    cli_json_key(json, "client");
+    if (client.len > 0)
+        cli_json_bytes(json, client);
+    else
+        cli_json_null(json);
+}
+
 static void put_moved(const struct version *v, struct cli_json *json)
 {
     enum version_event event = version_event(v);
@@ -125,6 +137,7 @@ bool history_json_put(const struct tool_history *h, const struct version *v, str
     cli_json_put_str(&json, "event", version_word(version_event(v)));
     if (v->n_commands > 0)
         put_made(&json, "commands", &v->json);
+    put_client(h, v, &json);
     put_moved(v, &json);
     put_state(v, &json);
     put_counts(v, &json);

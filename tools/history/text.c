@@ -1,7 +1,7 @@
 /* text.c - a version as text:
  *
  *     2024-05-01T12:00:09.100Z 1:2210 [0] "HSET" "user:17" "age" "31"
- *         changed: hash of 2 fields, 1 changed, expires 2024-05-02T12:00:00Z
+ *         changed: hash of 2 fields, 1 changed, expires 2024-05-02T12:00:00Z, by 10.0.0.5:41234
  *         - "age" "30"
  *         + "age" "31"
  */
@@ -78,6 +78,15 @@ static bool put_move(const struct version *v, const char *word, struct rd_buf *o
            (v->other_db == v->mirror->db || rd_buf_printf(out, " of database %u", v->other_db));
 }
 
+/* The address is a text of the server. */
+static bool put_client(const struct tool_history *h, const struct version *v, struct rd_buf *out)
+{
+    struct rd_slice client = version_client(v);
+    if (!recorded_who_any(&h->in) || v->is_base || version_event(v) == VERSION_EXPIRED)
+        return true;
+    return rd_buf_printf(out, ", by %s", client.len > 0 ? rd_show_plain(client).s : "unknown");
+}
+
 static bool put_summary(const struct tool_history *h, const struct version *v, struct rd_buf *out)
 {
     static const char *const words[] = {
@@ -99,7 +108,7 @@ static bool put_summary(const struct tool_history *h, const struct version *v, s
     if ((event == VERSION_MOVED_HERE && !put_move(v, "from", out)) ||
         (event == VERSION_MOVED_AWAY && !put_move(v, "to", out)))
         return false;
-    return put_state(v, out) && rd_buf_add_byte(out, '\n');
+    return put_state(v, out) && put_client(h, v, out) && rd_buf_add_byte(out, '\n');
 }
 
 /* ---- changes ---- */

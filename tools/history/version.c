@@ -115,18 +115,40 @@ static bool add_json(struct version *v, const struct rebuild_line *line)
     return rd_sink_close(sink, NULL);
 }
 
-bool version_add_command(struct version *v, const struct history_visit *visit, size_t cut)
+/* Commands of one transaction are of one client. */
+static bool add_client(const struct tool_history *h, struct version *v)
 {
-    if (visit->line == NULL)
+    struct rd_slice client = recorded_who_of(&h->in, h->visit->place);
+    if (v->n_commands > 0 && !rd_slice_eq(rd_buf_slice(&v->client), client)) {
+        rd_buf_reset(&v->client);
         return true;
+    }
+    rd_buf_reset(&v->client);
+    return rd_buf_add(&v->client, client.ptr, client.len);
+}
+
+bool version_add_command(const struct tool_history *h, struct version *v)
+{
+    const struct rebuild_line *line = h->visit->line;
+    if (line == NULL)
+        return true;
+    if (!add_client(h, v))
+        return false;
     v->n_commands++;
     return (v->commands.len == 0 || rd_buf_add_byte(&v->commands, '\n')) &&
-           recorded_put_line(&v->commands, visit->line, cut) && add_json(v, visit->line);
+           recorded_put_line(&v->commands, line, h->full ? SIZE_MAX : HISTORY_CUT) &&
+           add_json(v, line);
+}
+
+struct rd_slice version_client(const struct version *v)
+{
+    return version_event(v) == VERSION_EXPIRED ? rd_slice(NULL, 0) : rd_buf_slice(&v->client);
 }
 
 void version_done(struct version *v)
 {
     rd_buf_done(&v->other);
+    rd_buf_done(&v->client);
     rd_buf_done(&v->commands);
     rd_buf_done(&v->json);
     rd_buf_done(&v->changes);

@@ -126,8 +126,18 @@ void recorded_close(struct recorded *r)
             cli_note(r->cli, "an index could not be kept: %s", r->indexes.failed.text);
         history_tape_close(&r->tape);
     }
+    history_who_free(r->who);
     history_names_done(&r->names);
     aof_job_done(&r->job);
+}
+
+bool recorded_add_monitor(void *ctx, const char *value, struct rd_err *err)
+{
+    struct recorded *r = ctx;
+    if (r->n_monitor_files == RECORDED_MONITOR_FILES)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "too many files");
+    r->monitor_files[r->n_monitor_files++] = value;
+    return true;
 }
 
 /* ---- keys ---- */

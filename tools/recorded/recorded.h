@@ -12,8 +12,11 @@
 #define TOOLS_RECORDED_RECORDED_H
 
 #include "history/replay.h"
+#include "history/who.h"
 #include "tools/check_aof/priv.h"
 #include "tools/cli/cli.h"
+
+enum { RECORDED_MONITOR_FILES = 64 };
 
 struct recorded {
     struct cli *cli;
@@ -29,6 +32,9 @@ struct recorded {
     char folder[PATH_MAX]; /* of the indexes */
     struct history_names names;
     bool is_open;
+    const char *monitor_files[RECORDED_MONITOR_FILES];
+    size_t n_monitor_files;
+    struct history_who *who; /* tools/recorded/who.h; NULL: no recording of MONITOR */
 };
 
 #define RECORDED_ANY_DB UINT64_MAX
@@ -49,11 +55,18 @@ struct recorded {
      .help = "keys that begin with P"},                                                            \
     {.name = "match", .kind = CLI_STRING, .arg = "GLOB", .string = &(r)->match,                    \
      .help = "keys that match a pattern"}
+
+#define RECORDED_WHO(r)                                                                            \
+    {.name = "monitor-file", .kind = CLI_EACH, .arg = "FILE", .each = recorded_add_monitor,        \
+     .ctx = (r), .help = "name clients by an output of redis-cli monitor"}
 /* clang-format on */
 
 void recorded_init(struct recorded *r, struct cli *cli);
 bool recorded_open(struct recorded *r, struct rd_err *err);
 void recorded_close(struct recorded *r);
+
+/* For the option --monitor-file. */
+bool recorded_add_monitor(void *ctx, const char *value, struct rd_err *err);
 
 /* Whether the command line names keys. */
 bool recorded_names_any(const struct recorded *r);
