@@ -20,8 +20,9 @@
 
 enum rd_fs_mode {
     RD_FS_READ,
-    RD_FS_APPEND, /* the file is there; writes go to its end */
-    RD_FS_CREATE, /* a new file, or one that is emptied; writes go to its end */
+    RD_FS_READ_AT, /* the same, for a few places: the system need not read ahead of them */
+    RD_FS_APPEND,  /* the file is there; writes go to its end */
+    RD_FS_CREATE,  /* a new file, or one that is emptied; writes go to its end */
 };
 
 /* Each function returns 0 (or the value documented below) or a negative errno, never -EINTR. */

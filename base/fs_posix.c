@@ -47,12 +47,16 @@ static int posix_open(void *ctx, const char *name, enum rd_fs_mode mode)
     const struct posix *p = ctx;
     static const int flags[] = {
         [RD_FS_READ] = O_RDONLY,
+        [RD_FS_READ_AT] = O_RDONLY,
         [RD_FS_APPEND] = O_WRONLY | O_APPEND,
         [RD_FS_CREATE] = O_WRONLY | O_APPEND | O_CREAT | O_TRUNC,
     };
-    return regular_only(
+    int fd = regular_only(
         CALL(int, openat(p->folder, name,
                          flags[mode] | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, p->mode)));
+    if (fd >= 0 && mode == RD_FS_READ_AT)
+        posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+    return fd;
 }
 
 static int posix_close_fd(void *ctx, int fd)

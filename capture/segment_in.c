@@ -18,7 +18,7 @@ enum { VERIFY_READ = 64 * 1024 };
 static int one_open(void *ctx, const char *name, enum rd_fs_mode mode)
 {
     const struct segment_in *in = ctx;
-    if (mode != RD_FS_READ)
+    if (mode != RD_FS_READ && mode != RD_FS_READ_AT)
         return -EROFS;
     if (strcmp(name, in->name) != 0)
         return -ENOENT;

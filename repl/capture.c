@@ -65,7 +65,7 @@ static bool add_segment(struct repl_capture_list *list, const struct rd_fs *fs,
     struct capture_file f;
     char text[REPL_CAPTURE_NAME];
     repl_capture_name_put(text, name->number, name->start, ".seg");
-    switch (repl_capture_file_open(&f, fs, text, err)) {
+    switch (repl_capture_file_open_at(&f, fs, text, err)) {
     case CAPTURE_OPEN_OK:
         list->segments[list->n++] = f.seg;
         repl_capture_file_close(&f);
@@ -168,6 +168,13 @@ void repl_capture_snapshot_name(const struct repl_capture_segment *segment,
     repl_capture_name_put(ret, segment->number, segment->start, ".rdb");
 }
 
+void repl_capture_unlink_keys(const struct rd_fs *fs, const char *name)
+{
+    char keys[REPL_CAPTURE_NAME + sizeof REPL_CAPTURE_KEYS];
+    snprintf(keys, sizeof keys, "%s" REPL_CAPTURE_KEYS, name);
+    fs->unlink(fs->ctx, keys);
+}
+
 bool repl_capture_base(const struct repl_capture_list *list, size_t i, size_t *ret)
 {
     for (const struct repl_capture_segment *s = list->segments; !s[i].has_snapshot; i--)
@@ -176,6 +183,19 @@ bool repl_capture_base(const struct repl_capture_list *list, size_t i, size_t *r
             return false;
     *ret = i;
     return true;
+}
+
+bool repl_capture_mark_is_there(const struct repl_capture_mark *mark,
+                                const struct repl_capture_segment *segment, const struct rd_fs *fs)
+{
+    struct capture_file f;
+    struct capture_block block;
+    if (repl_capture_file_open_at(&f, fs, segment->name, NULL) != CAPTURE_OPEN_OK)
+        return false;
+    bool found = f.seed == mark->seed && repl_capture_file_head(&f, mark->at, &block) &&
+                 block.offset == mark->offset && block.crc == mark->crc;
+    repl_capture_file_close(&f);
+    return found;
 }
 
 /* ---- interruptions ---- */
@@ -192,7 +212,7 @@ bool repl_capture_until(const struct repl_capture_segment *segment, const struct
         *ret_us = until_us;
         return true;
     }
-    enum capture_open open = repl_capture_file_open(&f, fs, segment->name, err);
+    enum capture_open open = repl_capture_file_open_at(&f, fs, segment->name, err);
     if (open == CAPTURE_OPEN_FAIL)
         return false;
     if (open != CAPTURE_OPEN_OK) {

@@ -33,6 +33,10 @@
 
 enum { REPL_CAPTURE_NAME = 56, REPL_CAPTURE_SHA = 32 };
 
+/* After the name of a segment or snapshot: its index of keys (history/indexes.h). It may be made or
+ * removed by anyone at any time, and goes with the file. */
+#define REPL_CAPTURE_KEYS ".keys"
+
 /* An unknown time. */
 #define REPL_CAPTURE_NO_TIME INT64_MIN
 /* The end of an interruption that had not ended. */
@@ -98,6 +102,9 @@ bool repl_capture_follows(const struct repl_capture_segment *segment, uint64_t e
 void repl_capture_snapshot_name(const struct repl_capture_segment *segment,
                                 char ret[REPL_CAPTURE_NAME]);
 
+/* Removes the index of keys of a segment or snapshot that was removed, if there is one. */
+void repl_capture_unlink_keys(const struct rd_fs *fs, const char *name);
+
 /* The segment from which to rebuild the data set at segment `i`: it has a snapshot, and everything
  * from there to `i` was captured. False: no such segment exists, or it was deleted. */
 bool repl_capture_base(const struct repl_capture_list *list, size_t i, size_t *ret);
@@ -106,6 +113,20 @@ bool repl_capture_base(const struct repl_capture_list *list, size_t i, size_t *r
  * segment is in its blocks. */
 bool repl_capture_until(const struct repl_capture_segment *segment, const struct rd_fs *fs,
                         int64_t *ret_us, struct rd_err *err);
+
+/* ---- the beginning of an open segment ---- */
+
+/* A block of a segment that is being written. While it is there, everything before it is as it was:
+ * a writer may cut the end of a segment and write it anew, but only the end. */
+struct repl_capture_mark {
+    uint64_t seed;   /* the checksum of the segment's header */
+    uint64_t at;     /* of the block in the file */
+    uint64_t offset; /* of its first byte */
+    uint64_t crc;    /* of its contents */
+};
+
+bool repl_capture_mark_is_there(const struct repl_capture_mark *mark,
+                                const struct repl_capture_segment *segment, const struct rd_fs *fs);
 
 /* ---- verifying ---- */
 

@@ -448,25 +448,26 @@ enum repl_capture_status repl_capture_reader_next(struct repl_capture_reader *r,
     }
 }
 
+void repl_capture_reader_mark(const struct repl_capture_reader *r, struct repl_capture_mark *ret)
+{
+    const struct capture_piece *piece = &r->piece;
+    *ret = (struct repl_capture_mark){r->file.seed, piece->at, piece->head.offset, piece->head.crc};
+}
+
 /* ---- seeking ---- */
 
 static void begin_anew(struct repl_capture_reader *r)
 {
-    close_file(r);
     rd_err_reset(&r->err);
     stop_skipping(r);
     r->chapter_due = false;
     r->given = 0;
 }
 
-static bool go_to(struct repl_capture_reader *r, const struct repl_capture_segment *seg,
-                  uint64_t offset, int64_t time_us, struct rd_err *err)
+/* In the segment that is open. */
+static bool move_to(struct repl_capture_reader *r, uint64_t offset, int64_t time_us,
+                    struct rd_err *err)
 {
-    struct capture_file f;
-    enum capture_open open = repl_capture_file_open(&f, &r->fs, seg->name, err);
-    if (open != CAPTURE_OPEN_OK)
-        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "the segment %s was removed", seg->name);
-    enter(r, &f, true);
     if (!repl_capture_cursor_seek(&r->cursor, offset, time_us, err)) {
         close_file(r);
         return false;
@@ -475,6 +476,20 @@ static bool go_to(struct repl_capture_reader *r, const struct repl_capture_segme
     r->skip_us = time_us;
     r->walk.stream.offset = r->cursor.offset;
     return true;
+}
+
+/* A few: the caller wants a few commands, not all that follow. */
+static bool go_to(struct repl_capture_reader *r, const struct repl_capture_segment *seg, bool few,
+                  uint64_t offset, int64_t time_us, struct rd_err *err)
+{
+    struct capture_file f;
+    close_file(r);
+    enum capture_open open = few ? repl_capture_file_open_at(&f, &r->fs, seg->name, err)
+                                 : repl_capture_file_open(&f, &r->fs, seg->name, err);
+    if (open != CAPTURE_OPEN_OK)
+        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "the segment %s was removed", seg->name);
+    enter(r, &f, true);
+    return move_to(r, offset, time_us, err);
 }
 
 static const struct repl_capture_segment *find_offset(const struct repl_capture_list *all,
@@ -495,14 +510,29 @@ bool repl_capture_reader_seek(struct repl_capture_reader *r, uint64_t chapter, u
 {
     struct repl_capture_list all;
     begin_anew(r);
+    close_file(r);
     if (!repl_capture_list(&all, &r->fs, err))
         return false;
     const struct repl_capture_segment *seg = find_offset(&all, chapter, offset);
-    bool ok = seg != NULL ? go_to(r, seg, offset, REPL_CAPTURE_NO_TIME, err)
+    bool ok = seg != NULL ? go_to(r, seg, false, offset, REPL_CAPTURE_NO_TIME, err)
                           : rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                                        "offset %" PRIu64 " is not in the capture", offset);
     repl_capture_list_done(&all);
     return ok;
+}
+
+bool repl_capture_reader_seek_in(struct repl_capture_reader *r,
+                                 const struct repl_capture_segment *segment, uint64_t offset,
+                                 struct rd_err *err)
+{
+    begin_anew(r);
+    bool few = offset != segment->start;
+    if (!few || !r->is_open || !r->file.seg.closed || strcmp(r->file.seg.name, segment->name) != 0)
+        return go_to(r, segment, few, offset, REPL_CAPTURE_NO_TIME, err);
+    struct capture_file f = r->file;
+    r->is_open = false;
+    enter(r, &f, true);
+    return move_to(r, offset, REPL_CAPTURE_NO_TIME, err);
 }
 
 bool repl_capture_reader_seek_time(struct repl_capture_reader *r, int64_t time_us,
@@ -511,11 +541,12 @@ bool repl_capture_reader_seek_time(struct repl_capture_reader *r, int64_t time_u
     struct repl_capture_list all;
     size_t i = 0;
     begin_anew(r);
+    close_file(r);
     if (!repl_capture_list(&all, &r->fs, err))
         return false;
     while (i + 1 < all.n && all.segments[i].closed && all.segments[i].latest_us < time_us)
         i++;
-    bool ok = all.n == 0 || go_to(r, &all.segments[i], 0, time_us, err);
+    bool ok = all.n == 0 || go_to(r, &all.segments[i], false, 0, time_us, err);
     repl_capture_list_done(&all);
     return ok;
 }

@@ -83,11 +83,21 @@ bool repl_capture_reader_open(struct repl_capture_reader **ret, const struct rd_
 enum repl_capture_status repl_capture_reader_next(struct repl_capture_reader *r,
                                                   struct repl_capture_event *ret);
 
+/* The block in which the last event of kind COMMAND ends. */
+void repl_capture_reader_mark(const struct repl_capture_reader *r, struct repl_capture_mark *ret);
+
 /* Seeks to the command that contains the byte at `offset`, in the given chapter or (0) in the last
  * chapter that contains it. The end of the capture is a valid offset. RD_ERR_USAGE: no chapter
  * contains it. Uses the headers of segments and their indexes. */
 bool repl_capture_reader_seek(struct repl_capture_reader *r, uint64_t chapter, uint64_t offset,
                               struct rd_err *err);
+
+/* The same in a segment of a list, without listing the folder again. From the middle of the segment
+ * few commands are expected to be read. Costs least if it is the one that was read last. RD_ERR_IO:
+ * it was removed. */
+bool repl_capture_reader_seek_in(struct repl_capture_reader *r,
+                                 const struct repl_capture_segment *segment, uint64_t offset,
+                                 struct rd_err *err);
 
 /* Seeks to the first command in the stream that arrived at this time or later, or to the end.
  * Clocks may go back, so later commands may have earlier times. */

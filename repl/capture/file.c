@@ -10,14 +10,19 @@ enum { WINDOW = 256 * 1024 };
 
 /* ---- bytes ---- */
 
-static bool reserve(struct capture_file *f, size_t n, struct rd_err *err)
+/* How much of a file is read at once. */
+enum reading {
+    SEQUENTIALLY, /* as much as the window takes */
+    EXACTLY       /* what is needed: many segments are opened only for their headers */
+};
+
+static bool reserve(struct capture_file *f, size_t n, enum reading reading, struct rd_err *err)
 {
-    /* Small, because many segments are opened only for their headers. */
     size_t cap = f->seg.size < WINDOW ? (size_t)f->seg.size : WINDOW;
-    if (f->cap >= n && f->cap > 0)
-        return true;
-    if (cap < n)
+    if (cap < n || reading == EXACTLY)
         cap = n;
+    if (f->cap >= cap && f->cap > 0)
+        return true;
     uint8_t *window = rd_realloc(f->window, cap);
     if (window == NULL)
         return rd_err_nomem(err, cap);
@@ -27,8 +32,10 @@ static bool reserve(struct capture_file *f, size_t n, struct rd_err *err)
 }
 
 /* Keeps the bytes of the window from `at` on, and reads more after them. */
-static bool fill(struct capture_file *f, uint64_t at, size_t n, struct rd_err *err)
+static bool fill(struct capture_file *f, uint64_t at, size_t n, enum reading reading,
+                 struct rd_err *err)
 {
+    size_t upto = reading == EXACTLY ? n : f->cap;
     size_t keep = at >= f->at && at - f->at <= f->len ? f->len - (size_t)(at - f->at) : 0;
     if (keep > 0)
         memmove(f->window, f->window + (f->len - keep), keep);
@@ -36,7 +43,7 @@ static bool fill(struct capture_file *f, uint64_t at, size_t n, struct rd_err *e
     f->len = keep;
     while (f->len < n) {
         ssize_t got =
-            f->fs.read_at(f->fs.ctx, f->fd, f->window + f->len, f->cap - f->len, at + f->len);
+            f->fs.read_at(f->fs.ctx, f->fd, f->window + f->len, upto - f->len, at + f->len);
         if (got < 0) {
             rd_err_sys(err, (int)-got, "cannot read");
             return false;
@@ -48,11 +55,11 @@ static bool fill(struct capture_file *f, uint64_t at, size_t n, struct rd_err *e
     return true;
 }
 
-bool repl_capture_file_read(struct capture_file *f, uint64_t at, size_t n, const uint8_t **ret,
-                            size_t *ret_len, struct rd_err *err)
+static bool read_bytes(struct capture_file *f, uint64_t at, size_t n, enum reading reading,
+                       const uint8_t **ret, size_t *ret_len, struct rd_err *err)
 {
     if (at < f->at || at - f->at > f->len || f->len - (at - f->at) < n) {
-        if (!reserve(f, n, err) || !fill(f, at, n, err)) {
+        if (!reserve(f, n, reading, err) || !fill(f, at, n, reading, err)) {
             rd_err_origin(err, f->seg.name);
             return false;
         }
@@ -61,6 +68,12 @@ bool repl_capture_file_read(struct capture_file *f, uint64_t at, size_t n, const
     *ret = f->window + (at - f->at);
     *ret_len = have < n ? have : n;
     return true;
+}
+
+bool repl_capture_file_read(struct capture_file *f, uint64_t at, size_t n, const uint8_t **ret,
+                            size_t *ret_len, struct rd_err *err)
+{
+    return read_bytes(f, at, n, f->few ? EXACTLY : SEQUENTIALLY, ret, ret_len, err);
 }
 
 /* ---- open ---- */
@@ -74,7 +87,7 @@ static bool load_trailer(struct capture_file *f, struct rd_err *err)
     if (seg->size < CAPTURE_HEADER + CAPTURE_TRAILER)
         return true;
     f->len = 0; /* the block may have been half written when it was read */
-    if (!repl_capture_file_read(f, seg->size - CAPTURE_TRAILER, CAPTURE_TRAILER, &bytes, &len, err))
+    if (!read_bytes(f, seg->size - CAPTURE_TRAILER, CAPTURE_TRAILER, EXACTLY, &bytes, &len, err))
         return false;
     f->len = 0;
     if (len < CAPTURE_TRAILER || !repl_capture_trailer_get(bytes, f->seed, seg->size, &f->trailer))
@@ -114,7 +127,7 @@ static enum capture_open load_header(struct capture_file *f, struct rd_err *err)
     struct repl_capture_segment seg;
     size_t len;
     uint64_t number, start, size = f->seg.size;
-    if (!repl_capture_file_read(f, 0, CAPTURE_HEADER, &bytes, &len, err))
+    if (!read_bytes(f, 0, CAPTURE_HEADER, EXACTLY, &bytes, &len, err))
         return CAPTURE_OPEN_FAIL;
     if (len < CAPTURE_HEADER)
         return CAPTURE_OPEN_TORN;
@@ -136,14 +149,14 @@ static enum capture_open load_header(struct capture_file *f, struct rd_err *err)
     return load_trailer(f, err) ? CAPTURE_OPEN_OK : CAPTURE_OPEN_FAIL;
 }
 
-enum capture_open repl_capture_file_open(struct capture_file *f, const struct rd_fs *fs,
-                                         const char *name, struct rd_err *err)
+static enum capture_open open_file(struct capture_file *f, const struct rd_fs *fs, const char *name,
+                                   enum rd_fs_mode mode, struct rd_err *err)
 {
     struct rd_err why = {0};
     enum capture_open result = CAPTURE_OPEN_FAIL;
-    *f = (struct capture_file){.fs = *fs};
+    *f = (struct capture_file){.fs = *fs, .few = mode == RD_FS_READ_AT};
     memcpy(f->seg.name, name, strlen(name) + 1);
-    f->fd = fs->open(fs->ctx, name, RD_FS_READ);
+    f->fd = fs->open(fs->ctx, name, mode);
     int sys = f->fd < 0 ? f->fd : get_size(f);
     if (sys < 0)
         rd_err_sys(&why, -sys, "cannot open it");
@@ -160,6 +173,18 @@ enum capture_open repl_capture_file_open(struct capture_file *f, const struct rd
     return result;
 }
 
+enum capture_open repl_capture_file_open(struct capture_file *f, const struct rd_fs *fs,
+                                         const char *name, struct rd_err *err)
+{
+    return open_file(f, fs, name, RD_FS_READ, err);
+}
+
+enum capture_open repl_capture_file_open_at(struct capture_file *f, const struct rd_fs *fs,
+                                            const char *name, struct rd_err *err)
+{
+    return open_file(f, fs, name, RD_FS_READ_AT, err);
+}
+
 void repl_capture_file_close(struct capture_file *f)
 {
     if (f->fd >= 0)
@@ -173,14 +198,19 @@ void repl_capture_file_close(struct capture_file *f)
 enum found { FOUND, NOT_FOUND, FAILED };
 
 /* False: it is missing or incomplete. */
-static enum found find_head(struct capture_file *f, uint64_t at, struct capture_block *ret,
-                            struct rd_err *err)
+static enum found find_head(struct capture_file *f, uint64_t at, enum reading reading,
+                            struct capture_block *ret, struct rd_err *err)
 {
     const uint8_t *bytes;
     size_t len;
-    if (!repl_capture_file_read(f, at, CAPTURE_BLOCK, &bytes, &len, err))
+    if (!read_bytes(f, at, CAPTURE_BLOCK, reading, &bytes, &len, err))
         return FAILED;
     return len == CAPTURE_BLOCK && repl_capture_block_get(bytes, f->seed, ret) ? FOUND : NOT_FOUND;
+}
+
+bool repl_capture_file_head(struct capture_file *f, uint64_t at, struct capture_block *ret)
+{
+    return find_head(f, at, EXACTLY, ret, NULL) == FOUND;
 }
 
 static enum found find_block(struct capture_file *f, uint64_t at, struct capture_piece *ret,
@@ -188,7 +218,7 @@ static enum found find_block(struct capture_file *f, uint64_t at, struct capture
 {
     const uint8_t *bytes;
     size_t len, body;
-    enum found found = find_head(f, at, &ret->head, err);
+    enum found found = find_head(f, at, f->few ? EXACTLY : SEQUENTIALLY, &ret->head, err);
     if (found != FOUND)
         return found;
     body = (size_t)ret->head.len + ret->head.times_len;
@@ -210,7 +240,7 @@ static enum found find_later(struct capture_file *f, uint64_t at, uint64_t offse
     const uint8_t *bytes, *p;
     struct capture_block block;
     size_t len;
-    while (repl_capture_file_read(f, at, f->cap, &bytes, &len, err)) {
+    while (read_bytes(f, at, WINDOW, SEQUENTIALLY, &bytes, &len, err)) {
         if (len < CAPTURE_BLOCK)
             return NOT_FOUND;
         size_t n = len - CAPTURE_BLOCK + 1;
@@ -307,7 +337,7 @@ enum capture_next repl_capture_cursor_next(struct capture_cursor *c, struct capt
 bool repl_capture_file_index(struct capture_file *f, const uint8_t **ret, struct rd_err *err)
 {
     size_t len, size = (size_t)f->trailer.n_entries * CAPTURE_ENTRY;
-    if (!repl_capture_file_read(f, f->trailer.index_at, size, ret, &len, err))
+    if (!read_bytes(f, f->trailer.index_at, size, EXACTLY, ret, &len, err))
         return false;
     if (len < size || rd_crc64(f->seed, *ret, size) != f->trailer.index_crc) {
         rd_err_set(err, RD_ERR_CHECKSUM, f->trailer.index_at, "checksum mismatch in the index");
@@ -359,7 +389,7 @@ bool repl_capture_cursor_hop(struct capture_cursor *c, struct capture_block *ret
     struct capture_block block;
     if (c->f->seg.closed && c->at >= c->f->trailer.index_at)
         return false;
-    if (find_head(c->f, c->at, &block, err) != FOUND)
+    if (find_head(c->f, c->at, EXACTLY, &block, err) != FOUND)
         return false;
     pass(c, &block);
     *ret = block;

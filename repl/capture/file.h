@@ -16,7 +16,8 @@
 
 struct capture_file {
     struct rd_fs fs;
-    int fd; /* -1: not open */
+    int fd;   /* -1: not open */
+    bool few; /* a few places are read */
     struct repl_capture_segment seg;
     uint64_t seed;
     struct capture_trailer trailer; /* while seg.closed */
@@ -36,6 +37,9 @@ enum capture_open {
 /* Closed already unless OK. Errors have the name as their origin. */
 enum capture_open repl_capture_file_open(struct capture_file *f, const struct rd_fs *fs,
                                          const char *name, struct rd_err *err);
+/* The same, to read a few places of it. */
+enum capture_open repl_capture_file_open_at(struct capture_file *f, const struct rd_fs *fs,
+                                            const char *name, struct rd_err *err);
 void repl_capture_file_close(struct capture_file *f);
 
 /* Updates the size of the file and whether it has been closed. */
@@ -77,6 +81,9 @@ enum capture_next repl_capture_cursor_next(struct capture_cursor *c, struct capt
 /* Skips the next block by its header. False: no more blocks, or (err set) it cannot be read. */
 bool repl_capture_cursor_hop(struct capture_cursor *c, struct capture_block *ret,
                              struct rd_err *err);
+
+/* The header of the block at a place. False: none is there, or it cannot be read. */
+bool repl_capture_file_head(struct capture_file *f, uint64_t at, struct capture_block *ret);
 
 /* Moves to the last place at or before `offset` (NO_TIME), or the last one before which nothing
  * came at or after `time_us` (time_us not NO_TIME), that begins between two commands. Goes by the

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
+#include "repl/capture/format.h"
 #include "tests/repl/capture_world.h"
 #include "tests/support/alloc_fault.h"
 
@@ -34,6 +35,15 @@ static void make(struct world *world, uint64_t segment_size, size_t block_size, 
     cr_assert(world_play(world), "%s", world->err.text);
 }
 
+static const struct repl_capture_segment *segment_of(const struct repl_capture_list *list,
+                                                     uint64_t chapter, uint64_t offset)
+{
+    for (size_t i = list->n; i-- > 0;)
+        if (list->segments[i].chapter == chapter && list->segments[i].start <= offset)
+            return &list->segments[i];
+    return NULL;
+}
+
 Test(capture_reader, the_command_that_holds_an_offset_is_found_at_every_offset)
 {
     for (unsigned kind = 0; kind < 4; kind++) {
@@ -42,6 +52,9 @@ Test(capture_reader, the_command_that_holds_an_offset_is_found_at_every_offset)
         make(&world, kind < 2 ? 900 : 0, kind % 2 ? 100 : 0, 300);
         struct repl_capture_reader_opts opts = {.max_whole = kind == 3 ? 0 : 1000};
         struct repl_capture_reader *r = reader(&world, &opts);
+        struct rd_fs fs = sim_fs_calls(world.sim);
+        struct repl_capture_list list;
+        cr_assert(repl_capture_list(&list, &fs, NULL));
         for (unsigned h = 0; h < 2; h++) {
             uint64_t base = h == 0 ? WORLD_BASE1 : WORLD_BASE2;
             for (size_t i = 0; i < world.n_commands[h]; i++)
@@ -50,7 +63,10 @@ Test(capture_reader, the_command_that_holds_an_offset_is_found_at_every_offset)
                                        : world.commands[h][i].at < world.rename_at ? 1
                                                                                    : 2;
                     uint64_t begin = base + world.commands[h][i].at;
-                    cr_assert(repl_capture_reader_seek(r, chapter, begin + in, NULL));
+                    cr_assert(in % 2 == 0 ? repl_capture_reader_seek(r, chapter, begin + in, NULL)
+                                          : repl_capture_reader_seek_in(
+                                                r, segment_of(&list, chapter, begin + in),
+                                                begin + in, NULL));
                     cr_assert_eq(repl_capture_reader_next(r, &ev), REPL_CAPTURE_EVENT);
                     cr_assert_eq(ev.kind, REPL_CAPTURE_CHAPTER);
                     cr_assert_eq(next(r, &ev), REPL_CAPTURE_EVENT);
@@ -64,6 +80,7 @@ Test(capture_reader, the_command_that_holds_an_offset_is_found_at_every_offset)
         cr_assert(repl_capture_reader_seek(r, 3, end, NULL));
         cr_assert_eq(next(r, &ev), REPL_CAPTURE_END);
         struct rd_err err = {0};
+        repl_capture_list_done(&list);
         cr_assert_not(repl_capture_reader_seek(r, 1, 5, &err));
         cr_assert_eq(err.code, RD_ERR_USAGE);
         cr_assert(repl_capture_reader_seek(r, 0, WORLD_BASE1, NULL));
@@ -248,5 +265,46 @@ Test(capture_reader, the_nth_allocation_failing_is_reported)
         if (ok)
             break;
     }
+    world_done(&world);
+}
+
+static ssize_t (*read_really)(void *ctx, int fd, void *dst, size_t size, uint64_t at);
+static uint64_t n_read;
+
+static ssize_t count_read(void *ctx, int fd, void *dst, size_t size, uint64_t at)
+{
+    ssize_t n = read_really(ctx, fd, dst, size, at);
+    n_read += n > 0 ? (uint64_t)n : 0;
+    return n;
+}
+
+Test(capture_reader, a_place_is_found_without_reading_what_is_elsewhere)
+{
+    struct world world;
+    struct repl_capture_list list;
+    struct repl_capture_reader *r;
+    struct repl_capture_event ev;
+    make(&world, 4000, 400, 300);
+    struct rd_fs fs = sim_fs_calls(world.sim);
+    read_really = fs.read_at;
+    fs.read_at = count_read;
+    n_read = 0;
+    cr_assert(repl_capture_list(&list, &fs, NULL));
+    cr_assert_gt(list.n, 2);
+    cr_expect_leq(n_read, list.n * (CAPTURE_HEADER + CAPTURE_TRAILER), "%u", (unsigned)n_read);
+    cr_assert(repl_capture_reader_open(&r, &fs, NULL, NULL));
+    n_read = 0;
+    for (uint64_t offset = list.segments[1].start + 1; offset < list.segments[1].end;
+         offset += 50) {
+        cr_assert(repl_capture_reader_seek_in(r, &list.segments[1], offset, NULL));
+        if (n_read != 0) /* the first one reads the header */
+            cr_expect_leq(n_read, CAPTURE_HEADER + CAPTURE_TRAILER + 1000, "%u", (unsigned)n_read);
+        cr_assert_eq(next(r, &ev), REPL_CAPTURE_EVENT);
+        cr_assert_leq(ev.offset, offset);
+        cr_assert_gt(ev.offset + ev.bytes.len, offset);
+        n_read = 0;
+    }
+    repl_capture_reader_close(r);
+    repl_capture_list_done(&list);
     world_done(&world);
 }
