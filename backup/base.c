@@ -270,9 +270,12 @@ static bool take_snapshot(struct base *base, const char *name, struct rd_err *er
                                      .source = a->source,
                                      .replid = segment.replid.hex,
                                      .offset = segment.start};
-    return take_base(base, &from, err) &&
-           (unlink(path) == 0 ||
-            rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "cannot remove %s", path));
+    if (!take_base(base, &from, err))
+        return false;
+    if (unlink(path) != 0)
+        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "cannot remove %s", path);
+    repl_capture_unlink_keys(&a->fs, name);
+    return true;
 }
 
 static bool take_server(struct base *base, struct rd_err *err)

@@ -513,8 +513,10 @@ static void ship_spool(struct ship *ship)
             break;
         ship->last = list.segments[i];
         n_shipped = i + 1;
-        if (i + 1 < list.n && !has_snapshot_file(ship, &list.segments[i]))
+        if (i + 1 < list.n && !has_snapshot_file(ship, &list.segments[i])) {
             a->fs.unlink(a->fs.ctx, list.segments[i].name);
+            repl_capture_unlink_keys(&a->fs, list.segments[i].name);
+        }
         for (size_t k = 0; k < ship->n; k++)
             tried[k] = ship->places[k].failing;
         publish(ship, &list, n_shipped);

@@ -189,6 +189,8 @@ bool repl_capture_resume(struct repl_capture_writer *w)
     uint64_t last = n > 0 ? segs.name[n - 1].number : 0;
     ok = ok && clean(w, ".rdb", first, last) && clean(w, ".rdb" CAPTURE_PART, 1, 0) &&
          keep_all(w, &segs, n);
+    if (ok)
+        repl_capture_clean_keys(w, n > 0 ? first : UINT64_MAX);
     repl_capture_folder_done(&segs);
     return ok;
 }

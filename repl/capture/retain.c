@@ -1,5 +1,6 @@
 #include <errno.h>
 
+#include "repl/capture/folder.h"
 #include "repl/capture/write.h"
 
 bool repl_capture_unlink(struct repl_capture_writer *w, const char *name)
@@ -16,6 +17,25 @@ bool repl_capture_keep(struct repl_capture_writer *w)
     w->kept_size += kept.size;
     w->snapshot_size = 0;
     return true;
+}
+
+static void clean_keys_of(struct repl_capture_writer *w, const char *ending, uint64_t first)
+{
+    struct capture_folder folder;
+    char name[REPL_CAPTURE_NAME];
+    if (!repl_capture_folder_list(&folder, &w->fs, ending, NULL))
+        return;
+    for (size_t i = 0; i < folder.n && folder.name[i].number < first; i++) {
+        repl_capture_name_put(name, folder.name[i].number, folder.name[i].start, ending);
+        w->fs.unlink(w->fs.ctx, name);
+    }
+    repl_capture_folder_done(&folder);
+}
+
+void repl_capture_clean_keys(struct repl_capture_writer *w, uint64_t first)
+{
+    clean_keys_of(w, ".seg" REPL_CAPTURE_KEYS, first);
+    clean_keys_of(w, ".rdb" REPL_CAPTURE_KEYS, first);
 }
 
 static bool delete_oldest(struct repl_capture_writer *w, const struct capture_kept *kept)
@@ -46,6 +66,7 @@ bool repl_capture_keep_within(struct repl_capture_writer *w)
              repl_capture_sys(w, w->fs.sync_folder(w->fs.ctx, false), "", "cannot sync the folder");
     }
     if (n > 0) {
+        repl_capture_clean_keys(w, kept[n - 1].number + 1);
         w->kept.len -= n * sizeof *kept;
         memmove(w->kept.ptr, w->kept.ptr + n * sizeof *kept, w->kept.len);
     }

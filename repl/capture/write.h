@@ -124,6 +124,9 @@ bool repl_capture_keep(struct repl_capture_writer *w);
 /* Deletes the oldest segments while the capture is larger than allowed. */
 bool repl_capture_keep_within(struct repl_capture_writer *w);
 bool repl_capture_unlink(struct repl_capture_writer *w, const char *name);
+/* Deletes the indexes of keys of files before this number, also those that were made just after
+ * their file was deleted. One that cannot be deleted does no harm. */
+void repl_capture_clean_keys(struct repl_capture_writer *w, uint64_t first);
 
 /* ---- interrupt.c ---- */
 

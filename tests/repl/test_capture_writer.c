@@ -286,6 +286,72 @@ Test(capture_writer, oldest_segments_go_with_their_snapshots_when_all_is_too_lar
     }
 }
 
+static bool is_there(const struct world *world, const char *name)
+{
+    struct rd_slice bytes;
+    return sim_fs_get(world->sim, name, &bytes);
+}
+
+/* An index for each file of the capture. */
+static void add_indexes(struct world *world)
+{
+    unsigned n = world->sim->names.n;
+    for (unsigned i = 0; i < n; i++) {
+        char name[SIM_NAME + 8];
+        if (strstr(world->sim->names.name[i], "lock") != NULL ||
+            strstr(world->sim->names.name[i], ".keys") != NULL)
+            continue;
+        snprintf(name, sizeof name, "%s.keys", world->sim->names.name[i]);
+        sim_fs_put(world->sim, name, rd_slice_str("index"));
+    }
+}
+
+static void expect_indexes_have_files(const struct world *world, bool all)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < world->sim->names.n; i++) {
+        char name[SIM_NAME];
+        snprintf(name, sizeof name, "%s", world->sim->names.name[i]);
+        char *keys = strstr(name, ".keys");
+        if (keys == NULL)
+            continue;
+        *keys = '\0';
+        cr_expect(is_there(world, name), "%s has an index, but is gone", name);
+        n++;
+    }
+    if (all)
+        cr_expect_gt(n, 2);
+}
+
+Test(capture_writer, indexes_of_keys_go_with_their_files)
+{
+    struct world world = {.n1 = 100, .n2 = 40, .opts = {.segment_size = 1000}};
+    struct repl_capture_list list;
+    world_init(&world);
+    cr_assert(world_play(&world));
+    add_indexes(&world);
+    struct rd_fs fs = sim_fs_calls(world.sim);
+    cr_assert(repl_capture_list(&list, &fs, NULL));
+    cr_assert_gt(list.n, 6);
+    cr_assert_eq(fs.unlink(fs.ctx, list.segments[0].name), 0); /* as ship.c does it */
+    repl_capture_list_done(&list);
+    struct repl_capture_writer *w = world_writer(&world);
+    expect_indexes_have_files(&world, true);
+    repl_capture_writer_abort(w);
+    add_indexes(&world);
+    world.opts.max_size = 3000;
+    w = world_writer(&world);
+    cr_assert(repl_capture_writer_roll(w, NULL));
+    cr_assert(
+        repl_capture_writer_append(w, rd_slice_str("*1\r\n$4\r\nPING\r\n"), world.now_us, NULL));
+    cr_assert(repl_capture_writer_close(w, NULL));
+    cr_assert(repl_capture_list(&list, &fs, NULL));
+    cr_assert_gt(list.segments[0].number, 2, "the oldest ones are gone");
+    repl_capture_list_done(&list);
+    expect_indexes_have_files(&world, true);
+    world_done(&world);
+}
+
 Test(capture_writer, transactions_are_parted_only_in_segments_twice_as_large)
 {
     struct world world = {.opts = {.segment_size = 1000, .block_size = 100}};

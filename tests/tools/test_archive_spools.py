@@ -4,11 +4,13 @@ when the service has run for a while."""
 import glob
 import os
 import shutil
+import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from archive_case import ArchiveCase  # noqa: E402
+from backup_case import REDOUBT  # noqa: E402
 
 
 class Spools(ArchiveCase):
@@ -28,6 +30,24 @@ class Spools(ArchiveCase):
         running = self.start()
         self.wait_for(server)
         self.assertEqual(running.end(), 0)
+
+    def test_indexes_of_keys_go_with_their_segments(self):
+        """`redoubt history` of the spool makes them there."""
+        server = self.server()
+        self.archived(server.port)
+        running = self.start()
+        for _ in range(3):
+            server.command("SET", "k", "1")
+            self.wait_for(server)
+            spool = os.path.dirname(glob.glob(os.path.join(self.spool, "**", "*.seg"),
+                                              recursive=True)[0])
+            subprocess.run([REDOUBT, "history", "k", "--in", spool], check=False,
+                           capture_output=True)  # a segment may go meanwhile
+        self.assertNotEqual(glob.glob(os.path.join(spool, "*.seg.keys")), [])
+        self.assertEqual(running.end(), 0)
+        left = [n for n in os.listdir(spool) if n.endswith(".keys")]
+        self.assertEqual([n for n in left if not os.path.exists(os.path.join(spool, n[:-5]))], [])
+        self.start_and_end(server)
 
     def test_the_spool_of_another_target_is_refused(self):
         """What waits there is not a stream of this target, and the other one would lose it."""
