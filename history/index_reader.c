@@ -85,7 +85,7 @@ bool history_index_reader_open(struct history_index_reader **ret, const struct r
     if (r == NULL)
         return rd_err_nomem(err, sizeof *r);
     r->fs = *fs;
-    r->fd = fs->open(fs->ctx, name, RD_FS_READ);
+    r->fd = fs->open(fs->ctx, name, RD_FS_READ_AT);
     bool ok = r->fd >= 0 || rd_err_sys(err, -r->fd, "cannot open it");
     ok = ok && read_section(r, 0, err);
     if (!ok) {
@@ -305,6 +305,18 @@ bool history_index_reader_apart(struct history_index_reader *r, struct history_s
     while (ok && more)
         ok = apart_in_section(r, spans, err) && next_section(r, &more, err);
     return ok;
+}
+
+bool history_index_reader_tail(struct history_index_reader *r, struct history_spans *spans,
+                               struct rd_err *err)
+{
+    bool more = true, ok = true;
+    while (ok && more)
+        ok = next_section(r, &more, err);
+    if (!ok || !add_number(r, (uint64_t)r->section.spans - 1, spans, err))
+        return false;
+    spans->list[spans->n - 1].end = RD_NO_OFFSET;
+    return true;
 }
 
 bool history_index_reader_verify(struct history_index_reader *r, struct rd_err *err)

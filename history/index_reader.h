@@ -56,6 +56,10 @@ bool history_index_reader_find(struct history_index_reader *r, struct rd_slice n
 bool history_index_reader_apart(struct history_index_reader *r, struct history_spans *spans,
                                 struct rd_err *err);
 
+/* Adds the last span, without an end: of data that has grown since. */
+bool history_index_reader_tail(struct history_index_reader *r, struct history_spans *spans,
+                               struct rd_err *err);
+
 /* Verifies all of it. */
 bool history_index_reader_verify(struct history_index_reader *r, struct rd_err *err);
 

@@ -352,6 +352,12 @@ void history_index_writer_apart(struct history_index_writer *w)
     w->spans[w->n_spans - 1].flags |= APART;
 }
 
+void history_index_writer_digest(struct history_index_writer *w,
+                                 const uint8_t digest[HISTORY_DIGEST])
+{
+    memcpy(w->about.digest, digest, sizeof w->about.digest);
+}
+
 bool history_index_writer_end(struct history_index_writer *w, uint64_t end, struct rd_err *err)
 {
     return write_section(w, end, true, err);

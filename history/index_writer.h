@@ -45,6 +45,10 @@ bool history_index_writer_key(struct history_index_writer *w, struct rd_slice na
 /* The span contains a command that can concern any key. */
 void history_index_writer_apart(struct history_index_writer *w);
 
+/* Of data that grows, the digest is known at the end: it replaces that of `about`. */
+void history_index_writer_digest(struct history_index_writer *w,
+                                 const uint8_t digest[HISTORY_DIGEST]);
+
 /* Ends the index. `end`: the offset after the last span. Errors of the sink are reported when it is
  * closed. */
 bool history_index_writer_end(struct history_index_writer *w, uint64_t end, struct rd_err *err);

@@ -8,9 +8,15 @@
  *     ... read the part in each of `spans`, or (whole) all of it ...
  *     history_spans_done(&spans);
  *
- * An index that is missing, damaged, or of other data is made again from the data. It is a file in
+ * An index that is missing, damaged, or of other data is made again from the data. That of a
+ * segment which is being written is about its beginning; what came later is one more span, until it
+ * is long enough for a new index. For many names at once, everything is read. It is a file in
  * a folder, readable by those who can read the data. If it cannot be stored, the part is read as a
  * whole each time.
+ *
+ * In the folder of a capture, indexes have the names of their files and go with them
+ * (repl/capture.h). In any other folder, one that nobody has read for HISTORY_INDEX_DAYS is removed
+ * when another one is made.
  */
 #ifndef HISTORY_INDEXES_H
 #define HISTORY_INDEXES_H
@@ -19,7 +25,9 @@
 #include "history/index_reader.h"
 #include "history/tape.h"
 
-#define HISTORY_INDEX_ENDING ".keys"
+#define HISTORY_INDEX_ENDING REPL_CAPTURE_KEYS
+
+enum { HISTORY_INDEX_DAYS = 30 };
 
 struct history_indexes {
     const char *folder;           /* NULL: none are used */

@@ -49,8 +49,8 @@ bool history_tape_read(struct history_tape *tape, size_t part, const struct hist
 
 /* ---- snapshots ---- */
 
-bool history_tape_open_file(const struct history_tape *tape, const struct history_part *part,
-                            struct rd_src **ret, struct rd_err *err)
+static bool open_file(const struct history_tape *tape, const struct history_part *part,
+                      size_t window, struct rd_src **ret, struct rd_err *err)
 {
     char path[PATH_MAX];
     const char *folder = tape->is_capture ? tape->path : tape->folder;
@@ -58,7 +58,8 @@ bool history_tape_open_file(const struct history_tape *tape, const struct histor
                              : snprintf(path, sizeof path, "%s/%s", folder, part->name);
     if (len < 0 || (size_t)len >= sizeof path)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path is too long");
-    if (!rd_src_open_file(ret, path, &RD_SRC_OPTS(.regular = folder != NULL), err))
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = window, .regular = folder != NULL);
+    if (!rd_src_open_file(ret, path, &opts, err))
         return false;
     if (part->fixed || rd_src_decompress(ret, err))
         return true;
@@ -67,31 +68,44 @@ bool history_tape_open_file(const struct history_tape *tape, const struct histor
     return false;
 }
 
-/* The reader of a part of a file needs to know the version of the file. */
-static bool read_header(struct history_records *records, enum rdb_dialect *ret_dialect,
-                        int *ret_version, struct rd_err *err)
+bool history_tape_open_file(const struct history_tape *tape, const struct history_part *part,
+                            struct rd_src **ret, struct rd_err *err)
 {
+    return open_file(tape, part, 0, ret, err);
+}
+
+/* The reader of a part of a file needs to know the version of the file. */
+static bool read_header(const struct history_tape *tape, const struct history_part *part,
+                        enum rdb_dialect *ret_dialect, int *ret_version, struct rd_err *err)
+{
+    enum { SMALL = 4096 };
     struct rdb_reader *reader;
     struct rdb_event ev;
-    if (!rdb_reader_new(&reader, records->src, NULL, err))
+    struct rd_src *src;
+    if (!open_file(tape, part, SMALL, &src, err))
         return false;
-    bool ok = rdb_reader_next(reader, &ev) == RDB_EVENT;
-    if (!ok)
-        rd_err_adopt(err, rdb_reader_err(reader));
-    *ret_dialect = rdb_reader_dialect(reader);
-    *ret_version = rdb_reader_version(reader);
-    rdb_reader_free(reader);
+    bool ok = rdb_reader_new(&reader, src, NULL, err);
+    if (ok) {
+        ok = rdb_reader_next(reader, &ev) == RDB_EVENT;
+        if (!ok)
+            rd_err_adopt(err, rdb_reader_err(reader));
+        *ret_dialect = rdb_reader_dialect(reader);
+        *ret_version = rdb_reader_version(reader);
+        rdb_reader_free(reader);
+    }
+    rd_src_close(src);
     return ok;
 }
 
-static bool begin_at(struct history_records *records, const struct history_span *span,
+static bool begin_at(const struct history_tape *tape, const struct history_part *part,
+                     struct history_records *records, const struct history_span *span,
                      struct rd_err *err)
 {
     const struct rdb_reader_opts opts =
         RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED, .no_sum = true, .updates = true);
     enum rdb_dialect dialect;
     int version;
-    if (!read_header(records, &dialect, &version, err) ||
+    if (!read_header(tape, part, &dialect, &version, err) ||
         !rd_src_seek(records->src, span->offset, err) ||
         !rdb_reader_new_records(&records->reader, records->src, dialect, version, &opts, err))
         return false;
@@ -108,7 +122,7 @@ bool history_tape_snapshot(struct history_tape *tape, size_t part, const struct 
     *ret = (struct history_records){0};
     bool ok = history_tape_open_file(tape, p, &ret->src, err) &&
               (span == NULL || !p->fixed ? rdb_reader_new(&ret->reader, ret->src, &opts, err)
-                                         : begin_at(ret, span, err));
+                                         : begin_at(tape, p, ret, span, err));
     if (ok)
         return true;
     rd_err_origin(err, p->name);

@@ -33,7 +33,8 @@ struct history_part {
     int64_t time_us;             /* of its beginning; INT64_MIN: not known */
     int64_t latest_us;           /* of all its commands; INT64_MAX: not known */
     bool fixed;                  /* it does not change any more, and can be read from any span */
-    bool unknown;                /* what is in the data set here is not known: the part before it is
+    bool grows;   /* what is there does not change: a segment that is being written */
+    bool unknown; /* what is in the data set here is not known: the part before it is
                                     missing */
     struct history_index_about about; /* if fixed; without salt */
     size_t segment;                   /* of a capture: its number in the list */
@@ -76,6 +77,15 @@ void history_tape_close(struct history_tape *tape);
  * end of a log that may grow is left out. */
 bool history_tape_read(struct history_tape *tape, size_t part, const struct history_span *span,
                        history_command_fn each, void *ctx, struct rd_err *err);
+
+/* A part that grows. A mark is a place in it, where the command that was given last ends or later.
+ * While the mark is there, so is everything before it. Its bytes fit in the digest of an index. */
+void history_tape_mark(const struct history_tape *tape, uint8_t ret[HISTORY_DIGEST]);
+bool history_tape_has_mark(const struct history_tape *tape, size_t part,
+                           const uint8_t mark[HISTORY_DIGEST]);
+/* Bytes of the file after a mark, as far as it was written when the tape was opened. */
+uint64_t history_tape_after_mark(const struct history_tape *tape, size_t part,
+                                 const uint8_t mark[HISTORY_DIGEST]);
 
 /* Records of a snapshot: all, or those from the beginning of a span on. */
 struct history_records {

@@ -1,4 +1,5 @@
 /* A capture as a tape: the snapshots of its chapters, and its segments. */
+#include "base/endian.h"
 #include "history/tape_impl.h"
 
 static bool add_snapshot(struct history_tape *tape, size_t i, struct rd_err *err)
@@ -45,10 +46,11 @@ static bool add_segment(struct history_tape *tape, size_t i, struct rd_err *err)
     part->fixed = segment->closed;
     if (segment->closed && segment->latest_us != REPL_CAPTURE_NO_TIME)
         part->latest_us = segment->latest_us;
+    part->grows = !segment->closed;
     part->unknown = is_missing_before(&tape->stream.list, i);
     part->segment = i;
     part->about.kind = HISTORY_SEGMENT;
-    part->about.size = segment->size;
+    part->about.size = segment->closed ? segment->size : 0;
     memcpy(part->name, segment->name, sizeof segment->name);
     memcpy(part->about.digest, segment->sha256, sizeof part->about.digest);
     return true;
@@ -84,20 +86,22 @@ bool history_tape_read_capture(struct history_tape *tape, size_t part,
                                struct rd_err *err)
 {
     const struct history_part *p = &tape->parts[part];
-    const struct rebuild_place from = {.index = (size_t)p->chapter,
-                                       .number = span != NULL ? span->offset : p->start};
+    const struct repl_capture_segment *segment = &tape->stream.list.segments[p->segment];
     uint64_t end = span != NULL ? span->end : p->end;
     struct repl_capture_event ev;
     enum repl_capture_status status;
     bool in_multi = span != NULL && (span->flags & HISTORY_SPAN_IN_MULTI) != 0;
+    bool to_the_end = end == RD_NO_OFFSET || span == NULL;
     if (p->fixed && p->start == p->end)
         return true;
-    if (!rebuild_stream_seek(&tape->stream, &from, err))
+    if (!repl_capture_reader_seek_in(tape->stream.reader, segment,
+                                     span != NULL ? span->offset : p->start, err)) {
+        rd_err_origin(err, tape->path);
         return false;
+    }
     while (rebuild_stream_next(&tape->stream, &ev, &status, err)) {
         bool is_other = ev.segment->chapter != p->chapter ||
-                        (span == NULL && !in_multi &&
-                         ev.segment->number > tape->stream.list.segments[p->segment].number);
+                        (to_the_end && !in_multi && ev.segment->number > segment->number);
         if (ev.kind != REPL_CAPTURE_COMMAND && !is_other)
             continue;
         if (is_other || (ev.offset >= end && !in_multi))
@@ -107,4 +111,33 @@ bool history_tape_read_capture(struct history_tape *tape, size_t part,
         in_multi = ev.place.in_multi && ev.place.kind != REPL_EXEC;
     }
     return status != REPL_CAPTURE_FAIL;
+}
+
+/* ---- marks ---- */
+
+void history_tape_mark(const struct history_tape *tape, uint8_t ret[HISTORY_DIGEST])
+{
+    struct repl_capture_mark mark;
+    repl_capture_reader_mark(tape->stream.reader, &mark);
+    rd_put_le64(ret, mark.seed);
+    rd_put_le64(ret + 8, mark.at);
+    rd_put_le64(ret + 16, mark.offset);
+    rd_put_le64(ret + 24, mark.crc);
+}
+
+bool history_tape_has_mark(const struct history_tape *tape, size_t part,
+                           const uint8_t mark[HISTORY_DIGEST])
+{
+    const struct repl_capture_mark there = {rd_get_le64(mark), rd_get_le64(mark + 8),
+                                            rd_get_le64(mark + 16), rd_get_le64(mark + 24)};
+    return repl_capture_mark_is_there(
+        &there, &tape->stream.list.segments[tape->parts[part].segment], &tape->stream.fs);
+}
+
+uint64_t history_tape_after_mark(const struct history_tape *tape, size_t part,
+                                 const uint8_t mark[HISTORY_DIGEST])
+{
+    uint64_t size = tape->stream.list.segments[tape->parts[part].segment].size;
+    uint64_t at = rd_get_le64(mark + 8);
+    return size > at ? size - at : 0;
 }

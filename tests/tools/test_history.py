@@ -13,7 +13,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import redis_server  # noqa: E402
-from captures import START, CaptureTest, command  # noqa: E402
+from captures import START, Capture, CaptureTest, command  # noqa: E402
 from rdb_text import STRING, Key, snapshot  # noqa: E402
 
 REDOUBT = os.environ["REDOUBT"]
@@ -215,6 +215,99 @@ class Indexes(Recorded):
                          self.want)
         self.assertEqual(self.indexes(), [])
         self.assertGreater(len(os.listdir(folder)), 3)
+
+    def test_captures_with_the_same_names_in_one_folder(self):
+        folder = os.path.join(self.folder, "indexes")
+        other = Capture(os.path.join(self.folder, "other"))
+        stream = command("SELECT", 0) + b"".join(command("SET", "k7", i) for i in range(3000))
+        other.begin(snapshot([]), stream, segment=20000)
+        want = self.text("history", "k7", "--in", other.path, "--no-index")
+        self.text("history", "k7", "--in", self.path, "--index-dir", folder)
+        self.text("history", "k7", "--in", other.path, "--index-dir", folder)
+        before = {n: os.stat(os.path.join(folder, n)).st_ino for n in os.listdir(folder)}
+        for path, text in ((self.path, self.want), (other.path, want)):
+            self.assertEqual(self.text("history", "k7", "--in", path, "--index-dir", folder), text)
+        after = {n: os.stat(os.path.join(folder, n)).st_ino for n in os.listdir(folder)}
+        self.assertEqual(before, after)
+
+    def test_what_nobody_uses_does_not_stay(self):
+        folder = os.path.join(self.folder, "indexes")
+        os.mkdir(folder)
+        names = ["0" * 32 + "-1.keys", "1" * 32 + "-2.keys", "mine.keys", "1" * 32 + "-2.txt"]
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, "wb"):
+                pass
+            if not name.startswith("0"):
+                os.utime(path, (START, START))
+        self.text("history", "k7", "--in", self.path, "--index-dir", folder)
+        self.assertEqual(sorted(set(os.listdir(folder)) & set(names)),
+                         sorted(set(names) - {"1" * 32 + "-2.keys"}))
+
+    def test_other_tools_take_no_notice(self):
+        out = os.path.join(self.folder, "out")
+        lines = [["check-aof", self.path], ["check-aof", "--json", self.path],
+                 ["show", self.path], ["doctor", self.path], ["stat", self.path],
+                 ["convert", "--to", "rdb", self.path, "-o", out, "--force"],
+                 ["diff", self.path, self.path]]
+
+        def answers():
+            done = [subprocess.run([REDOUBT, *line], capture_output=True, check=False)
+                    for line in lines]
+            return [(line, d.returncode, d.stdout, d.stderr) for line, d in zip(lines, done)]
+
+        before = answers()
+        self.text("history", "k7", "--in", self.path)
+        self.assertGreater(len(self.indexes()), 3)
+        self.assertEqual(answers(), before)
+
+    def test_they_go_with_their_files(self):
+        self.text("history", "k7", "--in", self.path)
+        names = self.indexes()
+        first = sorted(n for n in os.listdir(self.path) if n.endswith(".seg"))[0]
+        os.unlink(os.path.join(self.path, first))
+        self.capture.go_on(command("SET", "k7", "x"))
+        self.assertEqual(self.indexes(), [n for n in names if not n.startswith(first[:8])])
+
+    def growing(self, n, *more):
+        stream = b"".join(command("HSET", f"k{i % 50}", "f", f"{i:0200}") for i in range(n))
+        return command("SELECT", 0) + stream + b"".join(more)
+
+    def test_a_segment_that_is_being_written(self):
+        """Its index is about its beginning, and is used until enough has come after it."""
+        small = Capture(os.path.join(self.folder, "small"))
+        small.begin(snapshot([]), self.growing(500))
+        self.text("history", "k7", "--in", small.path)
+        self.assertEqual([n for n in os.listdir(small.path) if n.endswith(".seg.keys")], [])
+
+        big = Capture(os.path.join(self.folder, "big"))
+        big.begin(snapshot([]), self.growing(22000))
+        segment, = (n for n in os.listdir(big.path) if n.endswith(".seg"))
+        index = os.path.join(big.path, segment + ".keys")
+        seen = set()
+        for more in (self.growing(100), self.growing(100, command("MULTI"), command("DEL", "k7")),
+                     command("SET", "k7", "x") + command("EXEC"), self.growing(22000)):
+            for _ in range(2):
+                self.assertEqual(self.text("history", "k7", "--in", big.path),
+                                 self.text("history", "k7", "--in", big.path, "--no-index"))
+            seen.add(os.stat(index).st_ino)
+            big.go_on(more)
+        self.assertEqual(len(seen), 1)
+        self.text("history", "k7", "--in", big.path)
+        self.assertNotIn(os.stat(index).st_ino, seen)
+
+    def test_a_segment_that_was_cut_and_written_anew(self):
+        path = os.path.join(self.folder, "big")
+        big = Capture(path)
+        big.begin(snapshot([]), self.growing(22000))
+        segment, = (n for n in os.listdir(path) if n.endswith(".seg"))
+        self.text("history", "k7", "--in", path)
+        with open(os.path.join(path, segment), "r+b") as f:
+            f.truncate(os.path.getsize(f.name) // 2)
+        other = [command("SET", f"k{i % 50}", f"{i:0300}") for i in range(11000)]
+        big.go_on(b"".join(other))
+        self.assertEqual(self.text("history", "k7", "--in", path),
+                         self.text("history", "k7", "--in", path, "--no-index"))
 
     def test_only_the_owner_reads_them(self):
         self.text("history", "k7", "--in", self.path)
