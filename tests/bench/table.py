@@ -13,8 +13,10 @@ that of each log (650), in 10^6 bytes; BENCH_GIANT_MB the size of the giant list
 BENCH_KEYS how many keys the engine's pauses are looked for with (10000000); BENCH_N how many
 commands redis-benchmark sends to each server in a run (1000000; a quarter of it without
 pipelining); BENCH_SECONDS for how long a capture or an archive is measured under load (60), which
-is done only if QUESTION is "capture" or "backup". The files are kept in BENCH_CACHE, which is
-bench-data in the folder of builds by default.
+is done only if QUESTION is "capture" or "backup". BENCH_STREAM_MB is the size of the stream in
+which "history" looks for keys, if that is the QUESTION (1000; the bars are those for 10000), with a
+key for each 2000 bytes. The files are kept in BENCH_CACHE, which is bench-data in the folder of
+builds by default.
 
 Times are in seconds: wall clock, and user and system time of all threads; the best of the runs,
 with the median after the stroke. MiB is the most memory that was resident in any run. How many
@@ -34,6 +36,7 @@ import tempfile
 import backup
 import capture
 import engine
+import history
 import make_mixed
 import measure
 import server
@@ -362,6 +365,15 @@ class Bench:
         self.add("redoubt backup beside redis-cli --rdb, and redoubt archive", lines,
                  capture.rows(lines), (0, 1, 5))
 
+    def history(self):
+        """Gigabytes of disk: only where it is asked for."""
+        words = self.args.question
+        if self.args.types or not any(word.startswith("history") for word in words):
+            return
+        size = int(float(os.environ.get("BENCH_STREAM_MB", "1000")) * 1e6)
+        lines = history.measure_keys(size, size // 2000, self.args.runs, self.say)
+        self.add("The history of keys in a long capture", lines, capture.rows(lines), (0, 1, 5))
+
     def add(self, title, lines, rows, left):
         self.tables.append({"title": title, "lines": lines})
         if not self.args.json:
@@ -406,6 +418,7 @@ def main(argv):
         bench.server()
         bench.capture()
         bench.backup()
+        bench.history()
         crc64 = bench.crc64()
     except (measure.Failed, OSError, snapshots.redis_server.ServerDied,
             snapshots.redis_server.ReplyError) as e:
