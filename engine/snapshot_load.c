@@ -100,7 +100,7 @@ bool engine_loader_new(struct engine_loader **ret, struct engine *e, struct rd_s
         return rd_err_nomem(err, sizeof *l);
     struct rdb_reader_opts how =
         RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED, .no_sum = l->opts.no_sum,
-                        .max_name = ENGINE_NAME_MAX);
+                        .max_name = ENGINE_NAME_MAX, .updates = l->opts.on_update != NULL);
     if (!rdb_reader_new(&l->reader, src, &how, err)) {
         rd_free(l);
         return false;

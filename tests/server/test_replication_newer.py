@@ -234,5 +234,43 @@ class Follow(unittest.TestCase):
             self.assertEqual(c.command("GET", "own"), b"1")
 
 
+class Updates(unittest.TestCase):
+    """Commands among the keys of a snapshot of Valkey 9.2."""
+
+    def sync(self, replica, *records):
+        body = b"VALKEY081\xfe\x00" + b"".join(records) + b"\xff" + bytes(8)
+
+        def answer(args):
+            word = args[0].upper()
+            if word == b"PSYNC":
+                return b"+FULLRESYNC %s 0\r\n$%d\r\n" % (ID, len(body)) + body
+            return {b"PING": b"+PONG\r\n", b"REPLCONF": b"+OK\r\n"}.get(word, b"-ERR unknown\r\n")
+        fake = FakeServer(answer).__enter__()
+        self.addCleanup(fake.__exit__, None, None, None)
+        follow(replica, fake.port)
+
+    KEYS = (b"\x00\x01k\x01v", b"\xf2" + encode("SET", "k", "w"), b"\x00\x01l\x01x",
+            b"\xf2" + encode("APPEND", "k", "z"), b"\x00\x01l\x01y",
+            b"\xf2" + encode("RPUSH", "m", "1", "2"))
+
+    def test_they_run(self):
+        for how in ("disabled", "swapdb"):
+            with self.subTest(diskless_load=how), \
+                    Redoubt({"repl-diskless-load": how}) as replica:
+                replica.client().command("SET", "own", "1")
+                self.sync(replica, *self.KEYS)
+                wait_for(lambda: linked(replica))
+                c = replica.client()
+                self.assertEqual(c.command("MGET", "k", "l", "own"), [b"wz", b"y", None])
+                self.assertEqual(c.command("LRANGE", "m", 0, -1), [b"1", b"2"])
+
+    def test_one_that_cannot_run_is_the_reason(self):
+        with Redoubt() as replica:
+            replica.client().command("SET", "own", "1")
+            self.sync(replica, b"\xf2" + encode("JSON.SET", "k", "$", "1"))
+            wait_for(lambda: reason(replica) is not None)
+            self.assertIn("a command among the keys", reason(replica))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -65,6 +65,9 @@ void receive_load_stop(struct receive *r);
 /* Loading or checking failed. What is not supported now will not be in a second, either. */
 void receive_failed(const struct receive *r, const struct rd_err *err);
 
+/* Runs a command among the keys; for struct engine_load_opts, ctx is the receive. */
+bool receive_update(void *ctx, unsigned db, struct rd_slice command, struct rd_err *err);
+
 /* The file was loaded: it replaces that of the server. False: it could not, which was logged. */
 bool receive_install(struct receive *r);
 

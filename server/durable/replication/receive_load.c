@@ -136,6 +136,7 @@ static bool make_loader(struct receive *r)
     opts.keep_expired = true;
     opts.on_empty = NULL;
     opts.on_aux = on_aux;
+    opts.on_update = receive_update;
     opts.ctx = r;
     r->place = (struct replication_place){.offset = -1};
     if (engine_loader_new(&r->loader, r->beside != NULL ? r->beside : durable->sessions->engine,
