@@ -413,9 +413,8 @@ static bool find_chain(struct backup_plan *plan, struct archive_sets *sets, bool
     return true;
 }
 
-bool backup_plan_make(struct backup_plan *plan, struct archive_sets *sets, struct rd_err *err)
+bool backup_plan_list(struct backup_plan *plan, struct rd_err *err)
 {
-    bool found;
     if (!archive_stream_list(plan->repo, &plan->stream, err))
         return false;
     if (plan->stream.n_refused > 0)
@@ -424,7 +423,13 @@ bool backup_plan_make(struct backup_plan *plan, struct archive_sets *sets, struc
                       "key; see --allow-unsealed",
                       plan->stream.n_refused, rd_show_plural(plan->stream.n_refused),
                       plan->repo->target);
-    if (!find_chain(plan, sets, &found, err))
+    return true;
+}
+
+bool backup_plan_make(struct backup_plan *plan, struct archive_sets *sets, struct rd_err *err)
+{
+    bool found;
+    if (!backup_plan_list(plan, err) || !find_chain(plan, sets, &found, err))
         return false;
     if (found)
         return true;

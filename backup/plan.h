@@ -61,6 +61,9 @@ bool backup_plan_is_snapshot(const struct archive_set *set);
  * lists the moments that can be. backup_plan_done() is called in any case. */
 bool backup_plan_make(struct backup_plan *plan, struct archive_sets *sets, struct rd_err *err);
 
+/* Only fills in plan->stream, with a warning about segments that are left out. */
+bool backup_plan_list(struct backup_plan *plan, struct rd_err *err);
+
 /* A plan for a master in the set of a cluster; `file` is its snapshot. */
 void backup_plan_node(struct backup_plan *plan, const struct archive_set *set,
                       const struct archive_file *file);

@@ -31,6 +31,16 @@ bool history_tape_open(struct history_tape *ret, const char *path, struct rd_err
     return ok;
 }
 
+bool history_tape_open_based(struct history_tape *ret, const struct history_base *base,
+                             const char *name, struct rd_err *err)
+{
+    *ret = (struct history_tape){.path = name, .is_capture = true, .base = base};
+    if (history_tape_open_capture(ret, err))
+        return true;
+    history_tape_close(ret);
+    return false;
+}
+
 void history_tape_close(struct history_tape *tape)
 {
     if (tape->is_capture)
@@ -53,6 +63,8 @@ static bool open_file(const struct history_tape *tape, const struct history_part
                       size_t window, struct rd_src **ret, struct rd_err *err)
 {
     char path[PATH_MAX];
+    if (tape->base != NULL)
+        return tape->base->open(tape->base->ctx, ret, err);
     const char *folder = tape->is_capture ? tape->path : tape->folder;
     int len = folder == NULL ? snprintf(path, sizeof path, "%s", tape->path)
                              : snprintf(path, sizeof path, "%s/%s", folder, part->name);

@@ -56,6 +56,18 @@ struct history_command {
 typedef bool (*history_command_fn)(void *ctx, const struct history_command *command,
                                    struct rd_err *err);
 
+/* A stream without the snapshot that it began with: segments of a capture, and a snapshot that was
+ * taken later. */
+struct history_base {
+    struct rd_fs fs;  /* the segments; its context outlives the tape */
+    const char *name; /* of the snapshot */
+    uint64_t offset;  /* its place in the first segment */
+    uint64_t size;
+    int64_t time_us;
+    bool (*open)(void *ctx, struct rd_src **ret, struct rd_err *err); /* again and again */
+    void *ctx;
+};
+
 struct history_tape {
     struct history_part *parts;
     size_t n;
@@ -65,11 +77,15 @@ struct history_tape {
     size_t cap;
     struct rebuild_stream stream;
     char *folder; /* of a log */
+    const struct history_base *base;
 };
 
 /* The folder of a capture, the folder of a log or its manifest, or a log that is one file. The path
  * is borrowed. */
 bool history_tape_open(struct history_tape *ret, const char *path, struct rd_err *err);
+/* The base is borrowed. `name` is the origin of errors. */
+bool history_tape_open_based(struct history_tape *ret, const struct history_base *base,
+                             const char *name, struct rd_err *err);
 void history_tape_close(struct history_tape *tape);
 
 /* Gives the commands of a part that begin in the span; NULL: all. Then goes on to the end of a

@@ -2,6 +2,8 @@
 #include "base/endian.h"
 #include "history/tape_impl.h"
 
+#include <stdio.h>
+
 static bool add_snapshot(struct history_tape *tape, size_t i, struct rd_err *err)
 {
     const struct repl_capture_segment *segment = &tape->stream.list.segments[i];
@@ -33,7 +35,7 @@ static bool is_missing_before(const struct repl_capture_list *list, size_t i)
 static bool add_segment(struct history_tape *tape, size_t i, struct rd_err *err)
 {
     const struct repl_capture_segment *segment = &tape->stream.list.segments[i];
-    if (segment->has_snapshot && !add_snapshot(tape, i, err))
+    if (segment->has_snapshot && tape->base == NULL && !add_snapshot(tape, i, err))
         return false;
     struct history_part *part = history_tape_add(tape, err);
     if (part == NULL)
@@ -56,13 +58,41 @@ static bool add_segment(struct history_tape *tape, size_t i, struct rd_err *err)
     return true;
 }
 
+static bool add_base(struct history_tape *tape, struct rd_err *err)
+{
+    const struct history_base *base = tape->base;
+    struct history_part *part = history_tape_add(tape, err);
+    if (part == NULL)
+        return false;
+    part->kind = HISTORY_SNAPSHOT;
+    part->chapter = tape->stream.list.segments[0].chapter;
+    part->end = base->size;
+    part->time_us = base->time_us;
+    snprintf(part->name, sizeof part->name, "%s", base->name);
+    return true;
+}
+
+/* Nothing is missing between the snapshot and the first segment. */
+static void begin_at_base(struct history_tape *tape)
+{
+    struct history_part *first = &tape->parts[1];
+    first->unknown = false;
+    first->start = tape->base->offset;
+}
+
 bool history_tape_open_capture(struct history_tape *tape, struct rd_err *err)
 {
-    if (!rebuild_stream_open(&tape->stream, tape->path, false, err))
+    if (tape->base != NULL
+            ? !rebuild_stream_open_fs(&tape->stream, &tape->base->fs, tape->path, err)
+            : !rebuild_stream_open(&tape->stream, tape->path, false, err))
+        return false;
+    if (tape->base != NULL && !add_base(tape, err))
         return false;
     for (size_t i = 0; i < tape->stream.list.n; i++)
         if (!add_segment(tape, i, err))
             return false;
+    if (tape->base != NULL)
+        begin_at_base(tape);
     return true;
 }
 

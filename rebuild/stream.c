@@ -28,21 +28,35 @@ bool rebuild_stream_is(const char *path)
     return found;
 }
 
-bool rebuild_stream_open(struct rebuild_stream *in, const char *path, bool follow,
-                         struct rd_err *err)
+static bool open_reader(struct rebuild_stream *in, bool follow, struct rd_err *err)
 {
     const struct repl_capture_reader_opts opts = {.follow = follow,
                                                   .max_whole = REBUILD_STREAM_COMMAND};
+    return repl_capture_list(&in->list, &in->fs, err) &&
+           (in->list.n > 0 || follow ||
+            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the capture is empty")) &&
+           repl_capture_reader_open(&in->reader, &in->fs, &opts, err);
+}
+
+bool rebuild_stream_open(struct rebuild_stream *in, const char *path, bool follow,
+                         struct rd_err *err)
+{
     *in = (struct rebuild_stream){.path = path};
     in->has_fs = rd_fs_open_folder(&in->fs, path, false, err);
-    if (!in->has_fs || !repl_capture_list(&in->list, &in->fs, err) ||
-        (in->list.n == 0 && !follow &&
-         !rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the capture is empty")) ||
-        !repl_capture_reader_open(&in->reader, &in->fs, &opts, err)) {
-        rd_err_origin(err, path);
-        return false;
-    }
-    return true;
+    if (in->has_fs && open_reader(in, follow, err))
+        return true;
+    rd_err_origin(err, path);
+    return false;
+}
+
+bool rebuild_stream_open_fs(struct rebuild_stream *in, const struct rd_fs *fs, const char *name,
+                            struct rd_err *err)
+{
+    *in = (struct rebuild_stream){.path = name, .fs = *fs};
+    if (open_reader(in, false, err))
+        return true;
+    rd_err_origin(err, name);
+    return false;
 }
 
 void rebuild_stream_close(struct rebuild_stream *in)

@@ -50,6 +50,11 @@ bool rebuild_stream_is(const char *path);
 bool rebuild_stream_open(struct rebuild_stream *in, const char *path, bool follow,
                          struct rd_err *err);
 
+/* The same for segments in any file system, whose context must outlive the stream. `name` stands
+ * for the folder. */
+bool rebuild_stream_open_fs(struct rebuild_stream *in, const struct rd_fs *fs, const char *name,
+                            struct rd_err *err);
+
 /* A zeroed struct is allowed. */
 void rebuild_stream_close(struct rebuild_stream *in);
 

@@ -214,6 +214,7 @@ static bool any_unknown(const struct tool_history *h)
 static int run(struct tool_history *h)
 {
     struct rd_err err = {0};
+    h->in.since_ms = h->since_ms;
     bool ok = recorded_open(&h->in, &err) && recorded_add_names(&h->in, &err) &&
               recorded_who_find(&h->in, h->cli->began_ms * 1000, &err) && replay(h, &err) &&
               print(h, &err);

@@ -11,7 +11,9 @@
 
 void recorded_init(struct recorded *r, struct cli *cli)
 {
-    *r = (struct recorded){.cli = cli, .db = RECORDED_ANY_DB, .job = {.cli = cli}};
+    *r = (struct recorded){
+        .cli = cli, .db = RECORDED_ANY_DB, .since_ms = INT64_MIN, .job = {.cli = cli}};
+    vault_init(&r->vault, cli);
 }
 
 /* ---- where the data is ---- */
@@ -81,7 +83,7 @@ static bool make_folders(char *path)
 static const char *choose_folder(struct recorded *r)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (r->no_index)
+    if (r->no_index || r->config != NULL)
         return NULL;
     if (r->index_dir == NULL && r->tape.is_capture && access(r->path, W_OK) == 0)
         return r->path;
@@ -108,7 +110,8 @@ static void say_making(void *ctx, const struct history_part *part)
 bool recorded_open(struct recorded *r, struct rd_err *err)
 {
     uint64_t seed[2];
-    if (!find_path(r, err) || !history_tape_open(&r->tape, r->path, err))
+    if (r->config != NULL ? !recorded_open_target(r, err)
+                          : !find_path(r, err) || !history_tape_open(&r->tape, r->path, err))
         return false;
     r->is_open = true;
     cli_seed(seed);
@@ -127,6 +130,8 @@ void recorded_close(struct recorded *r)
         history_tape_close(&r->tape);
     }
     history_who_free(r->who);
+    backup_extract_done(&r->extract);
+    vault_done(&r->vault);
     history_names_done(&r->names);
     aof_job_done(&r->job);
 }

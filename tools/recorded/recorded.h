@@ -11,16 +11,20 @@
 #ifndef TOOLS_RECORDED_RECORDED_H
 #define TOOLS_RECORDED_RECORDED_H
 
+#include "backup/extract.h"
 #include "history/replay.h"
 #include "history/who.h"
 #include "tools/check_aof/priv.h"
 #include "tools/cli/cli.h"
+#include "tools/vault/vault.h"
 
 enum { RECORDED_MONITOR_FILES = 64 };
 
 struct recorded {
     struct cli *cli;
-    const char *in; /* as given; NULL: look in the current folder */
+    const char *in;     /* as given; NULL: look in the current folder */
+    const char *config; /* not NULL: `in` is a target of backups */
+    int64_t since_ms;   /* of a target: what was before does not matter; INT64_MIN: all does */
     const char *index_dir;
     bool no_index;
     uint64_t db; /* or RECORDED_ANY_DB */
@@ -32,6 +36,9 @@ struct recorded {
     char folder[PATH_MAX]; /* of the indexes */
     struct history_names names;
     bool is_open;
+    struct vault vault; /* of a target, like what follows */
+    struct backup_extract extract;
+    struct history_base base;
     const char *monitor_files[RECORDED_MONITOR_FILES];
     size_t n_monitor_files;
     struct history_who *who; /* tools/recorded/who.h; NULL: no recording of MONITOR */
@@ -43,6 +50,8 @@ struct recorded {
 #define RECORDED_OPTIONS(r)                                                                        \
     {.name = "in", .letter = 'i', .kind = CLI_STRING, .arg = "SOURCE", .string = &(r)->in,         \
      .help = "the capture or log; default: in the current folder"},                                \
+    {.name = "config", .kind = CLI_STRING, .arg = "FILE", .string = &(r)->config, .brief = true,   \
+     .help = "--in is a target of this configuration of backups"},                                 \
     {.name = "db", .kind = CLI_COUNT, .arg = "N", .number = &(r)->db,                              \
      .help = "keys of this database only"},                                                        \
     {.name = "index-dir", .kind = CLI_STRING, .arg = "DIR", .string = &(r)->index_dir,             \
@@ -63,6 +72,8 @@ struct recorded {
 
 void recorded_init(struct recorded *r, struct cli *cli);
 bool recorded_open(struct recorded *r, struct rd_err *err);
+/* The same for a target; private. */
+bool recorded_open_target(struct recorded *r, struct rd_err *err);
 void recorded_close(struct recorded *r);
 
 /* For the option --monitor-file. */
