@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "aof/check/kind.h"
-#include "aof/check/priv.h"
+#include "aof/check/check_impl.h"
 #include "aof/check/tail.h"
 #include "aof/manifest_names.h"
 #include "aof/text_mode.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "aof/write/priv.h"
+#include "aof/write/writer_impl.h"
 #include "base/mem.h"
 
 static const char default_name[] = "appendonly.aof";

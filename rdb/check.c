@@ -9,7 +9,7 @@
 #include "rdb/imports.h"
 #include "rdb/keylog.h"
 #include "rdb/library.h"
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 #include "rdb/read/slot_info.h"
 #include "rdb/reader.h"
 #include "rdb/rest.h"

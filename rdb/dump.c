@@ -2,7 +2,7 @@
 
 #include "base/crc64.h"
 #include "base/endian.h"
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 #include "rdb/version.h"
 
 enum { FOOT = 10, SUM = 8, SINCE_ZERO_SUM = 12, SINCE_KEY_META = 13 };

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/sized.h"
 #include "rdb/recover/correction.h"
-#include "rdb/recover/priv.h"
+#include "rdb/recover/recover_impl.h"
 #include "rdb/name_match.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
-#include "repl/master/priv.h"
+#include "repl/master/master_impl.h"
 
 bool repl_master_new(struct repl_master **ret, const struct repl_master_opts *opts,
                      const struct repl_replid *id, struct rd_err *err)

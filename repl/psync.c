@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/sized.h"
-#include "repl/psync/priv.h"
+#include "repl/psync/psync_impl.h"
 
 /* If the caller does not send, the output does not grow without limit. */
 enum { OUTPUT_ENOUGH = 4096 };

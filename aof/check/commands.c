@@ -1,7 +1,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "aof/check/priv.h"
+#include "aof/check/check_impl.h"
 #include "aof/commands.h"
 
 /* ---- names ---- */

@@ -4,7 +4,7 @@
  */
 #include <strings.h>
 
-#include "aof/write/priv.h"
+#include "aof/write/writer_impl.h"
 #include "base/num.h"
 #include "base/resp.h"
 

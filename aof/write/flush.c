@@ -1,7 +1,7 @@
 /* Writes the buffer to the file, and the file to the disk. */
 #include <errno.h>
 
-#include "aof/write/priv.h"
+#include "aof/write/writer_impl.h"
 
 enum { SHRINK_ABOVE = 1024 * 1024 };
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "aof/write/priv.h"
+#include "aof/write/writer_impl.h"
 #include "base/mem.h"
 
 enum { NAME_SIZE = AOF_NAME_MAX + 1 };

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "aof/write/priv.h"
+#include "aof/write/writer_impl.h"
 
 enum { NAME_SIZE = AOF_NAME_MAX + 1 };
 

@@ -12,7 +12,7 @@
  */
 #include "base/copy.h"
 #include "base/src_impl.h"
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 
 #include "base/worker.h"
 

@@ -16,7 +16,7 @@
  *
  * The containers ascend, so that the string is made from its first byte to its last.
  */
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 
 enum {
     COOKIE_PLAIN = 12346,

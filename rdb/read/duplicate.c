@@ -5,7 +5,7 @@
  * and the note says so.
  */
 #include "rdb/again.h"
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 
 /* The number of values with hashes that are equal by chance, after which duplicates are no longer
  * searched. With a random key, not even one occurs. */

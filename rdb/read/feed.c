@@ -1,4 +1,4 @@
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 
 int rdb_feed_begin(struct rdb_reader *r, const struct rdb_str_head *head, uint64_t off)
 {

@@ -1,5 +1,5 @@
 /* input.c - access to the input, and errors with their context. */
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 
 static int from_src(struct rdb_reader *r, enum rd_src_status st, struct rd_slice have)
 {

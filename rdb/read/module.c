@@ -5,7 +5,7 @@
  * Operands: 1, 2: a length (signed or unsigned); 3: binary32, 4: binary64, both little-endian; 5: a
  * string.
  */
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 
 static int end_aux(struct rdb_reader *r, struct rdb_event *ev, const struct cur *c)
 {

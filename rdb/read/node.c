@@ -6,7 +6,7 @@
  * flags: 1 deleted, 2 same fields as the node's (then n-fields and field are left out). lp-count is
  * how many listpack entries the stream entry takes, itself not counted.
  */
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 
 enum { FLAG_DELETED = 1, FLAG_SAME_FIELDS = 2 };
 

@@ -3,7 +3,7 @@
  * The walk validates each entry and then returns or skips it. A string that is not longer than a
  * piece is whole in memory before the walk begins; a longer one is streamed.
  */
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 
 /* The parts of an element, by layout. */
 enum part { PART_ELEMENT, PART_MEMBER, PART_FIELD, PART_VALUE, PART_SCORE, PART_TTL };

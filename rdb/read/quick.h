@@ -4,7 +4,7 @@
 #ifndef RDB_READ_QUICK_H
 #define RDB_READ_QUICK_H
 
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 
 struct rdb_quick {
     const uint8_t *str;

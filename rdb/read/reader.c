@@ -1,6 +1,6 @@
 #include "base/sized.h"
 #include "base/src_impl.h"
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 #include "rdb/version.h"
 
 static bool piece_size(const struct rd_src *src, size_t *ret)

@@ -9,7 +9,7 @@
  */
 #include "base/copy.h"
 #include "base/resp_frame.h"
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 #include "rdb/version.h"
 
 enum { KEY_META_CLASSES = 7 };

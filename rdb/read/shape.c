@@ -3,7 +3,7 @@
  * A program is the grammar of a type: the interpreter in value.c runs it to skip, copy or check a
  * value, or to return its elements.
  */
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 
 #define PROGRAM static const struct instr
 

@@ -1,6 +1,6 @@
 /* stream.c - the parts of a stream other than entries: last ID, groups, pending lists, consumers.
  */
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 
 enum { GEN_OFFSETS = 2, GEN_ACTIVE = 3, NODE_KEY_LEN = 16 };
 

@@ -1,4 +1,4 @@
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 
 static const char bad_lzf[] = "compressed string that does not decode";
 

@@ -11,7 +11,7 @@
  * names, and a copy begins with them; the rest is the same in both types.
  */
 #include "rdb/enc/put.h"
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 
 #include <stdio.h>
 

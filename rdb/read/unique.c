@@ -1,7 +1,7 @@
 /* unique.c - a set of hashes that finds duplicate members of a collection.
  *
  * duplicate.c compares two members with the same hash. */
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 
 enum { SLOTS_MIN = 64, SLOTS_FIRST = 1 << 14, SLOTS_MAX = 1 << 19 };
 

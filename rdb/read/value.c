@@ -1,5 +1,5 @@
 /* value.c - walks a value according to the shape of its type. */
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 
 static bool tracks_members(const struct rdb_reader *r)
 {

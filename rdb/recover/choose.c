@@ -1,7 +1,7 @@
 /* choose.c - chooses the bytes that are read: those of the input, those before a transfer changed
  * them, or those that its checksum proves. */
 #include "rdb/recover/correction.h"
-#include "rdb/recover/priv.h"
+#include "rdb/recover/recover_impl.h"
 #include "rdb/recover/transfer.h"
 
 enum { MISPLACED_MARGIN = 64 << 10 }; /* bytes */

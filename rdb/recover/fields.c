@@ -6,7 +6,7 @@
  * string, and the names of the fields and keys before the damage show where the hash ends.
  */
 #include "rdb/enc/len.h"
-#include "rdb/recover/priv.h"
+#include "rdb/recover/recover_impl.h"
 
 enum {
     FAMILIAR_LEAST = 4,    /* fields, of which the names are compared with others */

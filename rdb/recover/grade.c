@@ -7,7 +7,7 @@
  * belongs to this file. The announced sizes of databases limit how many keys a lost range can hide,
  * and show how many of the keys after it are too many.
  */
-#include "rdb/recover/priv.h"
+#include "rdb/recover/recover_impl.h"
 
 enum {
     KEY_LEAST = 4,   /* size of the smallest key: type, name and value of one byte */

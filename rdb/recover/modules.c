@@ -7,7 +7,7 @@
 #include "base/endian.h"
 #include "base/mem.h"
 #include "rdb/modules.h"
-#include "rdb/recover/priv.h"
+#include "rdb/recover/recover_impl.h"
 
 void rdb_recover_modules_done(struct rdb_recover_modules *m)
 {

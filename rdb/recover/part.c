@@ -4,7 +4,7 @@
  * them is written. The result is read again, because elements may be damaged before the damage is
  * detected: a collection that servers would refuse is not kept.
  */
-#include "rdb/recover/priv.h"
+#include "rdb/recover/recover_impl.h"
 
 #include "base/mem.h"
 #include "rdb/writer.h"

@@ -5,7 +5,7 @@
  * therefore not evidence. A record whose header is unlikely to occur by chance is: the record
  * before it ended correctly.
  */
-#include "rdb/recover/priv.h"
+#include "rdb/recover/recover_impl.h"
 
 enum {
     PROVED = 6, /* such a header occurs by chance once in several thousand positions */

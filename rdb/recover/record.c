@@ -1,4 +1,4 @@
-#include "rdb/recover/priv.h"
+#include "rdb/recover/recover_impl.h"
 
 #include "rdb/beside.h"
 #include "rdb/modules.h"
@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "rdb/library.h"
-#include "rdb/read/priv.h"
+#include "rdb/read/reader_impl.h"
 #include "rdb/read/slot_info.h"
 
 static enum rd_src_status limited_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,

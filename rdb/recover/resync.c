@@ -5,7 +5,7 @@
  * like the other keys of the file: a false record that begins one byte too early, in the remains of
  * a damaged one, leads to the same good records.
  */
-#include "rdb/recover/priv.h"
+#include "rdb/recover/recover_impl.h"
 
 #include "base/endian.h"
 

@@ -3,7 +3,7 @@
  * A run can be graded only after the whole file was read, because the sizes that the file announces
  * and the end of the run are evidence for or against it. This pass therefore writes nothing.
  */
-#include "rdb/recover/priv.h"
+#include "rdb/recover/recover_impl.h"
 
 #include "base/mem.h"
 #include "rdb/modules.h"

@@ -1,7 +1,7 @@
 /* version.c - finds out which version wrote the file. The header contains it. If the header is
  * damaged, the aux fields name the release, and the contents need a version that supports them.
  */
-#include "rdb/recover/priv.h"
+#include "rdb/recover/recover_impl.h"
 
 #include "base/mem.h"
 #include "rdb/version.h"

@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #include "base/num.h"
-#include "repl/master/priv.h"
+#include "repl/master/master_impl.h"
 
 void repl_peer_init(struct repl_peer *peer, struct repl_master *m, struct rd_buf *out)
 {

@@ -1,5 +1,5 @@
 /* Which snapshot is made when, and for whom. */
-#include "repl/master/priv.h"
+#include "repl/master/master_impl.h"
 
 static bool takes_mark(const struct repl_peer *peer)
 {

@@ -3,7 +3,7 @@
 #include <strings.h>
 
 #include "base/num.h"
-#include "repl/psync/priv.h"
+#include "repl/psync/psync_impl.h"
 
 enum { NUMBER_SIZE = RD_NUM_I64_MAX + 1 };
 

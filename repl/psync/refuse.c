@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "repl/psync/priv.h"
+#include "repl/psync/psync_impl.h"
 
 static const char *const CLASS_WORDS[] = {
     [REPL_RETRY] = "retry",  [REPL_CLOSED] = "closed",           [REPL_TIMEOUT] = "timeout",

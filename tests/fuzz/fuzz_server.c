@@ -31,7 +31,7 @@
 #include "server/surface/cmd/commands.h"
 #include "server/durable/replication/replication.h"
 #include "server/loop/log.h"
-#include "server/durable/persist/priv.h"
+#include "server/durable/persist/persist_impl.h"
 #include "server/session/pubsub.h"
 #include "server/settings/item.h"
 

@@ -1,5 +1,5 @@
 /* What `redoubt doctor` reads of the kernel, from folders that stand for /proc and /sys. */
-#include "tools/doctor/priv.h"
+#include "tools/doctor/doctor.h"
 
 #include <criterion/criterion.h>
 #include <limits.h>

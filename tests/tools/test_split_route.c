@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "tools/split/priv.h"
+#include "tools/split/split.h"
 
 /* Every slot is in one range, whatever the number; three are those of redis-cli. */
 Test(split_route, equal_ranges_cover_all_slots)

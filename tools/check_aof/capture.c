@@ -1,7 +1,7 @@
 /* capture.c - verifies a capture in the place of a log. */
 #include "base/fs.h"
 #include "rebuild/stream.h"
-#include "tools/check_aof/priv.h"
+#include "tools/check_aof/check_aof.h"
 
 enum { SHOWN = 100 };
 

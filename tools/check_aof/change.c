@@ -2,7 +2,7 @@
  * left.
  */
 #include "base/num.h"
-#include "tools/check_aof/priv.h"
+#include "tools/check_aof/check_aof.h"
 #include "tools/cli/holder.h"
 
 #include <inttypes.h>

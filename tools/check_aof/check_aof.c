@@ -2,7 +2,7 @@
  */
 #include "base/mem.h"
 #include "rebuild/stream.h"
-#include "tools/check_aof/priv.h"
+#include "tools/check_aof/check_aof.h"
 #include "data/spool.h"
 #include "tools/tools.h"
 

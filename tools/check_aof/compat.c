@@ -8,8 +8,8 @@
  * escaped.
  */
 #include "aof/manifest.h"
-#include "tools/check_aof/priv.h"
-#include "tools/check_rdb/priv.h"
+#include "tools/check_aof/check_aof.h"
+#include "tools/check_rdb/check_rdb.h"
 
 #include <errno.h>
 #include <fcntl.h>

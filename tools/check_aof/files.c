@@ -1,6 +1,6 @@
 /* files.c - finds a log: one file, a manifest with its folder, or the folder alone. */
 #include "base/mem.h"
-#include "tools/check_aof/priv.h"
+#include "tools/check_aof/check_aof.h"
 #include "rebuild/stream.h"
 
 #include <dirent.h>

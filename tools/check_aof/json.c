@@ -1,5 +1,5 @@
 /* json.c - the JSON of check-aof; docs/format/check-aof-json.md describes it. */
-#include "tools/check_aof/priv.h"
+#include "tools/check_aof/check_aof.h"
 
 static void put_time(struct cli_json *json, const char *key, int64_t seconds)
 {

@@ -3,7 +3,7 @@
 #include "aof/manifest_names.h"
 #include "base/mem.h"
 #include "base/pump.h"
-#include "tools/check_aof/priv.h"
+#include "tools/check_aof/check_aof.h"
 #include "tools/cli/holder.h"
 
 #include <errno.h>

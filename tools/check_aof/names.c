@@ -4,7 +4,7 @@
  * longer names are counted together, so that memory is bounded.
  */
 #include "base/mem.h"
-#include "tools/check_aof/priv.h"
+#include "tools/check_aof/check_aof.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "tools/check_aof/priv.h"
+#include "tools/check_aof/check_aof.h"
 
 #include <dirent.h>
 #include <errno.h>

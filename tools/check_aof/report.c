@@ -1,6 +1,6 @@
 /* report.c - prints the result of check-aof as text. */
 #include "base/time.h"
-#include "tools/check_aof/priv.h"
+#include "tools/check_aof/check_aof.h"
 #include "rdb/version.h"
 
 #include <inttypes.h>

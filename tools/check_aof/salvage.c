@@ -8,7 +8,7 @@
 #include "aof/text_mode.h"
 
 #include "base/mem.h"
-#include "tools/check_aof/priv.h"
+#include "tools/check_aof/check_aof.h"
 #include "data/spool.h"
 
 #include <errno.h>

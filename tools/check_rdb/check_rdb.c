@@ -10,7 +10,7 @@
 #include "engine/script.h"
 #include "rdb/damage.h"
 #include "tools/cli/filter.h"
-#include "tools/check_rdb/priv.h"
+#include "tools/check_rdb/check_rdb.h"
 #include "tools/input/server_in.h"
 #include "data/spool.h"
 #include "tools/tools.h"

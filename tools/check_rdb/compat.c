@@ -9,7 +9,7 @@
  */
 #include "base/mem.h"
 #include "rdb/reader.h"
-#include "tools/check_rdb/priv.h"
+#include "tools/check_rdb/check_rdb.h"
 
 #include <inttypes.h>
 

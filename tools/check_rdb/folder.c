@@ -1,5 +1,5 @@
 /* folder.c - finds the snapshots in a folder. */
-#include "tools/check_rdb/priv.h"
+#include "tools/check_rdb/check_rdb.h"
 
 #include "base/mem.h"
 #include "rebuild/stream.h"

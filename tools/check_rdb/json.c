@@ -1,5 +1,5 @@
 /* json.c - the JSON of check-rdb; docs/format/check-rdb-json.md describes it. */
-#include "tools/check_rdb/priv.h"
+#include "tools/check_rdb/check_rdb.h"
 
 #include <inttypes.h>
 

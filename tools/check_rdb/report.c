@@ -1,5 +1,5 @@
 /* report.c - prints the result of check-rdb as text. */
-#include "tools/check_rdb/priv.h"
+#include "tools/check_rdb/check_rdb.h"
 
 #include "base/num.h"
 #include "rdb/version.h"

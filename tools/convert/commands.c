@@ -9,7 +9,7 @@
  */
 #include "base/endian.h"
 #include "rdb/modules.h"
-#include "tools/convert/priv.h"
+#include "tools/convert/convert.h"
 
 enum {
     PAYLOAD_VERSION_MIN = 6,

@@ -1,6 +1,6 @@
 /* convert - converts a snapshot or log to another format, version or dialect. */
 #include "rdb/version.h"
-#include "tools/convert/priv.h"
+#include "tools/convert/convert.h"
 #include "tools/input/proof.h"
 #include "tools/input/server_in.h"
 #include "tools/tools.h"

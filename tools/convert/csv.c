@@ -9,7 +9,7 @@
  * or a quote. Spreadsheets read a cell that begins with = + - or @ as a formula: such a key begins
  * with \u003d, \u002b, \u002d or \u0040, as JSON allows. */
 #include "base/mem.h"
-#include "tools/convert/priv.h"
+#include "tools/convert/convert.h"
 
 struct csv {
     struct json_text text;

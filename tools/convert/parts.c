@@ -9,7 +9,7 @@
  * breaks, the broken record is put to the job's own target, which reports the same error as without
  * parts. */
 #include "base/mem.h"
-#include "tools/convert/priv.h"
+#include "tools/convert/convert.h"
 #include "tools/input/parts.h"
 
 enum {

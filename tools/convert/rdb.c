@@ -1,6 +1,6 @@
 /* Converts to a snapshot. If the version stays the same, every record is copied unchanged. For
  * another version, a value is copied if the target supports its type, and rewritten if not. */
-#include "tools/convert/priv.h"
+#include "tools/convert/convert.h"
 
 /* The writer is created after the header, which has the version and dialect. */
 static bool begin_writer(struct job *job, struct rd_err *err)

@@ -1,6 +1,6 @@
 /* The servers that --for names: for each the dialect and the RDB version that it reads. */
 #include "client/info.h"
-#include "tools/convert/priv.h"
+#include "tools/convert/convert.h"
 
 struct server {
     const char *name;

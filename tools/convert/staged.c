@@ -3,7 +3,7 @@
  * An entry that is pending in a group may have been deleted from its stream. To restore this state,
  * the commands must add the entry among the others, which precede the groups in a snapshot. So a
  * stream is staged, searched for pending entries, and then put. */
-#include "tools/convert/priv.h"
+#include "tools/convert/convert.h"
 
 /* The source of a value. */
 struct staged {

@@ -3,7 +3,7 @@
  * Both are views of the keys: data beside the keys does not stop a conversion, but it is reported
  * like that of --lossy. Lines of --meta hold functions and aux fields. */
 #include "rdb/library.h"
-#include "tools/convert/priv.h"
+#include "tools/convert/convert.h"
 
 static const char *reason(const struct job *job, bool meta_helps)
 {

@@ -1,5 +1,5 @@
 /* diff - compares the data of two snapshots, logs or servers. */
-#include "tools/diff/priv.h"
+#include "tools/diff/diff.h"
 #include "tools/tools.h"
 
 static bool print_difference(struct diff *diff, struct diff_found *found, struct rd_slice name,

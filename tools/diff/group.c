@@ -1,7 +1,7 @@
 /* What differs between two consumer groups whose counts are the same: the first pending entry that
  * is not the same on both sides, or the first that has another owner. Both sides are read at once,
  * and no list is kept. */
-#include "tools/diff/priv.h"
+#include "tools/diff/diff.h"
 
 enum { SAYS_MAX = 320 };
 

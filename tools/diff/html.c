@@ -1,5 +1,5 @@
 /* html.c - the differences as a page. The keys are the objects of --json; page.js reads them. */
-#include "tools/diff/priv.h"
+#include "tools/diff/diff.h"
 
 #include "base/api.h"
 #include "base/buf.h"

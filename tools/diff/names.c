@@ -2,7 +2,7 @@
  *
  *     named   key: db (8)  name, cut         value: a difference (diff_found_put)
  */
-#include "tools/diff/priv.h"
+#include "tools/diff/diff.h"
 
 #include "base/endian.h"
 

@@ -1,5 +1,5 @@
 /* Opens files, logs and servers for the comparison. */
-#include "tools/diff/priv.h"
+#include "tools/diff/diff.h"
 
 #include <errno.h>
 #include <sys/random.h>

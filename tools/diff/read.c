@@ -9,7 +9,7 @@
  * pass. Without a checksum, nothing but decoding shows that a value is damaged, so then the first
  * pass decodes everything.
  */
-#include "tools/diff/priv.h"
+#include "tools/diff/diff.h"
 
 #include "base/endian.h"
 #include "base/worker.h"

@@ -1,5 +1,5 @@
 /* Prints differences, as lines of text or as JSON objects. */
-#include "tools/diff/priv.h"
+#include "tools/diff/diff.h"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
  *
  *     found   key: side (1)  record (8)      value: a difference (diff_found_put)
  */
-#include "tools/diff/priv.h"
+#include "tools/diff/diff.h"
 
 #include "base/endian.h"
 

@@ -2,7 +2,7 @@
  *
  *     parts   key: kind (1)  name (16)     value: side (1)  index (8)  expiry (8)  content (16)
  */
-#include "tools/diff/priv.h"
+#include "tools/diff/diff.h"
 
 #include "base/endian.h"
 #include "base/mem.h"

@@ -1,7 +1,7 @@
 /* doctor.c - `redoubt doctor`: checks whether a server, or its folder, is set up so that data
  * survives. */
 #include "archive/retain.h"
-#include "tools/doctor/priv.h"
+#include "tools/doctor/doctor.h"
 #include "tools/tools.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* facts.c - looks up the server's answers, and fills in verdicts. */
-#include "tools/doctor/priv.h"
+#include "tools/doctor/doctor.h"
 
 #include "base/num.h"
 

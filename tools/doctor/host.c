@@ -1,5 +1,5 @@
 /* host.c - the process of a server on this host. */
-#include "tools/doctor/priv.h"
+#include "tools/doctor/doctor.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* judge_backup.c - the age of the newest good backup, and where it is. */
 #include "archive/stream.h"
-#include "tools/doctor/priv.h"
+#include "tools/doctor/doctor.h"
 
 #include <sys/vfs.h>
 

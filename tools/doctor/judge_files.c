@@ -1,6 +1,6 @@
 /* judge_files.c - the folder of a server: its contents, and the free space. */
-#include "tools/check_aof/priv.h"
-#include "tools/doctor/priv.h"
+#include "tools/check_aof/check_aof.h"
+#include "tools/doctor/doctor.h"
 #include "data/sound.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* judge_memory.c - whether there is memory for a child process and its copies, and what the kernel
  * does with it. */
-#include "tools/doctor/priv.h"
+#include "tools/doctor/doctor.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* judge_persistence.c - checks whether the data survives a restart. */
-#include "tools/doctor/priv.h"
+#include "tools/doctor/doctor.h"
 
 enum {
     EVERYSEC_MS = 2000, /* the log waits for a delayed fsync for two seconds */

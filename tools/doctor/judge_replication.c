@@ -1,5 +1,5 @@
 /* judge_replication.c - replicas, and what a full or partial sync needs. */
-#include "tools/doctor/priv.h"
+#include "tools/doctor/doctor.h"
 
 #include "base/num.h"
 

@@ -1,5 +1,5 @@
 /* report.c - prints verdicts as text or JSON. */
-#include "tools/doctor/priv.h"
+#include "tools/doctor/doctor.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* server.c - asks the server: INFO, twice, CONFIG GET, and whether it needs a password. */
-#include "tools/doctor/priv.h"
+#include "tools/doctor/doctor.h"
 
 #include <errno.h>
 #include <netinet/in.h>

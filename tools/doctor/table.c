@@ -1,5 +1,5 @@
 /* table.c - all checks, in the order of the report. */
-#include "tools/doctor/priv.h"
+#include "tools/doctor/doctor.h"
 
 #define S DOCTOR_OF_SERVER
 #define F DOCTOR_OF_FOLDER

@@ -3,7 +3,7 @@
 #include "engine/mem.h"
 #include "rdb/version.h"
 #include "rebuild/stream.h"
-#include "tools/check_aof/priv.h"
+#include "tools/check_aof/check_aof.h"
 #include "tools/input/server_in.h"
 
 #include <inttypes.h>

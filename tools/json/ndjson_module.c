@@ -4,7 +4,7 @@
  * the file is read to its end in any case.
  */
 #include "tools/json/document.h"
-#include "tools/json/ndjson_priv.h"
+#include "tools/json/ndjson_impl.h"
 
 static void put_label(struct ndjson *lines, const char *label)
 {

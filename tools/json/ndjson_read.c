@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "rdb/reader.h"
-#include "tools/json/ndjson_read_priv.h"
+#include "tools/json/ndjson_read_impl.h"
 
 enum { SINCE_BINARY_SCORE = 8, DEFAULT_VERSION = 12, SLOT_INFO_MAX = 64 };
 

@@ -1,5 +1,5 @@
 /* html.c - the list as a page. */
-#include "tools/list/priv.h"
+#include "tools/list/list.h"
 #include "tools/page/page.h"
 
 #include "tools/list_page.h"

@@ -1,4 +1,4 @@
-#include "tools/list/priv.h"
+#include "tools/list/list.h"
 
 static uint64_t plain_bytes(const struct archive_manifest *m)
 {

@@ -1,7 +1,7 @@
 /* list.c - `redoubt list`: the sets of repositories. */
 #include "archive/retain.h"
 #include "base/buf.h"
-#include "tools/list/priv.h"
+#include "tools/list/list.h"
 #include "tools/tools.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "tools/list/priv.h"
+#include "tools/list/list.h"
 
 #include <inttypes.h>
 #include <stdio.h>

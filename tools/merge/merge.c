@@ -1,6 +1,6 @@
 /* merge - merges several snapshots into one. */
 #include "rdb/version.h"
-#include "tools/merge/priv.h"
+#include "tools/merge/merge.h"
 #include "tools/tools.h"
 
 #include "base/mem.h"

@@ -3,7 +3,7 @@
  *     keys     key: hash (16)              value: input (4)  record (8)  db (8)
  *     losers   key: input (4)  record (8)
  */
-#include "tools/merge/priv.h"
+#include "tools/merge/merge.h"
 #include "tools/input/proof.h"
 
 #include "base/endian.h"

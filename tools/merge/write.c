@@ -1,5 +1,5 @@
 /* The second pass: writes everything that is not omitted. */
-#include "tools/merge/priv.h"
+#include "tools/merge/merge.h"
 #include "rdb/version.h"
 
 #include "base/endian.h"

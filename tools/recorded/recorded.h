@@ -14,7 +14,7 @@
 #include "backup/extract.h"
 #include "history/replay.h"
 #include "history/who.h"
-#include "tools/check_aof/priv.h"
+#include "tools/check_aof/check_aof.h"
 #include "tools/cli/cli.h"
 #include "tools/vault/vault.h"
 

@@ -7,7 +7,7 @@
  * Servers send times in milliseconds since 7.0. Older servers also send seconds. */
 #include "base/mem.h"
 #include "base/num.h"
-#include "tools/replay/priv.h"
+#include "tools/replay/replay.h"
 
 #include <strings.h>
 

@@ -7,7 +7,7 @@
  * added without it, and XIDMPRECORD notes the producer. What was not added is left out: a server
  * that has forgotten the first one by now would add it again. */
 #include "engine/producer.h"
-#include "tools/replay/priv.h"
+#include "tools/replay/replay.h"
 
 #include <strings.h>
 

@@ -1,5 +1,5 @@
 /* replay - replays a capture into a server. */
-#include "tools/replay/priv.h"
+#include "tools/replay/replay.h"
 #include "tools/tools.h"
 
 #include <inttypes.h>

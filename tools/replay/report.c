@@ -1,4 +1,4 @@
-#include "tools/replay/priv.h"
+#include "tools/replay/replay.h"
 
 #include <inttypes.h>
 

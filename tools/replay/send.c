@@ -4,7 +4,7 @@
  * limited: at the limit, replies are read until half of the commands are answered, so that the
  * server always has work. */
 #include "base/mem.h"
-#include "tools/replay/priv.h"
+#include "tools/replay/replay.h"
 
 bool replay_sender_init(struct replay_sender *s, struct client_peer *peer, size_t window,
                         struct rd_err *err)

@@ -5,8 +5,8 @@
  * the first key is sent, all keys are converted for the server, so that nothing is sent if it
  * cannot hold one of them. */
 #include "base/num.h"
-#include "tools/convert/priv.h"
-#include "tools/replay/priv.h"
+#include "tools/convert/convert.h"
+#include "tools/replay/replay.h"
 
 /* *ret: an enum cli_server; -1: unknown. */
 static bool ask_server(struct replay *replay, int *ret, struct rd_err *err)

@@ -1,7 +1,7 @@
 /* stream.c - sends the commands of the stream, each at its time. */
 #include "base/num.h"
 #include "tools/input/snapshot_in.h"
-#include "tools/replay/priv.h"
+#include "tools/replay/replay.h"
 
 #include <inttypes.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* verify.c - compares the server with the capture: rebuilds the dataset at the position where the
  * replay ended (tools/input/snapshot_in.h) and compares it with the server (diff). */
-#include "tools/diff/priv.h"
-#include "tools/replay/priv.h"
+#include "tools/diff/diff.h"
+#include "tools/replay/replay.h"
 
 #include <inttypes.h>
 

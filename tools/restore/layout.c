@@ -1,8 +1,8 @@
 /* layout.c - writes a set or a moment as files that a server loads. */
 #include "backup/replay.h"
-#include "tools/convert/priv.h"
+#include "tools/convert/convert.h"
 #include "tools/input/snapshot_in.h"
-#include "tools/restore/priv.h"
+#include "tools/restore/restore.h"
 
 #include <dirent.h>
 #include <stdio.h>

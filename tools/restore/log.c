@@ -1,7 +1,7 @@
 /* log.c - runs the log of a set on an engine, for destinations that need a snapshot. */
 #include "rebuild/rebuild.h"
 #include "tools/input/snapshot_in.h"
-#include "tools/restore/priv.h"
+#include "tools/restore/restore.h"
 
 static const struct archive_file *file_named(const struct archive_manifest *m, const char *name)
 {

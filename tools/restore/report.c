@@ -1,5 +1,5 @@
 #include "tools/input/snapshot_in.h"
-#include "tools/restore/priv.h"
+#include "tools/restore/restore.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "base/num.h"
 #include "base/seal.h"
 #include "tools/cli/peer_options.h"
-#include "tools/restore/priv.h"
+#include "tools/restore/restore.h"
 #include "tools/tools.h"
 
 #include <errno.h>

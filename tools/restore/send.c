@@ -6,8 +6,8 @@
 #include "base/crc16.h"
 #include "base/siphash.h"
 #include "client/topology.h"
-#include "tools/replay/priv.h"
-#include "tools/restore/priv.h"
+#include "tools/replay/replay.h"
+#include "tools/restore/restore.h"
 
 struct send {
     struct restore *run;

@@ -4,7 +4,7 @@
  * restore that fails therefore leaves what was there before, and never a mixture of both. The
  * folders that it made for them go again. */
 #include "base/mem.h"
-#include "tools/restore/priv.h"
+#include "tools/restore/restore.h"
 
 #include <errno.h>
 #include <fcntl.h>

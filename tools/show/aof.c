@@ -1,7 +1,7 @@
 /* aof.c - the commands of a log. */
 #include "rdb/version.h"
 #include "tools/cli/file_hint.h"
-#include "tools/show/priv.h"
+#include "tools/show/show.h"
 
 static bool put_snapshot(struct show *show, const struct aof_event *ev, struct rd_err *err)
 {

@@ -1,5 +1,5 @@
 /* capture.c - the commands of a capture. */
-#include "tools/show/priv.h"
+#include "tools/show/show.h"
 
 /* Reading begins where the first selected command can be, unless earlier commands may be shown as
  * context. */

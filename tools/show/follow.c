@@ -1,7 +1,7 @@
 /* follow.c - a source over a file that grows.
  */
 #include "base/mem.h"
-#include "tools/show/priv.h"
+#include "tools/show/show.h"
 
 #include <errno.h>
 #include <fcntl.h>

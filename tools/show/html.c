@@ -2,7 +2,7 @@
 #include "base/api.h"
 #include "base/mem.h"
 #include "tools/page/page.h"
-#include "tools/show/priv.h"
+#include "tools/show/show.h"
 
 #include "tools/show_page.h"
 

@@ -1,7 +1,7 @@
 /* keys.c - finds the keys of a command with the engine's command table. */
 #include "base/mem.h"
 #include "engine/command.h"
-#include "tools/show/priv.h"
+#include "tools/show/show.h"
 
 enum { KEYS_USUAL = 64 };
 

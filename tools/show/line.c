@@ -5,7 +5,7 @@
  *     {"number":17,"time_s":1714564800,"file":"…","offset":1234,"length":29,"db":0,"multi":false,
  *      "command":[…]}
  */
-#include "tools/show/priv.h"
+#include "tools/show/show.h"
 
 #include <inttypes.h>
 

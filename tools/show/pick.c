@@ -1,5 +1,5 @@
 /* pick.c - selects commands. */
-#include "tools/show/priv.h"
+#include "tools/show/show.h"
 
 #include <ctype.h>
 

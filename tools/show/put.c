@@ -1,6 +1,6 @@
 /* put.c - prints or sums up the selected commands. */
 #include "base/mem.h"
-#include "tools/show/priv.h"
+#include "tools/show/show.h"
 
 #include <inttypes.h>
 

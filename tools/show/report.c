@@ -1,5 +1,5 @@
 /* report.c - prints the sums as text and JSON. */
-#include "tools/show/priv.h"
+#include "tools/show/show.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* show.c - `redoubt show`: prints the commands of a log or a capture, one per line.
  */
-#include "tools/show/priv.h"
+#include "tools/show/show.h"
 #include "tools/tools.h"
 
 /* Called if a command was selected, or if all are. */

@@ -4,7 +4,7 @@
  * keeps the longest run of zeros seen. */
 #include "base/mem.h"
 #include "base/siphash.h"
-#include "tools/show/priv.h"
+#include "tools/show/show.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* timeline.c - what the page needs beside the totals: the first commands of each span of time, and
  * the commands of each span by name. */
 #include "base/mem.h"
-#include "tools/show/priv.h"
+#include "tools/show/show.h"
 
 static const size_t series_size = SHOW_SPANS * sizeof(uint32_t);
 

@@ -1,5 +1,5 @@
 /* The parts of a snapshot, each of which is a snapshot. */
-#include "tools/split/priv.h"
+#include "tools/split/split.h"
 
 #include "base/mem.h"
 #include "base/worker.h"

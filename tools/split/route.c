@@ -1,5 +1,5 @@
 /* Decides which part a key belongs to. */
-#include "tools/split/priv.h"
+#include "tools/split/split.h"
 
 #include "base/mem.h"
 

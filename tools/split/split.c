@@ -1,7 +1,7 @@
 /* split - splits a snapshot by database, slots, prefix or size. */
 #include "tools/input/snapshot_in.h"
 #include "tools/input/proof.h"
-#include "tools/split/priv.h"
+#include "tools/split/split.h"
 #include "tools/tools.h"
 
 #include "base/mem.h"

@@ -10,7 +10,7 @@
 #include "server/loop/background.h"
 #include "server/loop/latency.h"
 #include "server/loop/log.h"
-#include "server/durable/persist/priv.h"
+#include "server/durable/persist/persist_impl.h"
 
 /* ---- the folder ---- */
 

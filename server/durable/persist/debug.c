@@ -5,7 +5,7 @@
 #include "engine/script.h"
 #include "server/session/client/client.h"
 #include "server/loop/log.h"
-#include "server/durable/persist/priv.h"
+#include "server/durable/persist/persist_impl.h"
 
 /* Restores the previous libraries beside those of the snapshot. False: both have a library of the
  * same name, which is not allowed. */

@@ -16,7 +16,7 @@
 #include "rdb/commands.h"
 #include "rdb/version.h"
 #include "server/loop/log.h"
-#include "server/durable/persist/priv.h"
+#include "server/durable/persist/persist_impl.h"
 
 enum {
     BUFFER = 256 * 1024,

@@ -11,7 +11,7 @@
 #include "engine/db.h"
 #include "engine/script.h"
 #include "server/loop/log.h"
-#include "server/durable/persist/priv.h"
+#include "server/durable/persist/persist_impl.h"
 
 enum { STEP_KEYS = 512, WINDOW = 1024 * 1024, AUX_MAX = 64, EMPTY_LOGGED = 10 };
 

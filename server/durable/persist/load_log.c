@@ -16,7 +16,7 @@
 #include "server/session/client/client.h"
 #include "server/session/dispatch/dispatch.h"
 #include "server/loop/log.h"
-#include "server/durable/persist/priv.h"
+#include "server/durable/persist/persist_impl.h"
 
 enum { WINDOW = 1024 * 1024 };
 

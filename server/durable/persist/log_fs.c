@@ -7,7 +7,7 @@
 
 #include "server/loop/background.h"
 #include "server/loop/log.h"
-#include "server/durable/persist/priv.h"
+#include "server/durable/persist/persist_impl.h"
 
 static const struct rd_fs *disk_of(void *ctx)
 {

@@ -10,7 +10,7 @@
 #include "engine/db.h"
 #include "server/session/client/client.h"
 #include "server/loop/log.h"
-#include "server/durable/persist/priv.h"
+#include "server/durable/persist/persist_impl.h"
 
 /* ---- life ---- */
 

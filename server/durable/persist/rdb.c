@@ -6,7 +6,7 @@
 
 #include "server/loop/background.h"
 #include "server/loop/log.h"
-#include "server/durable/persist/priv.h"
+#include "server/durable/persist/persist_impl.h"
 #include "server/durable/replication/replication.h"
 
 static const char *strerror_of(const struct rd_err *err)

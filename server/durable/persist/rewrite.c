@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "server/loop/log.h"
-#include "server/durable/persist/priv.h"
+#include "server/durable/persist/persist_impl.h"
 
 static void temp_name(char *dst, size_t size, int pid)
 {

@@ -2,7 +2,7 @@
 #include "server/session/dispatch/dispatch.h"
 #include "server/loop/log.h"
 #include "server/durable/persist/persist.h"
-#include "server/durable/replication/priv.h"
+#include "server/durable/replication/replication_impl.h"
 
 #include <stdio.h>
 

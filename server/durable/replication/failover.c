@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "server/session/dispatch/dispatch.h"
 #include "server/loop/log.h"
-#include "server/durable/replication/priv.h"
+#include "server/durable/replication/replication_impl.h"
 #include "server/settings/text.h"
 
 /* ---- state ---- */

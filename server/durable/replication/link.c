@@ -14,7 +14,7 @@
 #include "server/loop/log.h"
 #include "server/session/dispatch/script.h"
 #include "server/durable/persist/persist.h"
-#include "server/durable/replication/priv.h"
+#include "server/durable/replication/replication_impl.h"
 #include "server/settings/text.h"
 
 enum { READ_SIZE = 256 * 1024, READS_A_TURN = 16, UNREAD_MAX = 16 * 1024 * 1024 };

@@ -9,7 +9,7 @@
 #include "engine/db.h"
 #include "server/loop/background.h"
 #include "server/loop/log.h"
-#include "server/durable/persist/priv.h"
+#include "server/durable/persist/persist_impl.h"
 #include "server/durable/replication/receive_impl.h"
 
 enum { SYNC_EVERY = 8 * 1024 * 1024 };

@@ -4,7 +4,7 @@
 #define SERVER_DURABLE_REPLICATION_RECEIVE_IMPL_H
 
 #include "engine/snapshot.h"
-#include "server/durable/replication/priv.h"
+#include "server/durable/replication/replication_impl.h"
 
 /* The destination of loading. A second dataset replaces the old one at the end. */
 enum receive_target {

@@ -7,7 +7,7 @@
 #include "rdb/version.h"
 #include "server/loop/log.h"
 #include "server/session/dispatch/script.h"
-#include "server/durable/persist/priv.h"
+#include "server/durable/persist/persist_impl.h"
 #include "server/durable/replication/receive_impl.h"
 
 enum {

@@ -13,7 +13,7 @@
 #include "server/session/dispatch/dispatch.h"
 #include "server/loop/log.h"
 #include "server/durable/persist/persist.h"
-#include "server/durable/replication/priv.h"
+#include "server/durable/replication/replication_impl.h"
 
 enum { SEND_TURN = 1024 * 1024, FILE_PART = 64 * 1024 };
 

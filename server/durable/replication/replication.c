@@ -10,7 +10,7 @@
 #include "server/loop/daemon.h"
 #include "server/loop/log.h"
 #include "server/durable/persist/persist.h"
-#include "server/durable/replication/priv.h"
+#include "server/durable/replication/replication_impl.h"
 
 enum { TICK_MS = 1000, FAILOVER_TICK_MS = 100 };
 

@@ -2,7 +2,7 @@
 #include "server/session/dispatch/dispatch.h"
 #include "server/loop/log.h"
 #include "server/loop/stats.h"
-#include "server/durable/replication/priv.h"
+#include "server/durable/replication/replication_impl.h"
 #include "server/settings/text.h"
 
 #include <stdio.h>

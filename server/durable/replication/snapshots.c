@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "server/loop/log.h"
 #include "server/durable/persist/persist.h"
-#include "server/durable/replication/priv.h"
+#include "server/durable/replication/replication_impl.h"
 
 enum { PART = 256 * 1024 };
 

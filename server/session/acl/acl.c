@@ -1,7 +1,7 @@
 #include "server/session/acl/acl.h"
 
 #include "engine/mem.h"
-#include "server/session/acl/priv.h"
+#include "server/session/acl/acl_impl.h"
 #include "server/loop/log.h"
 
 /* ---- the table, by name ---- */

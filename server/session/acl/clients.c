@@ -1,5 +1,5 @@
 /* Disconnects clients when rules change. */
-#include "server/session/acl/priv.h"
+#include "server/session/acl/acl_impl.h"
 
 #include "server/session/pubsub.h"
 

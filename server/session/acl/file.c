@@ -1,5 +1,5 @@
 /* User lines of the configuration, and the ACL file. */
-#include "server/session/acl/priv.h"
+#include "server/session/acl/acl_impl.h"
 
 #include <errno.h>
 #include <stdio.h>

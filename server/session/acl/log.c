@@ -1,5 +1,5 @@
 /* ACL LOG: the latest refusals, the newest first. */
-#include "server/session/acl/priv.h"
+#include "server/session/acl/acl_impl.h"
 
 #include "engine/mem.h"
 

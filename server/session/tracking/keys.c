@@ -1,5 +1,5 @@
 /* Which clients have read which key. */
-#include "server/session/tracking/priv.h"
+#include "server/session/tracking/tracking_impl.h"
 
 #include "base/copy.h"
 #include "engine/mem.h"

@@ -1,5 +1,5 @@
 /* BCAST: the clients of each prefix, and the keys that changed since the last broadcast. */
-#include "server/session/tracking/priv.h"
+#include "server/session/tracking/tracking_impl.h"
 
 #include <stdlib.h>
 

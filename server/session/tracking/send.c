@@ -1,5 +1,5 @@
 /* Messages to clients. */
-#include "server/session/tracking/priv.h"
+#include "server/session/tracking/tracking_impl.h"
 
 #include "base/num.h"
 

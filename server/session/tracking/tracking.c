@@ -3,7 +3,7 @@
 #include "engine/mem.h"
 #include "engine/script.h"
 #include "server/session/dispatch/dispatch.h"
-#include "server/session/tracking/priv.h"
+#include "server/session/tracking/tracking_impl.h"
 
 struct tracking *tracking_new(struct sessions *sessions)
 {

@@ -3,7 +3,7 @@
 #include "server/surface/cmd/commands.h"
 #include "server/session/dispatch/script.h"
 #include "server/loop/log.h"
-#include "server/durable/persist/priv.h"
+#include "server/durable/persist/persist_impl.h"
 
 void server_cmd_save(struct dispatch_call *call)
 {

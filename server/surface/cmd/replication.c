@@ -1,5 +1,5 @@
 /* REPLICAOF and WAIT. */
-#include "server/durable/replication/priv.h"
+#include "server/durable/replication/replication_impl.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
-/* priv.h - the table of users. Private to this folder.
+/* acl_impl.h - the table of users. Private to this folder.
  */
-#ifndef SERVER_SESSION_ACL_PRIV_H
-#define SERVER_SESSION_ACL_PRIV_H
+#ifndef SERVER_SESSION_ACL_ACL_IMPL_H
+#define SERVER_SESSION_ACL_ACL_IMPL_H
 
 #include "server/session/acl/user.h"
 

@@ -1,4 +1,4 @@
-/* priv.h - shared by the parts of `redoubt restore`; private to tools/restore/.
+/* restore.h - shared by the parts of `redoubt restore`; private to tools/restore/.
  *
  *     restore.c   options; the set, or the moment, that is restored
  *     log.c       the snapshot that the log of a set amounts to
@@ -7,8 +7,8 @@
  *     send.c      into a running server
  *     report.c    the result
  */
-#ifndef TOOLS_RESTORE_PRIV_H
-#define TOOLS_RESTORE_PRIV_H
+#ifndef TOOLS_RESTORE_RESTORE_H
+#define TOOLS_RESTORE_RESTORE_H
 
 #include "backup/plan.h"
 #include "client/target.h"

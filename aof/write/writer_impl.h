@@ -1,4 +1,4 @@
-/* priv.h - the parts of the writer.
+/* writer_impl.h - the parts of the writer.
  *
  * Positions are offsets of the stream of commands, not of a file. The buffer holds the bytes from
  * `kept` on:
@@ -7,8 +7,8 @@
  *
  * With an fsync policy bytes stay in it until they are durable; else until they are written.
  */
-#ifndef AOF_WRITE_PRIV_H
-#define AOF_WRITE_PRIV_H
+#ifndef AOF_WRITE_WRITER_IMPL_H
+#define AOF_WRITE_WRITER_IMPL_H
 
 #include "aof/writer.h"
 #include "base/buf.h"

@@ -1,4 +1,4 @@
-/* priv.h - shared by the parts of persistence; private to this folder and to
+/* persist_impl.h - shared by the parts of persistence; private to this folder and to
  * server/surface/cmd/persist.c.
  *
  *     persist.c           state, dirt, save points, refusals, the end
@@ -9,8 +9,8 @@
  *     aof.c        the log while the server runs
  *     rewrite.c    BGREWRITEAOF
  */
-#ifndef SERVER_DURABLE_PERSIST_PRIV_H
-#define SERVER_DURABLE_PERSIST_PRIV_H
+#ifndef SERVER_DURABLE_PERSIST_PERSIST_IMPL_H
+#define SERVER_DURABLE_PERSIST_PERSIST_IMPL_H
 
 #include "server/loop/child.h"
 #include "server/durable/persist/persist.h"

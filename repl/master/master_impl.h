@@ -1,7 +1,7 @@
-/* priv.h - shared by repl/master.c and repl/master/.
+/* master_impl.h - shared by repl/master.c and repl/master/.
  */
-#ifndef REPL_MASTER_PRIV_H
-#define REPL_MASTER_PRIV_H
+#ifndef REPL_MASTER_MASTER_IMPL_H
+#define REPL_MASTER_MASTER_IMPL_H
 
 #include "repl/master.h"
 

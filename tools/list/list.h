@@ -1,12 +1,12 @@
-/* priv.h - shared by the parts of `redoubt list`; private to tools/list/.
+/* list.h - shared by the parts of `redoubt list`; private to tools/list/.
  *
  *     list.c   options, and which sets and streams are listed
  *     text.c   as text
  *     json.c   as JSON
  *     html.c   as a page, whose data is the JSON
  */
-#ifndef TOOLS_LIST_PRIV_H
-#define TOOLS_LIST_PRIV_H
+#ifndef TOOLS_LIST_LIST_H
+#define TOOLS_LIST_LIST_H
 
 #include "archive/moments.h"
 #include "tools/vault/vault.h"

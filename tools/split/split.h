@@ -1,4 +1,4 @@
-/* priv.h - private to tools/split.
+/* split.h - private to tools/split.
  *
  *     split.c   options; the pass over the snapshot; index.json
  *     part.c    the parts, each of which is a snapshot
@@ -8,8 +8,8 @@
  * modules) is kept and written to every part, so that each part can be loaded alone. All parts stay
  * open, under temporary names, until the whole input is read: either all of them appear or none.
  */
-#ifndef TOOLS_SPLIT_PRIV_H
-#define TOOLS_SPLIT_PRIV_H
+#ifndef TOOLS_SPLIT_SPLIT_H
+#define TOOLS_SPLIT_SPLIT_H
 
 #include "base/write_behind.h"
 #include "base/crc16.h"

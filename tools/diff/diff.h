@@ -1,4 +1,4 @@
-/* priv.h - private to tools/diff.
+/* diff.h - private to tools/diff.
  *
  *     diff.c      options and the sequence of steps
  *     open.c      files, logs and servers
@@ -15,8 +15,8 @@
  * stored; values whose bytes differ are read again and compared by content (rdb/content.h). Names
  * are read again only for keys that differ.
  */
-#ifndef TOOLS_DIFF_PRIV_H
-#define TOOLS_DIFF_PRIV_H
+#ifndef TOOLS_DIFF_DIFF_H
+#define TOOLS_DIFF_DIFF_H
 
 #include "rdb/content.h"
 #include "tools/input/again.h"

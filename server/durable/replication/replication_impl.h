@@ -1,7 +1,7 @@
-/* priv.h - shared by the parts of replication; private to this folder and its commands.
+/* replication_impl.h - shared by the parts of replication; private to this folder and its commands.
  */
-#ifndef SERVER_DURABLE_REPLICATION_PRIV_H
-#define SERVER_DURABLE_REPLICATION_PRIV_H
+#ifndef SERVER_DURABLE_REPLICATION_REPLICATION_IMPL_H
+#define SERVER_DURABLE_REPLICATION_REPLICATION_IMPL_H
 
 #include "repl/psync.h"
 #include "server/session/dispatch/ahead.h"

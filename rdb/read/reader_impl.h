@@ -1,4 +1,4 @@
-/* priv.h - private to the reader.
+/* reader_impl.h - private to the reader.
  *
  *     record.c   opcodes and keys: everything outside of values
  *     value.c    the interpreter of shapes: walks a value of any type
@@ -18,8 +18,8 @@
  * A step returns an event, or continues (STEP_ON), or returns another status. Its state is in the
  * reader, so that it can be called again when there is more input.
  */
-#ifndef RDB_READ_PRIV_H
-#define RDB_READ_PRIV_H
+#ifndef RDB_READ_READER_IMPL_H
+#define RDB_READ_READER_IMPL_H
 
 #include "base/buf.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-/* priv.h - declarations shared by the parts of salvage.
+/* recover_impl.h - declarations shared by the parts of salvage.
  *
  *     record.c   reads one record, with the results of the deep check
  *     resync.c   searches for the next position from which records can be read
@@ -15,8 +15,8 @@
  *     part.c     the elements of a damaged collection that were read
  *     ../salvage.c   the second pass: writes and reports
  */
-#ifndef RDB_RECOVER_PRIV_H
-#define RDB_RECOVER_PRIV_H
+#ifndef RDB_RECOVER_RECOVER_IMPL_H
+#define RDB_RECOVER_RECOVER_IMPL_H
 
 #include "base/buf.h"
 #include "rdb/keyset.h"

@@ -1,4 +1,4 @@
-/* priv.h - private to tools/replay.
+/* replay.h - private to tools/replay.
  *
  *     replay.c     options, and the sequence of steps
  *     stream.c     start and end; sends the commands, each at its time
@@ -9,8 +9,8 @@
  *     verify.c     compares the server with the capture
  *     report.c     prints the result
  */
-#ifndef TOOLS_REPLAY_PRIV_H
-#define TOOLS_REPLAY_PRIV_H
+#ifndef TOOLS_REPLAY_REPLAY_H
+#define TOOLS_REPLAY_REPLAY_H
 
 #include "client/peer.h"
 #include "tools/cli/filter.h"

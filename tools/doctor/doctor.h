@@ -1,10 +1,10 @@
-/* priv.h - shared by the parts of `redoubt doctor`; private to tools/doctor/.
+/* doctor.h - shared by the parts of `redoubt doctor`; private to tools/doctor/.
  *
  * server.c and host.c collect facts; table.c lists the checks; the files judge_*.c have a function
  * for each check, which compares facts and fills in a verdict; report.c prints the verdicts.
  */
-#ifndef TOOLS_DOCTOR_PRIV_H
-#define TOOLS_DOCTOR_PRIV_H
+#ifndef TOOLS_DOCTOR_DOCTOR_H
+#define TOOLS_DOCTOR_DOCTOR_H
 
 #include "client/info.h"
 #include "client/peer.h"

@@ -1,4 +1,4 @@
-/* priv.h - private to convert*.c.
+/* convert.h - private to convert*.c.
  *
  *     tools/convert/convert.c    options; reads a snapshot; copies values
  *     tools/convert/rdb.c        converts to a snapshot
@@ -13,8 +13,8 @@
  * For every kind of input, events arrive at job_put(). A target that uses the serialized value of a
  * key calls job_copy_value() in the KEY event; then no events of the value follow.
  */
-#ifndef TOOLS_CONVERT_PRIV_H
-#define TOOLS_CONVERT_PRIV_H
+#ifndef TOOLS_CONVERT_CONVERT_H
+#define TOOLS_CONVERT_CONVERT_H
 
 #include "rdb/beside.h"
 #include "rdb/commands.h"

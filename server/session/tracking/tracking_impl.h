@@ -1,7 +1,7 @@
-/* priv.h - the state of client-side caching. Private to server/session/tracking/.
+/* tracking_impl.h - the state of client-side caching. Private to server/session/tracking/.
  */
-#ifndef SERVER_SESSION_TRACKING_PRIV_H
-#define SERVER_SESSION_TRACKING_PRIV_H
+#ifndef SERVER_SESSION_TRACKING_TRACKING_IMPL_H
+#define SERVER_SESSION_TRACKING_TRACKING_IMPL_H
 
 #include "engine/table.h"
 #include "server/session/tracking/tracking.h"

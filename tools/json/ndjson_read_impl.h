@@ -1,11 +1,11 @@
-/* ndjson_read_priv.h - private to ndjson_read*.c.
+/* ndjson_read_impl.h - private to ndjson_read*.c.
  *
  *     ndjson_read.c          lines, and what is in them beside values
  *     ndjson_read_value.c    values, but for
  *     ndjson_read_stream.c   streams
  */
-#ifndef TOOLS_JSON_NDJSON_READ_PRIV_H
-#define TOOLS_JSON_NDJSON_READ_PRIV_H
+#ifndef TOOLS_JSON_NDJSON_READ_IMPL_H
+#define TOOLS_JSON_NDJSON_READ_IMPL_H
 
 #include "base/buf.h"
 #include "rdb/encode.h"

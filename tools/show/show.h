@@ -1,4 +1,4 @@
-/* priv.h - private to tools/show.
+/* show.h - private to tools/show.
  *
  *     show.c      options
  *     aof.c       reads a log as a sequence of struct show_item
@@ -11,12 +11,12 @@
  *     keys.c      finds the keys of a command
  *     follow.c    a source that waits for more input
  */
-#ifndef TOOLS_SHOW_PRIV_H
-#define TOOLS_SHOW_PRIV_H
+#ifndef TOOLS_SHOW_SHOW_H
+#define TOOLS_SHOW_SHOW_H
 
 #include "aof/reader.h"
 #include "base/buf.h"
-#include "tools/check_aof/priv.h"
+#include "tools/check_aof/check_aof.h"
 #include "tools/cli/filter.h"
 #include "rebuild/place.h"
 #include "rebuild/stream.h"

@@ -1,6 +1,6 @@
-/* ndjson_priv.h - private to ndjson*.c: the state of the output, and writing text to the sink. */
-#ifndef TOOLS_JSON_NDJSON_PRIV_H
-#define TOOLS_JSON_NDJSON_PRIV_H
+/* ndjson_impl.h - private to ndjson*.c: the state of the output, and writing text to the sink. */
+#ifndef TOOLS_JSON_NDJSON_IMPL_H
+#define TOOLS_JSON_NDJSON_IMPL_H
 
 #include "base/buf.h"
 #include "tools/json/module_types.h"

@@ -1,6 +1,6 @@
-/* priv.h - the state of a check, and its judgement of commands. */
-#ifndef AOF_CHECK_PRIV_H
-#define AOF_CHECK_PRIV_H
+/* check_impl.h - the state of a check, and its judgement of commands. */
+#ifndef AOF_CHECK_CHECK_IMPL_H
+#define AOF_CHECK_CHECK_IMPL_H
 
 #include "aof/check.h"
 #include "aof/check/names.h"

@@ -1,11 +1,11 @@
-/* priv.h - shared by the parts of check-rdb: the results for one file.
+/* check_rdb.h - shared by the parts of check-rdb: the results for one file.
  *
  * check_rdb.c fills in a struct check_file; tools/check_rdb/report.c prints it as text and
  * tools/check_rdb/json.c as JSON. Losses beyond FINDINGS_KEPT of one kind are counted but not
  * stored, like findings, so that memory is bounded.
  */
-#ifndef TOOLS_CHECK_RDB_PRIV_H
-#define TOOLS_CHECK_RDB_PRIV_H
+#ifndef TOOLS_CHECK_RDB_CHECK_RDB_H
+#define TOOLS_CHECK_RDB_CHECK_RDB_H
 
 #include "base/buf.h"
 #include "rdb/check.h"

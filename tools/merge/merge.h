@@ -1,4 +1,4 @@
-/* priv.h - private to tools/merge.
+/* merge.h - private to tools/merge.
  *
  *     merge.c   options, the sequence of steps, and the report
  *     scan.c    first pass: finds keys and functions that occur in two inputs
@@ -8,8 +8,8 @@
  * the keys that occur in two inputs. The keys to omit are sorted by position, in the order of the
  * second pass.
  */
-#ifndef TOOLS_MERGE_PRIV_H
-#define TOOLS_MERGE_PRIV_H
+#ifndef TOOLS_MERGE_MERGE_H
+#define TOOLS_MERGE_MERGE_H
 
 #include "rdb/beside.h"
 #include "rdb/content.h"

@@ -1,7 +1,7 @@
-/* priv.h - the inside of a struct repl_psync; private to repl/psync*.c.
+/* psync_impl.h - the inside of a struct repl_psync; private to repl/psync*.c.
  */
-#ifndef REPL_PSYNC_PRIV_H
-#define REPL_PSYNC_PRIV_H
+#ifndef REPL_PSYNC_PSYNC_IMPL_H
+#define REPL_PSYNC_PSYNC_IMPL_H
 
 #include "base/buf.h"
 #include "repl/psync.h"

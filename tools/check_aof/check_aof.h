@@ -1,11 +1,11 @@
-/* priv.h - shared by the parts of check-aof; the check of doctor uses it, too.
+/* check_aof.h - shared by the parts of check-aof; the check of doctor uses it, too.
  *
  * check_aof.c finds the files of a log, checks them and stores the results in a struct aof_job;
  * tools/check_aof/report.c prints it as text and tools/check_aof/json.c as JSON;
  * tools/check_aof/change.c plans and makes the changes.
  */
-#ifndef TOOLS_CHECK_AOF_PRIV_H
-#define TOOLS_CHECK_AOF_PRIV_H
+#ifndef TOOLS_CHECK_AOF_CHECK_AOF_H
+#define TOOLS_CHECK_AOF_CHECK_AOF_H
 
 #include "aof/check.h"
 #include "aof/rebuild.h"
