@@ -122,6 +122,9 @@ class Headers(tree.Lint):
                     wrong.append(f"{path}: {guard}")
         self.none(wrong)
 
+    def test_a_name_says_what_a_header_is_private_to(self):
+        self.none([path for path in tree.files(".h") if re.search(r"(^|[/_])priv\.h$", path)])
+
 
 class Installed(tree.Lint):
     def test_the_documents_list_the_installed_headers(self):
