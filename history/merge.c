@@ -121,11 +121,28 @@ static bool create_list(const struct history_merge *m, const struct history_mirr
     return ok && flush(&b);
 }
 
+/* In one command, so that a server that refuses the payload keeps what it has. */
+static bool restore(const struct history_merge *m, const struct history_mirror *value,
+                    struct rd_slice dump, struct history_commands *to)
+{
+    char text[RD_NUM_I64_MAX];
+    bool expires = value->expire_ms != ENGINE_NO_EXPIRE;
+    const struct rd_slice words[] = {
+        rd_slice(text, rd_num_put_i64(text, expires ? value->expire_ms : 0)), dump,
+        rd_slice_str("REPLACE"), rd_slice_str("ABSTTL")};
+    return history_merge_put(m, to, "RESTORE", words, 4);
+}
+
+static bool is_restored(const struct history_mirror *value)
+{
+    return value->type == ENGINE_STREAM || value->type == ENGINE_MODULE ||
+           value->type == ENGINE_KEPT;
+}
+
 bool history_merge_create(const struct history_merge *m, const struct history_mirror *value,
                           struct rd_slice dump, struct history_commands *to)
 {
     const struct rd_slice bytes = rd_buf_slice(&value->bytes);
-    const struct rd_slice restore[] = {rd_slice_str("0"), dump};
     switch (value->type) {
     case ENGINE_STRING:
         return history_merge_put(m, to, "SET", &bytes, 1);
@@ -136,7 +153,7 @@ bool history_merge_create(const struct history_merge *m, const struct history_mi
     case ENGINE_ZSET:
         return create_map(m, value, to);
     default:
-        return history_merge_put(m, to, "RESTORE", restore, 2);
+        return restore(m, value, dump, to);
     }
 }
 
@@ -148,16 +165,23 @@ bool history_merge_put_expiry(const struct history_merge *m, int64_t expire_ms,
     return expire_ms == ENGINE_NO_EXPIRE || history_merge_put(m, to, "PEXPIREAT", &word, 1);
 }
 
+/* The value, with its time to live, takes the place of another one. */
+static bool put_value(const struct history_merge *m, const struct history_mirror *value,
+                      struct rd_slice dump, bool was, struct history_commands *to)
+{
+    bool is = history_is_there(value);
+    if (is && is_restored(value))
+        return restore(m, value, dump, to);
+    return (!was || history_merge_put(m, to, "DEL", NULL, 0)) &&
+           (!is || (history_merge_create(m, value, dump, to) &&
+                    history_merge_put_expiry(m, value->expire_ms, to)));
+}
+
 bool history_merge_replace(struct history_merge *m)
 {
-    bool was = history_is_there(m->now), is = history_is_there(m->before);
     m->changes++;
-    return (!was || history_merge_put(m, &m->redo, "DEL", NULL, 0)) &&
-           (!is || (history_merge_create(m, m->before, m->dump_before, &m->redo) &&
-                    history_merge_put_expiry(m, m->before->expire_ms, &m->redo))) &&
-           (!is || history_merge_put(m, &m->back, "DEL", NULL, 0)) &&
-           (!was || (history_merge_create(m, m->now, m->dump_now, &m->back) &&
-                     history_merge_put_expiry(m, m->now->expire_ms, &m->back)));
+    return put_value(m, m->before, m->dump_before, history_is_there(m->now), &m->redo) &&
+           put_value(m, m->now, m->dump_now, history_is_there(m->before), &m->back);
 }
 
 /* ---- conflicts ---- */

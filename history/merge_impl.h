@@ -8,7 +8,8 @@
 bool history_merge_put(const struct history_merge *m, struct history_commands *to,
                        const char *command, const struct rd_slice *words, size_t n);
 
-/* Commands that make a whole value of an absent key: without its time to live. */
+/* Commands that make a whole value of an absent key, without its time to live; a stream or an
+ * opaque value with it, and of any key. */
 bool history_merge_create(const struct history_merge *m, const struct history_mirror *value,
                           struct rd_slice dump, struct history_commands *to);
 /* PEXPIREAT, unless there is no time to live. */

@@ -61,9 +61,7 @@ static bool remove_added(struct history_merge *m)
     }
     if (!ok || m->changes == was)
         return ok;
-    return history_merge_put(m, &m->back, "DEL", NULL, 0) &&
-           history_merge_create(m, m->now, m->dump_now, &m->back) &&
-           history_merge_put_expiry(m, m->now->expire_ms, &m->back);
+    return history_merge_create(m, m->now, m->dump_now, &m->back);
 }
 
 bool history_merge_stream(struct history_merge *m, struct rd_err *err)

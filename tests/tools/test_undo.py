@@ -178,6 +178,23 @@ class Undo(CaptureTest):
         self.assertEqual({p["key"]: p["unknown"] for p in plan}, {"k": True, "l": False})
         self.assertEqual(self.server.command("MGET", "k", "l"), [b"3", None])
 
+    def test_a_refused_payload_changes_nothing(self):
+        """RESTORE cannot be used: the stream stays."""
+        self.send("XADD s 1-1 f v", "XTRIM s MAXLEN 0", "XADD s 2-1 f v")
+        self.recorded()
+        self.server.command("ACL", "SETUSER", "undo", "on", "nopass", "~*", "+@all", "-restore")
+        to = self.url.replace("//", "//undo:x@")
+        self.undo("--command", self.place("s", "XTRIM"), "--theirs", to=to, expect=8)
+        self.assertEqual(self.server.command("XLEN", "s"), 1)
+        self.assertIn("restore", self.said.lower())
+
+    def test_a_server_without_pexpiretime(self):
+        self.send("SET k 1", "SET k 2")
+        self.recorded()
+        self.server.command("ACL", "SETUSER", "old", "on", "nopass", "~*", "+@all", "-pexpiretime")
+        self.undo("--command", self.place("k", "SET k 2"), to=self.url.replace("//", "//old:x@"))
+        self.assertEqual(self.server.command("GET", "k"), b"1")
+
     def test_nothing_is_there(self):
         self.send("SET k 1")
         self.recorded()

@@ -196,8 +196,9 @@ static bool first_error(const struct client_peer_reply *reply, struct rd_err *er
     return true;
 }
 
+/* *ret_partly: a command of the transaction failed, and others did not. */
 static enum outcome execute(struct undo *u, const struct history_commands *commands,
-                            struct rd_err *err)
+                            bool *ret_partly, struct rd_err *err)
 {
     struct client_peer_reply reply = {0};
     enum outcome outcome = FAILED;
@@ -210,6 +211,7 @@ static enum outcome execute(struct undo *u, const struct history_commands *comma
     ok = ok && client_peer_read_reply(u->peer_now, &reply, queued ? err : &last);
     if (ok && queued)
         outcome = reply.items[0].null ? CHANGED : first_error(&reply, err) ? DONE : FAILED;
+    *ret_partly = ok && queued && outcome == FAILED;
     client_peer_reply_done(&reply);
     return outcome;
 }
@@ -242,9 +244,10 @@ static enum outcome try(struct undo *u, const struct undo_key *key, struct rd_er
         if (merge.conflicts > 0)
             undo_report_refused(u, key, "it was written while undo ran, and is a conflict now");
     } else if (ok && save_back(u, key, &merge.back.bytes, err)) {
-        outcome = execute(u, &merge.redo, err);
+        bool partly = false;
+        outcome = execute(u, &merge.redo, &partly, err);
         u->applied += outcome == DONE;
-        if (outcome != DONE && !forget_back(u, saved, err))
+        if (outcome != DONE && !partly && !forget_back(u, saved, err))
             outcome = FAILED;
     }
     history_mirror_free(now);
