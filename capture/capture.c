@@ -58,6 +58,8 @@ static bool prepare(struct capture *c, struct pollfd *polls, uint64_t *ret_wait_
         if (!capture_link_prepare(c->links[i], now_ms, &polls[i], ret_wait_ms, err))
             return false;
         *ret_over &= c->links[i]->state == CAPTURE_DONE;
+        capture_monitor_prepare(&c->links[i]->monitor, c->links[i], now_ms, &polls[c->n_links + i],
+                                ret_wait_ms);
     }
     return c->tick == NULL || c->tick(c, now_ms, ret_wait_ms, err);
 }
@@ -69,20 +71,22 @@ static bool turn(struct capture *c, bool *ret_over, struct rd_err *err)
     if (!capture_hosts_tick(c, capture_now_ms(), &wait_ms, err))
         return false;
     size_t n = c->n_links;
-    struct pollfd *polls = rd_calloc(n, sizeof *polls);
+    struct pollfd *polls = rd_calloc(2 * n, sizeof *polls); /* and for MONITOR */
     if (polls == NULL)
-        return rd_err_nomem(err, n * sizeof *polls);
+        return rd_err_nomem(err, 2 * n * sizeof *polls);
     bool ok = prepare(c, polls, &wait_ms, ret_over, err) && capture_timely_clock(c, err);
     const struct capture_stamp stamp = capture_stamp_now();
     const struct timespec limit = {.tv_sec = (time_t)(wait_ms / 1000),
                                    .tv_nsec = (long)(wait_ms % 1000) * 1000000};
-    int n_ready = ok && !*ret_over ? ppoll(polls, n, &limit, c->waiting) : -1;
+    int n_ready = ok && !*ret_over ? ppoll(polls, 2 * n, &limit, c->waiting) : -1;
     uint64_t now_ms = capture_now_ms();
     for (size_t i = 0; ok && n_ready >= 0 && i < n; i++) {
         if (polls[i].revents == 0)
             capture_timely_idle(c->links[i], &stamp);
         else
             ok = capture_link_work(c->links[i], polls[i].revents, now_ms, err);
+        if (ok)
+            capture_monitor_work(&c->links[i]->monitor, c->links[i], polls[n + i].revents, now_ms);
     }
     rd_free(polls);
     return ok;
@@ -132,6 +136,7 @@ void capture_close(struct capture *c, struct rd_err *err)
     bool ok = true;
     capture_hosts_end(c);
     for (size_t i = 0; i < c->n_links; i++) {
+        capture_monitor_close(&c->links[i]->monitor, c->links[i]);
         ok = capture_store_close(&c->links[i]->store, ok ? err : NULL) && ok;
         capture_link_free(c->links[i]);
     }

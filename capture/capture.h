@@ -27,6 +27,7 @@ struct capture {
     const char *out;             /* the folder; it is created if it is missing */
     const char *replica_version; /* NULL: RDB_REPLICA_VERSION */
     bool wait;                   /* keep trying if the master cannot be reached at first */
+    bool monitor;                /* record which clients send commands: monitor.h */
     bool cluster;                /* the target is a member: capture all masters */
     int ack;                     /* enum capture_ack */
     bool has_until;

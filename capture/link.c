@@ -61,6 +61,7 @@ void capture_link_free(struct capture_link *link)
     if (link == NULL)
         return;
     disconnect(link);
+    capture_monitor_close(&link->monitor, link);
     capture_store_close(&link->store, NULL);
     client_target_done(&link->target);
     rd_free(link);
@@ -219,6 +220,7 @@ static bool connect_again(struct capture_link *link, uint64_t now_ms, struct rd_
 void capture_link_move(struct capture_link *link, struct client_target *target, uint64_t now_ms)
 {
     disconnect(link);
+    capture_monitor_drop(&link->monitor, now_ms);
     client_target_done(&link->target);
     link->target = *target;
     *target = (struct client_target){0};
@@ -529,6 +531,7 @@ static void say_last(struct capture_link *link, uint64_t now_ms)
 bool capture_link_finish(struct capture_link *link, uint64_t now_ms, struct rd_err *err)
 {
     bool ok = link->store.writer == NULL || capture_store_sync(&link->store, err);
+    capture_monitor_close(&link->monitor, link);
     if (ok && link->psync != NULL && link->stream_ms != 0)
         say_last(link, now_ms);
     link->state = CAPTURE_DONE;

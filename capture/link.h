@@ -16,6 +16,7 @@
 #include <poll.h>
 
 #include "base/crc16.h"
+#include "capture/monitor.h"
 #include "capture/store.h"
 #include "capture/timely.h"
 #include "client/peer.h"
@@ -61,6 +62,7 @@ struct capture_link {
     struct repl_psync *psync;
     struct capture_store store;
     struct capture_timely timely;
+    struct capture_monitor monitor;
     uint64_t retry_ms;
     unsigned tries;     /* since the last success */
     unsigned n_cut;     /* snapshots that were cut, in a row */

@@ -66,6 +66,13 @@ bool history_is_plain(const struct rebuild_line *line)
            (is_in(plain, line->command) || (is_in(" set ", line->command) && line->argc == 3));
 }
 
+bool history_is_once(const struct rebuild_line *line)
+{
+    return history_is_plain(line) ||
+           (strcmp(history_products(line), " " HISTORY_ANYTHING " ") != 0 &&
+            !is_in(" spop migrate ", line->command));
+}
+
 bool history_is_blocking(const struct rebuild_line *line)
 {
     return line->command != NULL && (line->command->flags & ENGINE_CMD_BLOCKING) != 0;

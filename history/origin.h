@@ -30,6 +30,9 @@ const char *history_products(const struct rebuild_line *line);
 /* Whether a command of a client is sent as it is, or not at all. */
 bool history_is_plain(const struct rebuild_line *line);
 
+/* Whether it becomes at most one command of the stream. */
+bool history_is_once(const struct rebuild_line *line);
+
 /* Whether it can wait, and happen later. */
 bool history_is_blocking(const struct rebuild_line *line);
 

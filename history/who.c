@@ -29,6 +29,7 @@ void history_who_free(struct history_who *who)
     rd_buf_done(&who->postings);
     rd_buf_done(&who->waiting);
     rd_buf_done(&who->pieces);
+    rd_buf_done(&who->late);
     history_monitor_line_done(&who->line);
     rd_free(who);
 }
@@ -284,10 +285,10 @@ static bool add_line(struct history_who *who, const struct rebuild_line *line,
                      const struct rd_buf *keys, uint32_t client, int64_t time_us,
                      struct rd_err *err)
 {
-    const struct who_line item = {time_us, client, history_is_plain(line)};
+    const struct who_line item = {time_us, client, history_is_once(line)};
     const uint64_t *list = (const uint64_t *)(const void *)keys->ptr;
     bool ok = add_posting(who, hash_line(who, who->line.db, line->argc, line->argv), true, err);
-    for (size_t i = 0; ok && !item.plain && i < keys->len / sizeof *list; i++)
+    for (size_t i = 0; ok && !history_is_plain(line) && i < keys->len / sizeof *list; i++)
         ok = add_products_of(who, line, list[i], client, time_us, err);
     return ok && add(&who->lines, &item, sizeof item, err);
 }
@@ -338,12 +339,28 @@ bool history_who_covered(struct history_who *who, int64_t from_us, int64_t until
     return add(&who->pieces, &piece, sizeof piece, err);
 }
 
+bool history_who_late(struct history_who *who, int64_t from_us, int64_t until_us,
+                      struct rd_err *err)
+{
+    const struct who_piece piece = {from_us, until_us};
+    return add(&who->late, &piece, sizeof piece, err);
+}
+
 bool history_who_begin(struct history_who *who, int64_t time_us, bool waiting_known,
                        struct rd_err *err)
 {
     const struct who_waiting any = {0, time_us, INT64_MAX, WHO_NOBODY, true, false};
+    struct who_waiting *waiting = (struct who_waiting *)(void *)who->waiting.ptr;
     who->script = WHO_NOBODY;
-    return waiting_known || add_waiting(who, &any, err);
+    for (size_t i = 0; waiting_known && i < who->waiting.len / sizeof *waiting; i++)
+        if (!waiting[i].over) {
+            waiting[i].over = true;
+            waiting[i].until_us = time_us;
+        }
+    if (!waiting_known)
+        return add_waiting(who, &any, err);
+    who->n_waiting = 0;
+    return true;
 }
 
 bool history_who_waits(struct history_who *who, struct rd_slice client, int64_t time_us,

@@ -64,6 +64,9 @@ bool history_who_line(struct history_who *who, struct rd_slice text, int64_t tim
 /* From here to there, all lines were recorded. Later pieces come later. */
 bool history_who_covered(struct history_who *who, int64_t from_us, int64_t until_us,
                          struct rd_err *err);
+/* The commands of these times may be older than their time in the history. */
+bool history_who_late(struct history_who *who, int64_t from_us, int64_t until_us,
+                      struct rd_err *err);
 /* The recording begins again here. Clients that wait for a key are not known, unless
  * waiting_known: then history_who_waits() names them. */
 bool history_who_begin(struct history_who *who, int64_t time_us, bool waiting_known,

@@ -24,7 +24,7 @@ struct who_command {
 struct who_line {
     int64_t time_us;
     uint32_t client;
-    bool plain;
+    bool once; /* it is behind one command at most */
 };
 
 /* A line can be behind commands with this hash. */
@@ -49,7 +49,7 @@ struct who_piece {
 struct history_who {
     struct history_who_opts opts;
     struct history_names clients; /* number + 1 */
-    struct rd_buf commands, hashes, lines, postings, waiting, pieces;
+    struct rd_buf commands, hashes, lines, postings, waiting, pieces, late;
     size_t n_waiting; /* that are not over */
     struct history_monitor_line line;
     uint32_t script; /* the client of the script whose commands follow */

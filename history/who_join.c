@@ -86,8 +86,12 @@ static size_t last_line(const struct history_who *who, const struct postings *p,
 static bool is_covered(const struct history_who *who, const struct who_command *c)
 {
     const struct who_piece *pieces = (const struct who_piece *)(const void *)who->pieces.ptr;
+    const struct who_piece *late = (const struct who_piece *)(const void *)who->late.ptr;
     if (c->time_us == INT64_MIN)
         return false;
+    for (size_t i = 0; i < who->late.len / sizeof *late; i++)
+        if (late[i].from_us <= c->time_us && c->time_us <= late[i].until_us)
+            return false;
     for (size_t i = 0; i < who->pieces.len / sizeof *pieces; i++)
         if (pieces[i].from_us <= c->time_us - who->opts.early_us &&
             c->time_us + who->opts.late_us <= pieces[i].until_us)
@@ -157,10 +161,9 @@ static uint32_t client_of(const struct history_who *who, const struct postings *
     return a.any && a.named && !a.several ? a.client : WHO_NOBODY;
 }
 
-/* A line that is not plain can be behind several commands. */
 static size_t after(const struct history_who *who, size_t line)
 {
-    return line + who_lines(who)[line].plain;
+    return line + who_lines(who)[line].once;
 }
 
 static void find_first(struct history_who *who, const struct postings *p)
@@ -181,7 +184,7 @@ static void find_last(struct history_who *who, const struct postings *p)
     for (size_t i = n; i-- > 0;) {
         c[i].last = c[i].covered ? last_line(who, p, &c[i], end) : NO_LINE;
         if (c[i].last != NO_LINE && !is_free(who, &c[i]))
-            end = c[i].last + !who_lines(who)[c[i].last].plain;
+            end = c[i].last + !who_lines(who)[c[i].last].once;
     }
 }
 

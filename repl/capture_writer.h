@@ -197,6 +197,13 @@ uint64_t repl_capture_writer_synced(const struct repl_capture_writer *w);
  * captured yet. */
 int64_t repl_capture_writer_last_us(const struct repl_capture_writer *w);
 
+/* The number of the last segment; 0: there is none. */
+uint64_t repl_capture_writer_number(const struct repl_capture_writer *w);
+
+/* Bytes of other files that belong to the last segment, and are deleted with it: recordings of
+ * MONITOR. They count for opts.max_size. */
+void repl_capture_writer_beside(struct repl_capture_writer *w, uint64_t n_bytes);
+
 /* Bytes of all files of the capture. */
 uint64_t repl_capture_writer_size(const struct repl_capture_writer *w);
 

@@ -178,7 +178,17 @@ uint64_t repl_capture_writer_synced(const struct repl_capture_writer *w)
     return w->synced;
 }
 
+uint64_t repl_capture_writer_number(const struct repl_capture_writer *w)
+{
+    return w->has_segment ? w->seg.number : 0;
+}
+
+void repl_capture_writer_beside(struct repl_capture_writer *w, uint64_t n_bytes)
+{
+    w->beside_size += n_bytes;
+}
+
 uint64_t repl_capture_writer_size(const struct repl_capture_writer *w)
 {
-    return w->kept_size + (w->fd >= 0 ? w->at + w->snapshot_size : 0);
+    return w->kept_size + w->beside_size + (w->fd >= 0 ? w->at + w->snapshot_size : 0);
 }

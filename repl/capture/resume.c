@@ -1,5 +1,6 @@
 #include "repl/capture/folder.h"
 #include "repl/capture/write.h"
+#include "repl/monitor.h"
 
 /* ---- the last segment ---- */
 
@@ -122,20 +123,37 @@ static uint64_t size_of(struct repl_capture_writer *w, const struct capture_name
     return w->fs.size(w->fs.ctx, text, &size) == 0 ? size : 0;
 }
 
+/* Of the recordings of MONITOR up to this segment, from the *at-th on. */
+static uint64_t size_of_monitors(struct repl_capture_writer *w,
+                                 const struct capture_folder *monitors, size_t *at, uint64_t number)
+{
+    uint64_t size = 0;
+    for (; *at < monitors->n && monitors->name[*at].number <= number; ++*at)
+        size += size_of(w, &monitors->name[*at], REPL_MONITOR_ENDING);
+    return size;
+}
+
 static bool keep_all(struct repl_capture_writer *w, const struct capture_folder *segs, size_t n)
 {
-    for (size_t i = 0; i + 1 < n; i++) {
+    struct capture_folder monitors;
+    size_t at = 0;
+    if (!repl_capture_folder_list(&monitors, &w->fs, REPL_MONITOR_ENDING, &w->err))
+        return false;
+    bool ok = true;
+    for (size_t i = 0; ok && i + 1 < n; i++) {
         const struct capture_name *name = &segs->name[i];
         struct capture_kept kept = {name->number, name->start,
-                                    size_of(w, name, ".seg") + size_of(w, name, ".rdb")};
-        if (!rd_buf_add(&w->kept, &kept, sizeof kept))
-            return rd_err_nomem(&w->err, sizeof kept);
+                                    size_of(w, name, ".seg") + size_of(w, name, ".rdb") +
+                                        size_of_monitors(w, &monitors, &at, name->number)};
+        ok = rd_buf_add(&w->kept, &kept, sizeof kept) || rd_err_nomem(&w->err, sizeof kept);
         w->kept_size += kept.size;
     }
     if (n > 0)
         w->snapshot_size = size_of(w, &segs->name[n - 1], ".rdb");
+    w->beside_size = size_of_monitors(w, &monitors, &at, UINT64_MAX);
+    repl_capture_folder_done(&monitors);
     /* The last segment is listed, too, if it is closed. */
-    return n == 0 || w->fd >= 0 || repl_capture_keep(w);
+    return ok && (n == 0 || w->fd >= 0 || repl_capture_keep(w));
 }
 
 /* Deletes incomplete snapshots, and those whose segment was deleted or never created. */

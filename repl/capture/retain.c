@@ -2,6 +2,7 @@
 
 #include "repl/capture/folder.h"
 #include "repl/capture/write.h"
+#include "repl/monitor.h"
 
 bool repl_capture_unlink(struct repl_capture_writer *w, const char *name)
 {
@@ -11,11 +12,12 @@ bool repl_capture_unlink(struct repl_capture_writer *w, const char *name)
 
 bool repl_capture_keep(struct repl_capture_writer *w)
 {
-    struct capture_kept kept = {w->seg.number, w->seg.start, w->at + w->snapshot_size};
+    struct capture_kept kept = {w->seg.number, w->seg.start,
+                                w->at + w->snapshot_size + w->beside_size};
     if (!rd_buf_add(&w->kept, &kept, sizeof kept))
         return rd_err_nomem(&w->err, w->kept.len + sizeof kept);
     w->kept_size += kept.size;
-    w->snapshot_size = 0;
+    w->snapshot_size = w->beside_size = 0;
     return true;
 }
 
@@ -38,6 +40,23 @@ void repl_capture_clean_keys(struct repl_capture_writer *w, uint64_t first)
     clean_keys_of(w, ".rdb" REPL_CAPTURE_KEYS, first);
 }
 
+/* Recordings of MONITOR of this segment and of older ones. */
+static bool delete_monitors(struct repl_capture_writer *w, uint64_t number)
+{
+    struct capture_folder folder;
+    char name[REPL_CAPTURE_NAME];
+    bool ok = true;
+    if (!repl_capture_folder_list(&folder, &w->fs, REPL_MONITOR_ENDING, &w->err))
+        return false;
+    for (size_t i = 0; ok && i < folder.n && folder.name[i].number <= number; i++) {
+        repl_capture_name_put(name, folder.name[i].number, folder.name[i].start,
+                              REPL_MONITOR_ENDING);
+        ok = repl_capture_unlink(w, name);
+    }
+    repl_capture_folder_done(&folder);
+    return ok;
+}
+
 static bool delete_oldest(struct repl_capture_writer *w, const struct capture_kept *kept)
 {
     char name[REPL_CAPTURE_NAME];
@@ -46,7 +65,7 @@ static bool delete_oldest(struct repl_capture_writer *w, const struct capture_ke
     if (!repl_capture_unlink(w, name))
         return false;
     repl_capture_name_put(name, kept->number, kept->start, ".rdb");
-    return repl_capture_unlink(w, name);
+    return repl_capture_unlink(w, name) && delete_monitors(w, kept->number);
 }
 
 bool repl_capture_keep_within(struct repl_capture_writer *w)

@@ -9,6 +9,7 @@
 #include "repl/capture/folder.h"
 #include "repl/capture/snapshot.h"
 #include "repl/capture/walk.h"
+#include "repl/monitor_reader.h"
 
 enum { CHUNK = 128 * 1024 };
 
@@ -326,6 +327,38 @@ static void check_segment(struct verify *v, const char *name, bool last)
     repl_capture_file_close(&v->file);
 }
 
+/* ---- recordings of MONITOR ---- */
+
+static void check_monitor(struct verify *v, const char *name)
+{
+    struct repl_monitor_reader *reader;
+    struct repl_monitor_record record;
+    struct rd_err why = {0};
+    enum repl_monitor_status status;
+    if (repl_monitor_reader_open(&reader, &v->fs, name, &why)) {
+        while ((status = repl_monitor_reader_next(reader, &record, &why)) == REPL_MONITOR_RECORD)
+            if (record.kind != REPL_MONITOR_AT_BLOCK)
+                tick(v, record.text.len);
+        repl_monitor_reader_close(reader);
+    }
+    if (why.code == RD_ERR_MEMORY)
+        rd_err_adopt(&v->err, &why);
+    else if (why.code != RD_ERR_OK)
+        finding(v, &why, name);
+}
+
+static bool check_monitors(struct verify *v)
+{
+    char(*names)[REPL_CAPTURE_NAME];
+    size_t n;
+    if (!repl_monitor_list(&names, &n, &v->fs, &v->err))
+        return false;
+    for (size_t i = 0; i < n && v->err.code == RD_ERR_OK; i++)
+        check_monitor(v, names[i]);
+    rd_free(names);
+    return v->err.code == RD_ERR_OK;
+}
+
 bool repl_capture_verify(const struct rd_fs *fs, const struct repl_capture_verify_opts *opts,
                          struct repl_capture_verify_result *ret, struct rd_err *err)
 {
@@ -342,6 +375,7 @@ bool repl_capture_verify(const struct rd_fs *fs, const struct repl_capture_verif
         ok = v.err.code == RD_ERR_OK;
     }
     repl_capture_folder_done(&folder);
+    ok = ok && check_monitors(&v);
     rd_digest_free(v.digest);
     rd_err_adopt(err, &v.err);
     *ret = v.res;

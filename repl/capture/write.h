@@ -91,6 +91,7 @@ struct repl_capture_writer {
     struct rd_buf kept; /* struct capture_kept, by number, without the last one */
     uint64_t kept_size;
     uint64_t snapshot_size; /* of the last one */
+    uint64_t beside_size;   /* of its other files */
     struct capture_snapshot snap;
 };
 

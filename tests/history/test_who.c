@@ -71,7 +71,8 @@ Test(monitor_line, every_prefix_and_other_text_is_no_line)
 /* ---- joining ---- */
 
 /* "C 0.5 SET k v": the stream, at this time. "M 0.5 A SET k v": a line of client A. "lua" is a
- * script. "W A": it waits since the beginning. "?": who waits is not known. */
+ * script. "L 1 2": from then to then commands may be older. "W A": it waits since the beginning.
+ * "?": who waits is not known. */
 struct scene {
     struct history_who *who;
     struct history_names names;
@@ -119,6 +120,9 @@ static void play(struct scene *s, const char *const *steps)
             cr_assert(history_who_begin(s->who, T0 - 5000000, text[0] != '?', &s->err));
         if (text[0] == 'W')
             cr_assert(history_who_waits(s->who, rd_slice_str(text + 2), T0, &s->err));
+        if (text[0] == 'L')
+            cr_assert(history_who_late(s->who, T0 + (text[2] - '0') * 1000000,
+                                       T0 + (text[4] - '0') * 1000000, &s->err));
         if (text[0] != 'C' && text[0] != 'M')
             continue;
         cr_assert_eq(sscanf(text + 1, "%lf %n", &at, &rest), 1);
@@ -191,6 +195,8 @@ Test(who, a_replaced_command_is_joined_if_nothing_else_can_be_behind_it)
     CHECK("A", "M 1 A SET k v EX 10", "C 1.1 SET k v PXAT 123");
     CHECK("A", "M 1 A INCRBYFLOAT k 1.5", "C 1.1 SET k 1.5 KEEPTTL");
     CHECK("-", "M 1 A INCRBYFLOAT k 1.5", "M 1 B SET k v EX 10", "C 1.1 SET k v PXAT 1");
+    CHECK("AB", "M 1 A SET k 1", "M 1 B INCRBYFLOAT k 1", "C 1 SET k 1", "C 1 SET k 2 KEEPTTL");
+    CHECK("AB", "M 1 A SET k 1 EX 1", "M 1 B GETDEL k", "C 1 SET k 1 PXAT 1", "C 1 DEL k");
     CHECK("AA", "M 1 A SPOP k 2", "C 1.1 SREM k m", "C 1.1 SREM k n");
     CHECK("A", "M 1 A BRAND.NEW k", "C 1.1 SET k v");
     CHECK("-", "M 1 A BRAND.NEW k", "M 1 B SET k v", "C 1.1 SET k v");
@@ -240,6 +246,11 @@ Test(who, outside_of_the_recording_nobody_is_known)
     CHECK("A", "M 99 A SET k v", "C 99 SET k v");
     CHECK("-", "M 100.5 A SET k v", "C 100.5 SET k v");
     CHECK("-", "M -4.5 A SET k v", "C -4.5 SET k v");
+}
+
+Test(who, what_arrived_late_is_nobodys)
+{
+    CHECK("-A", "L 1 2", "M 1 A SET k 1", "M 3 A SET k 2", "C 1.5 SET k 1", "C 3 SET k 2");
 }
 
 Test(who, commands_for_all_keys)

@@ -104,7 +104,7 @@ static const char *contradiction(struct capture_tool *tool)
     struct capture_servers *servers = &tool->servers;
     bool named = tool->cli->n_args > 0 || peer_opts_has_one(&servers->peers);
     bool stream = c->out != NULL || c->duration_ms != 0 || c->has_until || c->max_size != 0 ||
-                  c->segment_size != 0 || tool->report.metrics != NULL || c->wait;
+                  c->segment_size != 0 || tool->report.metrics != NULL || c->wait || c->monitor;
     if (!named && servers->n_sentinels == 0)
         return "missing argument: capture URL -o DIR";
     if (named && servers->n_sentinels > 0)
@@ -172,6 +172,17 @@ static int parse_and_start(struct capture_tool *tool, const struct cli_opt *opts
     return status;
 }
 
+/* clang-format off */
+#define MONITOR_OPTION(c)                                                                          \
+    {.name = "monitor", .brief = true, .kind = CLI_FLAG, .flag = &(c)->monitor,                    \
+     .help = "also record which clients send commands"}
+
+#define FORMER_NAMES(tool)                                                                         \
+    {.name = "max-size", .kind = CLI_SIZE, .number = &(tool)->capture.max_size},                   \
+    {.name = "master", .kind = CLI_STRING, .string = &(tool)->capture.master},                     \
+    {.name = "metrics", .kind = CLI_STRING, .string = &(tool)->report.metrics}
+/* clang-format on */
+
 int tool_capture(struct cli *cli, int argc, char **argv)
 {
     struct capture_tool tool = {.cli = cli, .report.cli = cli};
@@ -200,7 +211,6 @@ int tool_capture(struct cli *cli, int argc, char **argv)
          .each = set_until,
          .ctx = &tool.capture,
          .help = "stop at the command that reaches this offset"},
-        {.name = "max-size", .kind = CLI_SIZE, .number = &tool.capture.max_size},
         {.name = "keep-size",
          .kind = CLI_SIZE,
          .arg = "SIZE",
@@ -217,6 +227,7 @@ int tool_capture(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &tool.capture.wait,
          .help = "keep trying if the master cannot be reached at first"},
+        MONITOR_OPTION(&tool.capture),
         {.name = "cluster",
          .kind = CLI_FLAG,
          .flag = &tool.capture.cluster,
@@ -233,7 +244,6 @@ int tool_capture(struct cli *cli, int argc, char **argv)
          .arg = "NAME",
          .string = &tool.capture.master,
          .help = "name of the master in Sentinel; default mymaster"},
-        {.name = "master", .kind = CLI_STRING, .string = &tool.capture.master},
         {.name = "sentinel-pass-file",
          .brief = true,
          .kind = CLI_STRING,
@@ -246,7 +256,6 @@ int tool_capture(struct cli *cli, int argc, char **argv)
          .arg = "FILE",
          .string = &tool.report.metrics,
          .help = "write Prometheus metrics to FILE every second"},
-        {.name = "metrics", .kind = CLI_STRING, .string = &tool.report.metrics},
         {.name = "rdb-only",
          .kind = CLI_STRING,
          .arg = "FILE",
@@ -268,6 +277,7 @@ int tool_capture(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &tool.force,
          .help = "replace FILE if it exists"},
+        FORMER_NAMES(&tool),
         PEER_OPTIONS(&tool.servers.peers),
         {0},
     };

@@ -1,4 +1,5 @@
-/* who.h - the clients behind recorded commands, from recordings of MONITOR: --monitor-file.
+/* who.h - the clients behind recorded commands, from recordings of MONITOR: those in a
+ * capture, or those of --monitor-file.
  *
  *     struct recorded in;                     opened, with names
  *     if (!recorded_who_find(&in, now_us, &err))
