@@ -62,7 +62,7 @@ bool history_mirror_equal(const struct history_mirror *a, const struct history_m
     if (!history_is_there(a) || !history_is_there(b))
         return history_is_there(a) == history_is_there(b);
     return a->type == b->type && equal_maps(&a->map, &b->map) &&
-           equal_maps(&a->groups, &b->groups) && equal_seqs(&a->seq, &b->seq) &&
+           equal_maps(&a->beside, &b->beside) && equal_seqs(&a->seq, &b->seq) &&
            rd_slice_eq(rd_buf_slice(&a->bytes), rd_buf_slice(&b->bytes));
 }
 
@@ -90,6 +90,26 @@ static bool add(struct batch *b, struct rd_slice one, struct rd_slice two, bool 
     return b->n + 2 <= 2 * MANY || flush(b);
 }
 
+bool history_merge_field_expiry(const struct history_merge *m, struct rd_slice field,
+                                struct rd_slice time, struct history_commands *to)
+{
+    const struct rd_slice set[] = {time, rd_slice_str("FIELDS"), rd_slice_str("1"), field};
+    return time.ptr == NULL ? history_merge_put(m, to, "HPERSIST", set + 1, 3)
+                            : history_merge_put(m, to, "HPEXPIREAT", set, 4);
+}
+
+static bool create_expiries(const struct history_merge *m, const struct history_map *expiries,
+                            struct history_commands *to)
+{
+    struct history_element **sorted = history_map_sorted(expiries);
+    bool ok = sorted != NULL || expiries->n == 0;
+    for (size_t i = 0; ok && i < expiries->n; i++)
+        ok = history_merge_field_expiry(m, history_element_name(sorted[i]),
+                                        history_element_content(sorted[i]), to);
+    rd_free(sorted);
+    return ok;
+}
+
 static bool create_map(const struct history_merge *m, const struct history_mirror *value,
                        struct history_commands *to)
 {
@@ -107,7 +127,8 @@ static bool create_map(const struct history_merge *m, const struct history_mirro
                                         : add(&b, name, content, value->type == ENGINE_HASH);
     }
     rd_free(sorted);
-    return ok && flush(&b);
+    return ok && flush(&b) &&
+           (value->type != ENGINE_HASH || create_expiries(m, &value->beside, to));
 }
 
 static bool create_list(const struct history_merge *m, const struct history_mirror *value,

@@ -12,6 +12,9 @@ bool history_merge_put(const struct history_merge *m, struct history_commands *t
  * opaque value with it, and of any key. */
 bool history_merge_create(const struct history_merge *m, const struct history_mirror *value,
                           struct rd_slice dump, struct history_commands *to);
+/* HPEXPIREAT, or (a null time) HPERSIST. */
+bool history_merge_field_expiry(const struct history_merge *m, struct rd_slice field,
+                                struct rd_slice time, struct history_commands *to);
 /* PEXPIREAT, unless there is no time to live. */
 bool history_merge_put_expiry(const struct history_merge *m, int64_t expire_ms,
                               struct history_commands *to);

@@ -26,8 +26,8 @@ static bool only_added(const struct history_merge *m)
 {
     const struct history_seq *before = seq_of(m->before);
     static const struct history_map none;
-    const struct history_map *was = history_is_there(m->before) ? &m->before->groups : &none;
-    const struct history_map *is = history_is_there(m->after) ? &m->after->groups : &none;
+    const struct history_map *was = history_is_there(m->before) ? &m->before->beside : &none;
+    const struct history_map *is = history_is_there(m->after) ? &m->after->beside : &none;
     size_t at = 0;
     for (size_t i = 0; i < before->n; i++)
         if (find(seq_of(m->after), history_element_name(history_seq_at(before, i))) == NULL)

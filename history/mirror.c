@@ -73,7 +73,7 @@ static struct history_mirror *get(struct history_mirrors *mirrors, unsigned db,
 static void empty(struct history_mirror *m)
 {
     history_map_done(&m->map);
-    history_map_done(&m->groups);
+    history_map_done(&m->beside);
     history_seq_done(&m->seq);
     rd_buf_done(&m->bytes);
     rd_free(m->runs);
@@ -151,7 +151,7 @@ struct history_mirror *history_mirror_copy(const struct history_mirror *m, struc
     copy->state = m->state;
     copy->type = m->type;
     copy->expire_ms = m->expire_ms;
-    if (copy_map(&m->map, &copy->map, err) && copy_map(&m->groups, &copy->groups, err) &&
+    if (copy_map(&m->map, &copy->map, err) && copy_map(&m->beside, &copy->beside, err) &&
         copy_seq(&m->seq, &copy->seq, err) &&
         (rd_buf_add(&copy->bytes, m->bytes.ptr, m->bytes.len) || rd_err_nomem(err, m->bytes.len)))
         return copy;
@@ -287,14 +287,14 @@ static bool follow_value(const struct follow *f)
 static bool clear_value(const struct follow *f)
 {
     struct history_mirror *m = f->m;
-    struct history_map *const maps[] = {&m->map, &m->groups};
+    struct history_map *const maps[] = {&m->map, &m->beside};
     bool ok = m->seq.n == 0 || history_follow_cut(f, 0, m->seq.n);
     for (size_t i = 0; i < 2; i++) {
         struct history_element **sorted = history_map_sorted(maps[i]);
         for (size_t k = 0; ok && sorted != NULL && k < maps[i]->n; k++)
             ok = history_follow_edit(
                 f, &(struct history_edit){.kind = HISTORY_REMOVED,
-                                          .of = i == 0 ? HISTORY_OF_VALUE : HISTORY_OF_GROUPS,
+                                          .of = i == 0 ? HISTORY_OF_VALUE : history_beside_of(m),
                                           .name = history_element_name(sorted[k]),
                                           .before = history_element_content(sorted[k])});
         rd_free(sorted);

@@ -47,7 +47,8 @@ struct history_mirror {
     uint32_t writer;       /* of the command that created or removed the key, or made it unknown */
     uint32_t expire_writer;
     struct history_map map;    /* hashes: field to value; sorted sets: member to score; sets */
-    struct history_map groups; /* of a stream: name to state */
+    struct history_map beside; /* of a stream: groups, name to state; of a hash: fields that expire,
+                                  field to unix milliseconds as text */
     struct history_seq seq;    /* lists; streams: ID to its fields, as RESP, in order */
     struct rd_buf bytes;       /* strings; opaque values: what DUMP gives */
     struct history_run *runs;  /* of a string */
@@ -67,9 +68,16 @@ enum history_edit_kind {
 };
 
 enum history_part_of {
-    HISTORY_OF_VALUE, /* field, member, element, entry; of a string: a range of bytes */
-    HISTORY_OF_GROUPS /* a consumer group of a stream */
+    HISTORY_OF_VALUE,   /* field, member, element, entry; of a string: a range of bytes */
+    HISTORY_OF_GROUPS,  /* a consumer group of a stream */
+    HISTORY_OF_EXPIRIES /* the time to live of a field */
 };
+
+/* What the elements of `beside` are. */
+static inline enum history_part_of history_beside_of(const struct history_mirror *m)
+{
+    return m->type == ENGINE_HASH ? HISTORY_OF_EXPIRIES : HISTORY_OF_GROUPS;
+}
 
 struct history_edit {
     enum history_edit_kind kind;

@@ -119,7 +119,75 @@ static bool follow_all(const struct follow *f)
     return ok && take_unseen(f, seen);
 }
 
-bool history_follow_map(const struct follow *f)
+/* ---- fields that expire ---- */
+
+/* A time of -1: the field has none; -2: there is no such field. */
+static bool settle_expiry(const struct follow *f, struct rd_slice field, struct rd_slice time)
+{
+    struct history_map *map = &f->m->beside;
+    if (time.ptr == NULL || time.len == 0 || time.ptr[0] == '-')
+        return history_follow_take(f, map, HISTORY_OF_EXPIRIES, field);
+    return history_follow_put(f, map, HISTORY_OF_EXPIRIES, field, time, false);
+}
+
+static bool ask_expiries(const struct follow *f, const struct rd_slice *fields, size_t n)
+{
+    enum { WORDS = 4 };
+    char count[RD_NUM_I64_MAX];
+    struct rd_slice argv[BATCH + WORDS] = {rd_slice_str("HPEXPIRETIME"), f->m->name,
+                                           rd_slice_str("FIELDS"),
+                                           rd_slice(count, rd_num_put_i64(count, (int64_t)n))};
+    struct history_answer answer;
+    struct rd_slice time;
+    bool ok = true;
+    memcpy(argv + WORDS, fields, n * sizeof *fields);
+    if (!history_ask(&answer, f->data, f->m->db, n + WORDS, argv, f->err))
+        return false;
+    for (size_t i = 0; ok && i < n && history_answer_next(&answer, &time); i++)
+        ok = settle_expiry(f, fields[i], time);
+    history_answer_done(&answer);
+    return ok;
+}
+
+/* Those of fields that are gone. */
+static bool drop_expiries(const struct follow *f)
+{
+    size_t n = f->m->beside.n;
+    struct history_element **sorted = history_map_sorted(&f->m->beside);
+    bool ok = sorted != NULL || n == 0 || rd_err_nomem(f->err, n * sizeof *sorted);
+    for (size_t i = 0; ok && i < n; i++)
+        if (history_map_find(&f->m->map, history_element_name(sorted[i])) == NULL)
+            ok = history_follow_take(f, &f->m->beside, HISTORY_OF_EXPIRIES,
+                                     history_element_name(sorted[i]));
+    rd_free(sorted);
+    return ok;
+}
+
+static bool follow_expiries(const struct follow *f)
+{
+    size_t n = f->m->map.n, first = 0;
+    struct history_element **sorted = history_map_sorted(&f->m->map);
+    bool ok = sorted != NULL || n == 0 || rd_err_nomem(f->err, n * sizeof *sorted);
+    while (ok && first < n) {
+        struct rd_slice fields[BATCH];
+        size_t count = 0;
+        while (count < BATCH && first < n)
+            fields[count++] = history_element_name(sorted[first++]);
+        ok = ask_expiries(f, fields, count);
+    }
+    rd_free(sorted);
+    return ok && drop_expiries(f);
+}
+
+static bool any_expires(const struct follow *f)
+{
+    const struct engine_entry *entry =
+        engine_db_find(engine_db(f->data->engine, f->m->db), f->m->name);
+    return f->m->beside.n > 0 ||
+           (entry != NULL && engine_value_next_expire(&entry->value) != ENGINE_NO_EXPIRE);
+}
+
+static bool follow_content(const struct follow *f)
 {
     const struct named *named = f->whole ? NULL : find_named(f);
     uint64_t n;
@@ -130,4 +198,10 @@ bool history_follow_map(const struct follow *f)
             return true;
     }
     return follow_all(f);
+}
+
+bool history_follow_map(const struct follow *f)
+{
+    return follow_content(f) &&
+           (f->m->type != ENGINE_HASH || !any_expires(f) || follow_expiries(f));
 }

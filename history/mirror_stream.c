@@ -188,17 +188,17 @@ static bool add_fact(struct rd_buf *state, struct rd_slice key, struct rd_slice 
 
 static bool settle_group(const struct follow *f, struct rd_slice name, struct rd_buf *state)
 {
-    bool ok = name.ptr == NULL || history_follow_put(f, &f->m->groups, HISTORY_OF_GROUPS, name,
+    bool ok = name.ptr == NULL || history_follow_put(f, &f->m->beside, HISTORY_OF_GROUPS, name,
                                                      rd_buf_slice(state), is_named_group(f, name));
     if (ok && name.ptr != NULL)
-        history_map_find(&f->m->groups, name)->mark = f->writer + 1;
+        history_map_find(&f->m->beside, name)->mark = f->writer + 1;
     rd_buf_reset(state);
     return ok;
 }
 
 static bool take_unseen_groups(const struct follow *f)
 {
-    struct history_map *map = &f->m->groups;
+    struct history_map *map = &f->m->beside;
     size_t n = map->n;
     struct history_element **sorted = history_map_sorted(map);
     bool ok = sorted != NULL || n == 0 || rd_err_nomem(f->err, n * sizeof *sorted);

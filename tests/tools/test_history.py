@@ -104,6 +104,19 @@ class History(Recorded):
         self.assertEqual(versions[4]["to_key"], "b")
         self.assertEqual(len(self.lines("history", "k", "--in", log, "--db", "1")), 2)
 
+    def test_expiry_of_fields(self):
+        log = self.log("HSET k a 1 b 2", "HPEXPIREAT k 4102444800000 FIELDS 1 a", "HSET k b 3",
+                       "HPERSIST k FIELDS 1 a")
+        versions = self.lines("history", "k", "--in", log, "--patch")
+        self.assertEqual([v["expiries_changed"] for v in versions], [0, 1, 0, 1])
+        self.assertEqual(versions[1]["changes"],
+                         [{"op": "+", "field": "a", "field_expires_ms": 4102444800000}])
+        self.assertIn('    + "a" expires 2100-01-01T00:00:00Z\n',
+                      self.text("history", "k", "--in", log, "--patch"))
+        parts = self.lines("blame", "k", "--in", self.log(
+            "HSET k a 1", "HPEXPIREAT k 4102444800000 FIELDS 1 a"))
+        self.assertEqual([p["command"] for p in parts], ["HSET", "HPEXPIREAT"])
+
     def test_flushall_removes(self):
         log = self.log("SET k 1", "SET other 2", "FLUSHALL", "SET k 2")
         self.assertEqual(self.events("k", "--in", log), ["created", "removed", "created"])

@@ -47,7 +47,7 @@ static bool print_version(struct tool_history *h, const struct version *v, struc
 static bool is_something(const struct version *v)
 {
     return v->created || v->removed || v->moved_here || v->moved_away || v->unknown || v->expiry ||
-           v->added + v->gone + v->changed + v->written + v->groups > 0;
+           v->added + v->gone + v->changed + v->written + v->beside > 0;
 }
 
 /* What was collected is complete. */

@@ -40,7 +40,7 @@ struct version {
     struct rd_buf other;   /* the key to or from which it was moved */
     unsigned other_db;
     uint64_t added, gone, changed, written; /* elements */
-    uint64_t groups;                        /* edits of consumer groups */
+    uint64_t beside;                        /* edits of groups or expiries of fields */
     struct rd_buf commands;                 /* quoted, one a line */
     struct rd_buf json;                     /* the same as JSON arrays, separated by commas */
     uint64_t n_commands;

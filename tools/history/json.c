@@ -70,7 +70,9 @@ static void put_counts(const struct version *v, struct cli_json *json)
     cli_json_put_uint(json, "removed", v->gone);
     cli_json_put_uint(json, "rewritten", v->written);
     if (v->mirror->type == ENGINE_STREAM)
-        cli_json_put_uint(json, "groups_changed", v->groups);
+        cli_json_put_uint(json, "groups_changed", v->beside);
+    if (v->mirror->type == ENGINE_HASH)
+        cli_json_put_uint(json, "expiries_changed", v->beside);
 }
 
 static bool put_values(const struct version *v, struct cli_json *json)

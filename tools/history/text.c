@@ -46,7 +46,10 @@ static bool put_key(const struct tool_history *h, const struct version *v, struc
 
 static bool put_counts(const struct version *v, struct rd_buf *out)
 {
-    if (v->groups > 0 && !rd_buf_printf(out, ", consumer groups changed"))
+    if (v->beside > 0 &&
+        !rd_buf_printf(out, "%s",
+                       v->mirror->type == ENGINE_HASH ? ", expiry of fields changed"
+                                                      : ", consumer groups changed"))
         return false;
     if (v->added + v->gone + v->changed == 0)
         return v->written == 0 || rd_buf_printf(out, ", written again with the same content");
@@ -125,6 +128,8 @@ static bool put_name(const struct history_mirror *m, const struct history_edit *
 {
     if (edit->of == HISTORY_OF_GROUPS)
         return rd_buf_printf(out, "group ") && recorded_put_quoted(out, edit->name, cut);
+    if (edit->of == HISTORY_OF_EXPIRIES)
+        return recorded_put_quoted(out, edit->name, cut) && rd_buf_printf(out, " expires");
     if (m->type == ENGINE_STREAM)
         return recorded_put_id(out, edit->name);
     if (m->type == ENGINE_LIST)
@@ -141,12 +146,10 @@ static bool put_element(const struct tool_history *h, const struct history_mirro
     size_t cut = h->full ? SIZE_MAX : HISTORY_CUT;
     if (!put_sign(h, sign, out) || !put_name(m, edit, cut, out))
         return false;
-    bool has_content = m->type != ENGINE_SET || edit->of == HISTORY_OF_GROUPS;
+    bool has_content = m->type != ENGINE_SET;
     if (has_content && out->ptr[out->len - 1] != ' ' && !rd_buf_add_byte(out, ' '))
         return false;
-    if (has_content && !(m->type == ENGINE_STREAM && edit->of == HISTORY_OF_VALUE
-                             ? recorded_put_fields(out, content, cut)
-                             : recorded_put_quoted(out, content, cut)))
+    if (has_content && !recorded_put_content(out, m, edit->of, content, cut))
         return false;
     return rd_buf_printf(out, "%s\n", cli_color(h->cli, stdout, CLI_PLAIN));
 }

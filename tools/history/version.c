@@ -56,8 +56,8 @@ static void note_removed(const struct tool_history *h, struct version *v)
 static void count(struct version *v, const struct history_edit *edit)
 {
     enum history_edit_kind kind = edit->kind;
-    v->groups += edit->of == HISTORY_OF_GROUPS;
-    if (edit->of == HISTORY_OF_GROUPS)
+    v->beside += edit->of != HISTORY_OF_VALUE;
+    if (edit->of != HISTORY_OF_VALUE)
         return;
     v->added += kind == HISTORY_ADDED;
     v->gone += kind == HISTORY_REMOVED;

@@ -9,14 +9,14 @@
 bool recorded_values_begin(struct recorded_values *values, const struct history_mirror *m)
 {
     *values = (struct recorded_values){
-        .m = m, .map = history_map_sorted(&m->map), .groups = history_map_sorted(&m->groups)};
-    return (values->map != NULL || m->map.n == 0) && (values->groups != NULL || m->groups.n == 0);
+        .m = m, .map = history_map_sorted(&m->map), .beside = history_map_sorted(&m->beside)};
+    return (values->map != NULL || m->map.n == 0) && (values->beside != NULL || m->beside.n == 0);
 }
 
 void recorded_values_end(struct recorded_values *values)
 {
     rd_free(values->map);
-    rd_free(values->groups);
+    rd_free(values->beside);
 }
 
 static void fill(struct recorded_value *ret, const struct history_element *e, size_t index,
@@ -53,8 +53,8 @@ bool recorded_values_next(struct recorded_values *values, struct recorded_value 
         return true;
     }
     i -= m->n_runs;
-    if (i < m->groups.n) {
-        fill(ret, values->groups[i], i, HISTORY_OF_GROUPS);
+    if (i < m->beside.n) {
+        fill(ret, values->beside[i], i, history_beside_of(m));
         return true;
     }
     return false;
@@ -107,11 +107,24 @@ bool recorded_put_fields(struct rd_buf *out, struct rd_slice fields, size_t cut)
     return ok;
 }
 
+bool recorded_put_content(struct rd_buf *out, const struct history_mirror *m,
+                          enum history_part_of of, struct rd_slice content, size_t cut)
+{
+    int64_t ms;
+    if (of == HISTORY_OF_EXPIRIES && rd_num_get_i64(content, &ms))
+        return rd_buf_printf(out, "%s", rd_show_time(ms).s);
+    return m->type == ENGINE_STREAM && of == HISTORY_OF_VALUE
+               ? recorded_put_fields(out, content, cut)
+               : recorded_put_quoted(out, content, cut);
+}
+
 static bool put_name(struct rd_buf *out, const struct history_mirror *m,
                      const struct recorded_value *value, size_t cut)
 {
     if (value->of == HISTORY_OF_GROUPS)
         return rd_buf_printf(out, "group ") && recorded_put_quoted(out, value->name, cut);
+    if (value->of == HISTORY_OF_EXPIRIES)
+        return recorded_put_quoted(out, value->name, cut) && rd_buf_printf(out, " expires");
     switch (m->type) {
     case ENGINE_STREAM:
         return recorded_put_id(out, value->name);
@@ -135,9 +148,7 @@ bool recorded_put_value(struct rd_buf *out, const struct history_mirror *m,
         return true;
     if (!rd_buf_add_byte(out, ' '))
         return false;
-    return m->type == ENGINE_STREAM && value->of == HISTORY_OF_VALUE
-               ? recorded_put_fields(out, value->content, cut)
-               : recorded_put_quoted(out, value->content, cut);
+    return recorded_put_content(out, m, value->of, value->content, cut);
 }
 
 /* ---- JSON ---- */
@@ -173,9 +184,14 @@ static void json_name(struct cli_json *json, const struct history_mirror *m,
 void recorded_json_value(struct cli_json *json, const struct history_mirror *m,
                          const struct recorded_value *value, const char *content_key)
 {
+    int64_t ms;
     json_name(json, m, value);
     if (m->type == ENGINE_SET)
         return;
+    if (value->of == HISTORY_OF_EXPIRIES && rd_num_get_i64(value->content, &ms)) {
+        cli_json_put_int(json, "field_expires_ms", ms);
+        return;
+    }
     cli_json_key(json, content_key);
     if (m->type == ENGINE_STREAM && value->of == HISTORY_OF_VALUE)
         json_fields(json, value->content);

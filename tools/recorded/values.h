@@ -18,7 +18,7 @@
 
 struct recorded_values {
     const struct history_mirror *m;
-    struct history_element **map, **groups; /* sorted */
+    struct history_element **map, **beside; /* sorted */
     size_t at;
 };
 
@@ -41,6 +41,9 @@ const char *recorded_unit(const struct history_mirror *m, uint64_t n);
 /* As text: `"field" "value"`, `[3] "element"`, `5-1 "field" "value"`, `at 17 "bytes"`. */
 bool recorded_put_value(struct rd_buf *out, const struct history_mirror *m,
                         const struct recorded_value *value, size_t cut);
+/* Its content alone. */
+bool recorded_put_content(struct rd_buf *out, const struct history_mirror *m,
+                          enum history_part_of of, struct rd_slice content, size_t cut);
 bool recorded_put_id(struct rd_buf *out, struct rd_slice id);
 /* The fields of an entry of a stream. */
 bool recorded_put_fields(struct rd_buf *out, struct rd_slice fields, size_t cut);

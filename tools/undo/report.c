@@ -97,7 +97,8 @@ static bool text_conflict(const struct history_conflict *c, struct rd_buf *out)
     else if (c->is_expiry)
         ok = ok && rd_buf_printf(out, "the time to live");
     else
-        ok = ok && recorded_put_quoted(out, c->name, UNDO_CUT);
+        ok = ok && recorded_put_quoted(out, c->name, UNDO_CUT) &&
+             (c->of != HISTORY_OF_EXPIRIES || rd_buf_printf(out, " expires:"));
     return ok && put_side(out, " was", c->before) && put_side(out, ", is", c->now) &&
            rd_buf_printf(out, " now\n");
 }
@@ -112,7 +113,11 @@ static bool json_conflict(const struct history_conflict *c, struct rd_buf *out)
         return false;
     cli_json_init(&json, sink);
     cli_json_obj(&json);
-    cli_json_put_str(&json, "of", c->is_whole ? "value" : c->is_expiry ? "expiry" : "element");
+    cli_json_put_str(&json, "of",
+                     c->is_whole                    ? "value"
+                     : c->is_expiry                 ? "expiry"
+                     : c->of == HISTORY_OF_EXPIRIES ? "field_expiry"
+                                                    : "element");
     if (!c->is_whole && !c->is_expiry) {
         cli_json_key(&json, "name");
         cli_json_bytes(&json, c->name);
