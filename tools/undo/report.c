@@ -186,6 +186,9 @@ bool undo_report_conflict(void *ctx, const struct history_conflict *conflict, st
 bool undo_report_key(struct undo *u, const struct undo_key *key, const struct history_merge *merge)
 {
     struct rd_buf out = {0};
+    bool is_idle = !key->unknown && merge->redo.n == 0 && u->conflict_text.len == 0;
+    if (is_idle && u->any) /* the commands do not say which keys they changed: not this one */
+        return true;
     bool ok = u->json ? json_key(u, key, merge, &out) : text_key(u, key, merge, &out);
     rd_sink_write(u->report, out.ptr, out.len);
     rd_buf_done(&out);
