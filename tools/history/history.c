@@ -34,6 +34,10 @@ static bool print_version(struct tool_history *h, const struct version *v, struc
     uint64_t end;
     if (!is_wanted(h, v))
         return true;
+    if (h->html_path != NULL) {
+        h->n++;
+        return history_html_put(h, v, err);
+    }
     bool ok = h->json ? history_json_put(h, v, &out, err)
                       : history_text_put(h, v, &out) || rd_err_nomem(err, out.len);
     ok = ok && spool_append(&h->spool, out.ptr, out.len, err);
@@ -148,6 +152,7 @@ static void forget(struct tool_history *h)
     spool_done(&h->spool);
     h->spool = (struct spool){0};
     rd_buf_reset(&h->ends);
+    rd_buf_reset(&h->pieces);
     h->n = 0;
 }
 
@@ -176,6 +181,8 @@ static bool print(struct tool_history *h, struct rd_err *err)
     struct rd_src *src;
     if (h->n == 0)
         return true;
+    if (h->html_path != NULL)
+        return history_html_write(h, err);
     if (!cli_open_out(h->cli, NULL, false, false, &out, err))
         return false;
     bool ok = spool_source(&h->spool, "versions", &src, err);
@@ -215,7 +222,8 @@ static int run(struct tool_history *h)
 {
     struct rd_err err = {0};
     h->in.since_ms = h->since_ms;
-    bool ok = recorded_open(&h->in, &err) && recorded_add_names(&h->in, &err) &&
+    bool ok = (h->html_path == NULL || cli_check_out(h->cli, h->html_path, h->force, &err)) &&
+              recorded_open(&h->in, &err) && recorded_add_names(&h->in, &err) &&
               recorded_who_find(&h->in, h->cli->began_ms * 1000, &err) && replay(h, &err) &&
               print(h, &err);
     if (!ok)
@@ -262,6 +270,16 @@ int tool_history(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &h.values,
          .help = "print the whole value after each change"},
+        {.name = "html",
+         .kind = CLI_STRING,
+         .arg = "OUT",
+         .string = &h.html_path,
+         .help = "write a page with the last 1000 versions"},
+        {.name = "force",
+         .brief = true,
+         .kind = CLI_FLAG,
+         .flag = &h.force,
+         .help = "replace OUT if it exists"},
         {.name = "full",
          .kind = CLI_FLAG,
          .flag = &h.full,
@@ -279,10 +297,15 @@ int tool_history(struct cli *cli, int argc, char **argv)
     };
     if (!cli_parse(cli, &usage, argc, argv, &status))
         return status;
-    status = recorded_names_any(&h.in) ? run(&h) : cli_missing_argument(cli, &usage);
+    h.patch = h.patch || h.html_path != NULL;
+    if (h.json && h.html_path != NULL)
+        status = cli_usage_error(cli, "--html and --json cannot be used together");
+    else
+        status = recorded_names_any(&h.in) ? run(&h) : cli_missing_argument(cli, &usage);
     forget(&h);
     rd_free(h.open);
     rd_buf_done(&h.ends);
+    rd_buf_done(&h.pieces);
     history_mirrors_done(&h.mirrors);
     recorded_close(&h.in);
     return status;

@@ -4,6 +4,7 @@
  *     version.c   collects what one command, or one transaction, changed in one key
  *     text.c      a version as text
  *     json.c      a version as a JSON object
+ *     html.c      the last versions as a page
  */
 #ifndef TOOLS_HISTORY_HISTORY_H
 #define TOOLS_HISTORY_HISTORY_H
@@ -57,6 +58,8 @@ struct tool_history {
     bool json, patch, values, full;
     int64_t since_ms, until_ms;
     uint64_t last; /* -n; 0: all */
+    const char *html_path;
+    bool force;
 
     struct history_mirrors mirrors;
     struct version *open; /* by number of the mirror */
@@ -64,6 +67,7 @@ struct tool_history {
     const struct history_visit *visit; /* of the command that runs */
     struct spool spool;                /* versions as they will be printed */
     struct rd_buf ends;                /* of each of them in the spool: uint64_t */
+    struct rd_buf pieces;              /* of html.c, instead of ends */
     uint64_t n;                        /* versions */
 };
 
@@ -76,11 +80,16 @@ struct rd_slice version_client(const struct version *v);
 void version_done(struct version *v);
 
 bool history_text_put(const struct tool_history *h, const struct version *v, struct rd_buf *out);
+/* What happened, in one line without its end. */
+bool history_text_summary(const struct tool_history *h, const struct version *v,
+                          struct rd_buf *out);
 bool history_text_change(const struct tool_history *h, const struct history_mirror *m,
                          const struct history_edit *edit, struct rd_buf *out);
 bool history_json_put(const struct tool_history *h, const struct version *v, struct rd_buf *out,
                       struct rd_err *err);
 bool history_json_change(const struct tool_history *h, const struct history_mirror *m,
                          const struct history_edit *edit, struct rd_buf *out);
+bool history_html_put(struct tool_history *h, const struct version *v, struct rd_err *err);
+bool history_html_write(struct tool_history *h, struct rd_err *err);
 
 #endif

@@ -90,7 +90,7 @@ static bool put_client(const struct tool_history *h, const struct version *v, st
     return rd_buf_printf(out, ", by %s", client.len > 0 ? rd_show_plain(client).s : "unknown");
 }
 
-static bool put_summary(const struct tool_history *h, const struct version *v, struct rd_buf *out)
+bool history_text_summary(const struct tool_history *h, const struct version *v, struct rd_buf *out)
 {
     static const char *const words[] = {
         [VERSION_LOADED] = "in the snapshot",
@@ -103,22 +103,27 @@ static bool put_summary(const struct tool_history *h, const struct version *v, s
         [VERSION_UNKNOWN] = "unknown from here on: this command cannot be replayed",
     };
     enum version_event event = version_event(v);
-    if (!rd_buf_printf(out, INDENT) || !put_key(h, v, out) ||
-        !rd_buf_printf(out, "%s", words[event]))
+    if (!rd_buf_printf(out, "%s", words[event]))
         return false;
     if (event == VERSION_EXPIRED && !rd_buf_printf(out, " at %s", rd_show_time(v->was_expire_ms).s))
         return false;
     if ((event == VERSION_MOVED_HERE && !put_move(v, "from", out)) ||
         (event == VERSION_MOVED_AWAY && !put_move(v, "to", out)))
         return false;
-    return put_state(v, out) && put_client(h, v, out) && rd_buf_add_byte(out, '\n');
+    return put_state(v, out) && put_client(h, v, out);
 }
 
 /* ---- changes ---- */
 
+/* A page has none. */
+static const char *color_of(const struct tool_history *h, enum cli_color color)
+{
+    return h->html_path != NULL ? "" : cli_color(h->cli, stdout, color);
+}
+
 static bool put_sign(const struct tool_history *h, char sign, struct rd_buf *out)
 {
-    const char *color = cli_color(h->cli, stdout, sign == '+' ? CLI_GREEN : CLI_RED);
+    const char *color = color_of(h, sign == '+' ? CLI_GREEN : CLI_RED);
     return rd_buf_printf(out, INDENT "%s%c ", color, sign);
 }
 
@@ -151,7 +156,7 @@ static bool put_element(const struct tool_history *h, const struct history_mirro
         return false;
     if (has_content && !recorded_put_content(out, m, edit->of, content, cut))
         return false;
-    return rd_buf_printf(out, "%s\n", cli_color(h->cli, stdout, CLI_PLAIN));
+    return rd_buf_printf(out, "%s\n", color_of(h, CLI_PLAIN));
 }
 
 bool history_text_change(const struct tool_history *h, const struct history_mirror *m,
@@ -183,7 +188,8 @@ static bool put_values(const struct tool_history *h, const struct history_mirror
 
 bool history_text_put(const struct tool_history *h, const struct version *v, struct rd_buf *out)
 {
-    return put_commands(h, v, out) && put_summary(h, v, out) &&
+    return put_commands(h, v, out) && rd_buf_printf(out, INDENT) && put_key(h, v, out) &&
+           history_text_summary(h, v, out) && rd_buf_add_byte(out, '\n') &&
            rd_buf_add(out, v->changes.ptr, v->changes.len) &&
            (!h->values || v->mirror->state != HISTORY_PRESENT || put_values(h, v->mirror, out));
 }
