@@ -11,11 +11,11 @@ const moment = v => v.at === null ? "time unknown" : v.at.replace("T", " ").repl
 document.title = title + " – history";
 $("title").textContent = title;
 $("sub").textContent = "From " + show(data.source);
-const last = versions[versions.length - 1], changes = versions.filter(v => v.event !== "snapshot").length;
+const last = versions[versions.length - 1];
 figure("Versions", count(data.total), data.total > versions.length ? `the last ${count(versions.length)} are on this page` : "");
 figure("First", versions[0].at === null ? "unknown" : versions[0].at.slice(0, 10), moment(versions[0]));
 figure("Last", last.at === null ? "unknown" : last.at.slice(0, 10), moment(last));
-figure("Now", last.type || words[last.event], last.type ? plural(last.length, last.type === "string" ? "byte" : "element") : "");
+figure("At the end", last.type || words[last.event], last.type ? plural(last.length, last.type === "string" ? "byte" : "element") : "");
 
 /* ---- the line ---- */
 
