@@ -193,6 +193,16 @@ def scripting_with_json(machine):
     snapshot(machine, "shop-2.rdb", shop(30))
 
 
+def who_changed_this_key(machine):
+    machine.configure("appendonly yes", "aof-timestamp-enabled yes", "save ''")
+    machine.start()
+    send(machine, [("HSET", "cart:10", "apple", 1)])
+    # The lines of the first second of a recording prove nothing.
+    machine.shell("(until ls capture/*.monitor; do sleep 0.05; done; sleep 2; "
+                  "redis-cli HSET cart:9 apple 2 pear 1; redis-cli HINCRBY cart:9 apple -1; "
+                  "redis-cli HSET cart:10 plum 3; redis-cli DEL cart:9) >/dev/null 2>&1 &")
+
+
 PAGES = {
     "backup": backup,
     "comparison": comparison,
@@ -207,6 +217,7 @@ PAGES = {
     "torn-aof": torn_aof,
     "try-redoubt-server": try_redoubt_server,
     "undo-flushall": undo_flushall,
+    "who-changed-this-key": who_changed_this_key,
 }
 
 
