@@ -77,8 +77,9 @@ struct rdb_loss {
 
 /* The evidence that a run of records is real. An anchor is one of: the start of the file, the end
  * of the file, the end of a record according to its own lengths, the selector of a database with
- * its size, the valid header of the next damaged record, the size of a database that lacks the keys
- * of the run. */
+ * its size, the valid header of the next damaged record. A run that is only likely to be real, by
+ * the sizes of databases or by keys of several kinds, counts as one with an anchor on one side, and
+ * all its keys have a doubt. */
 enum rdb_grade {
     RDB_GRADE_NONE = 0, /* nothing: it may be the inside of a value */
     RDB_GRADE_ONE = 1,  /* an anchor on one side */

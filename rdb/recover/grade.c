@@ -4,8 +4,9 @@
  * snapshot, or in a hash whose fields look like keys. A run after a lost range is accepted if
  * evidence outside of it agrees: it begins where a record ends by its own lengths, or with the
  * selector of a new database, or it leads to the end of the file or to the header of a record that
- * belongs to this file. The announced sizes of databases limit how many keys a lost range can hide,
- * and show how many of the keys after it are too many.
+ * belongs to this file. One that is only likely to be real is kept with all its keys marked. The
+ * announced sizes of databases limit how many keys a lost range can hide, and show how many of the
+ * keys after it are too many.
  */
 #include "rdb/recover/recover_impl.h"
 
@@ -358,34 +359,80 @@ static uint64_t lost_after(const struct grader *g, const struct span *span)
     return bytes;
 }
 
-/* Whether the database announces more keys than the lost ranges around the run are likely to
- * contain, and the keys of the run are among those that are missing. */
+/* What the announced size of a database says about a run: it is nearer to the number of keys with
+ * those of the run, or without them. */
+enum vote { VOTE_NONE, VOTE_WITH, VOTE_WITHOUT };
+
+/* Keys that so many lost bytes are likely to contain. */
+static uint64_t likely_in(const struct grader *g, uint64_t bytes)
+{
+    return bytes / (g->bytes_per_key + 1) + 1;
+}
+
+/* Of the database in which the run begins. If it lacks fewer keys, a selector was lost, or the run
+ * is not real. */
+static enum vote vote_before(const struct grader *g, const struct span *span)
+{
+    const struct counts *c = &span->counts;
+    bool closed = c->selectors > 0;
+    uint64_t known = g->db.keys + g->supposed + (closed ? 0 : keys_after(g, span));
+    uint64_t likely = likely_in(g, g->lost + (closed ? 0 : lost_after(g, span)));
+    if (!g->db.selected || !g->db.has_size || is_size_doubtful(g) || c->keys == 0 ||
+        known > g->db.size || c->keys > g->db.size - known)
+        return VOTE_NONE;
+    uint64_t missing = g->db.size - known;
+    return 2 * missing > 2 * likely + c->keys ? VOTE_WITH : VOTE_WITHOUT;
+}
+
+/* Of the last database that is selected in it, to which later keys belong. In a value that is a
+ * database, all of them are in the run. */
+static enum vote vote_after(const struct grader *g, const struct span *span)
+{
+    const struct db_state *last = &span->counts.last;
+    uint64_t after = keys_after(g, span), bytes = lost_after(g, span);
+    if (span->counts.selectors == 0)
+        return VOTE_NONE;
+    if (!last->has_size || last->keys > last->size)
+        return VOTE_WITHOUT;
+    uint64_t rest = last->size - last->keys;
+    bool near = 2 * rest > after + likely_in(g, bytes) && rest <= after + could_hide(g, bytes);
+    return near ? VOTE_WITH : VOTE_WITHOUT;
+}
+
+/* Whether the run is likely to be real, although it has no anchor: a size speaks for it, or its
+ * keys are of several kinds, as which bytes of a value rarely read. A size that speaks against it
+ * counts if at least half of its keys are of that database. */
 static bool is_supposed(const struct grader *g, const struct span *span)
 {
     const struct counts *c = &span->counts;
-    uint64_t known = g->db.keys + g->supposed + keys_after(g, span);
-    if (!g->db.selected || !g->db.has_size || is_size_doubtful(g) || c->selectors > 0 ||
-        c->keys == 0 || c->keys != c->all_keys || known > g->db.size ||
-        c->keys > g->db.size - known)
+    if (c->all_keys == c->lead || span->magic || may_be_value(g, span))
         return false;
-    if (span->magic || may_be_value(g, span))
+    enum vote before = vote_before(g, span), after = vote_after(g, span);
+    bool first = c->selectors == 0 || 2 * c->keys >= c->all_keys;
+    bool last = c->selectors > 0 && 2 * c->last.keys >= c->all_keys;
+    if ((before == VOTE_WITHOUT && first) || (after == VOTE_WITHOUT && last))
         return false;
-    uint64_t missing = g->db.size - known;
-    uint64_t lost = g->lost + lost_after(g, span);
-    return missing > 2 * (lost / (g->bytes_per_key + 1) + 1);
+    return before == VOTE_WITH || after == VOTE_WITH || c->varied > 1;
 }
 
-/* Keeps the run, with all its keys marked. For the runs after it, it counts as lost. */
+/* Keeps the run, with all its keys marked, except what may be the fields of a hash. For the runs
+ * after it, it counts as lost. */
 static void suppose(struct grader *g, struct span *span)
 {
+    const struct counts *c = &span->counts;
     span->grade = RDB_GRADE_ONE;
     span->start_db = g->db.db;
-    span->trim = 0;
-    span->mark = span->counts.keys;
+    span->trim = c->lead;
+    span->mark = c->all_keys - c->lead;
     span->db_doubt = span->expiry_doubt = true;
-    g->supposed += span->counts.keys;
-    if (span->counts.needed > g->plan->needed)
-        g->plan->needed = span->counts.needed;
+    g->supposed += c->keys;
+    if (c->selectors > 0) {
+        g->db = c->last;
+        g->db_lost = true;
+        g->supposed = 0;
+    }
+    if (c->needed > g->plan->needed)
+        g->plan->needed = c->needed;
 }
 
 static uint64_t bytes_per_key(const struct plan *plan)

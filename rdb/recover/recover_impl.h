@@ -80,6 +80,7 @@ struct db_state {
 struct counts {
     uint64_t keys, expires; /* before the first selector */
     uint64_t all_keys;
+    uint64_t varied;    /* keys that are not strings, or have an expiry */
     uint64_t swallow;   /* the last key before the first selector that may have taken in records, */
     uint64_t swallowed; /* and the bytes of all of these; swallow counts from 1 */
     uint64_t lead;      /* keys at the start that may be fields of a hash */

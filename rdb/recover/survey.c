@@ -394,6 +394,7 @@ static void count_key(struct walk *w)
     bool field = !c->lead_ended && rdb_recover_looks_like_field(s, rec);
     c->lead += field;
     c->lead_ended = !field;
+    c->varied += rec->type->id != RDB_TYPE_STRING || (rec->expires && rec->plausible_expiry);
     if (c->all_keys++ == 0)
         c->first_expires = rec->expires;
     if (c->selectors == 0) {
