@@ -87,6 +87,7 @@ void history_index_span_put(uint8_t dst[INDEX_SPAN], const struct history_span *
     rd_put_le64(dst + 8, (uint64_t)span->time_us);
     rd_put_le32(dst + 16, span->db);
     rd_put_le32(dst + 20, span->flags);
+    rd_put_le64(dst + 24, span->multi);
 }
 
 void history_index_span_get(const uint8_t src[INDEX_SPAN], struct history_span *ret)
@@ -94,7 +95,8 @@ void history_index_span_get(const uint8_t src[INDEX_SPAN], struct history_span *
     *ret = (struct history_span){.offset = rd_get_le64(src),
                                  .time_us = (int64_t)rd_get_le64(src + 8),
                                  .db = rd_get_le32(src + 16),
-                                 .flags = rd_get_le32(src + 20)};
+                                 .flags = rd_get_le32(src + 20),
+                                 .multi = rd_get_le64(src + 24)};
 }
 
 /* ---- the body: spans, spans apart, ends of the buckets, postings ---- */

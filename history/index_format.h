@@ -11,9 +11,9 @@
 #include "history/span.h"
 
 enum {
-    INDEX_VERSION = 1,
+    INDEX_VERSION = 2,
     INDEX_HEADER = 160,
-    INDEX_SPAN = 24,
+    INDEX_SPAN = 32,
     INDEX_CHUNK = 1024,        /* bytes of the body under one checksum */
     INDEX_PER_BUCKET = 128,    /* pairs of a key and a span, on average */
     INDEX_SPANS_MAX = 1 << 16, /* of a section */

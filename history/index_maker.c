@@ -70,11 +70,12 @@ bool history_index_maker_command(struct history_index_maker *m,
                                  const struct history_command *command, struct rd_err *err)
 {
     const struct resp_command *cmd = command->line;
-    const struct history_span span = {
-        .offset = command->offset,
-        .time_us = command->time_us,
-        .db = (uint32_t)command->db,
-        .flags = command->in_multi && command->kind != REPL_MULTI ? HISTORY_SPAN_IN_MULTI : 0};
+    bool in_multi = command->in_multi && command->kind != REPL_MULTI;
+    const struct history_span span = {.offset = command->offset,
+                                      .time_us = command->time_us,
+                                      .db = (uint32_t)command->db,
+                                      .flags = in_multi ? HISTORY_SPAN_IN_MULTI : 0,
+                                      .multi = in_multi ? command->multi : 0};
     if (command->offset >= m->end)
         return true;
     if (!begin_span(m, &span, err))

@@ -36,6 +36,7 @@ struct history_span {
     int64_t time_us; /* of its first command; INT64_MIN: not known */
     uint32_t db;     /* selected at its first command */
     uint32_t flags;  /* enum history_span_flag */
+    uint64_t multi;  /* with IN_MULTI: offset of the MULTI; RD_NO_OFFSET: not known */
 };
 
 #endif

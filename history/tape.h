@@ -48,7 +48,7 @@ struct history_command {
     uint64_t db;
     enum repl_kind kind;
     bool in_multi;
-    uint64_t multi; /* if in_multi: offset of the MULTI, if that was read */
+    uint64_t multi; /* if in_multi: offset of the MULTI; RD_NO_OFFSET: it is not in the tape */
     const struct resp_command *line;
 };
 

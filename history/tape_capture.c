@@ -96,8 +96,52 @@ bool history_tape_open_capture(struct history_tape *tape, struct rd_err *err)
     return true;
 }
 
-static bool give(size_t part, const struct repl_capture_event *ev, history_command_fn each,
-                 void *ctx, struct rd_err *err)
+/* ---- commands ---- */
+
+/* The transaction of a command that comes last in a part. */
+struct open_multi {
+    uint64_t end;    /* of the part */
+    uint64_t offset; /* RD_NO_OFFSET: none is open */
+};
+
+static bool note_multi(void *ctx, const struct history_command *command, struct rd_err *err)
+{
+    struct open_multi *open = ctx;
+    (void)err;
+    if (command->offset >= open->end)
+        return false;
+    bool ends = !command->in_multi || command->kind == REPL_EXEC;
+    open->offset = ends ? RD_NO_OFFSET : command->multi;
+    return true;
+}
+
+/* Where the transaction begins in which a segment begins: in the one before, or earlier. */
+static bool find_multi(struct history_tape *tape, size_t part, uint64_t *ret, struct rd_err *err)
+{
+    const struct history_part *p = &tape->parts[part], *before = p - 1;
+    struct open_multi open = {.end = p->start, .offset = RD_NO_OFFSET};
+    bool follows = part > 0 && before->kind == HISTORY_SEGMENT && before->chapter == p->chapter &&
+                   before->end == p->start;
+    bool ok = !follows || history_tape_read_capture(tape, part - 1, NULL, note_multi, &open, err) ||
+              err->code == RD_ERR_OK;
+    *ret = open.offset;
+    return ok;
+}
+
+/* The transaction in which reading begins. */
+static bool begin_multi(struct history_tape *tape, size_t part, const struct history_span *span,
+                        bool *ret_in_multi, uint64_t *ret, struct rd_err *err)
+{
+    const struct repl_capture_segment *segment =
+        &tape->stream.list.segments[tape->parts[part].segment];
+    *ret = span != NULL ? span->multi : RD_NO_OFFSET;
+    *ret_in_multi = span != NULL ? (span->flags & HISTORY_SPAN_IN_MULTI) != 0
+                                 : segment->in_multi && segment->start == tape->parts[part].start;
+    return span != NULL || !*ret_in_multi || find_multi(tape, part, ret, err);
+}
+
+static bool give(size_t part, const struct repl_capture_event *ev, uint64_t multi,
+                 history_command_fn each, void *ctx, struct rd_err *err)
 {
     const struct history_command command = {.part = part,
                                             .offset = ev->offset,
@@ -106,7 +150,7 @@ static bool give(size_t part, const struct repl_capture_event *ev, history_comma
                                             .db = ev->place.db,
                                             .kind = ev->place.kind,
                                             .in_multi = ev->place.in_multi,
-                                            .multi = ev->place.multi,
+                                            .multi = multi,
                                             .line = &ev->command};
     return each(ctx, &command, err);
 }
@@ -120,10 +164,14 @@ bool history_tape_read_capture(struct history_tape *tape, size_t part,
     uint64_t end = span != NULL ? span->end : p->end;
     struct repl_capture_event ev;
     enum repl_capture_status status;
-    bool in_multi = span != NULL && (span->flags & HISTORY_SPAN_IN_MULTI) != 0;
+    bool in_multi, in_transaction;
+    uint64_t multi;
     bool to_the_end = end == RD_NO_OFFSET || span == NULL;
     if (p->fixed && p->start == p->end)
         return true;
+    if (!begin_multi(tape, part, span, &in_transaction, &multi, err))
+        return false;
+    in_multi = span != NULL && in_transaction;
     if (!repl_capture_reader_seek_in(tape->stream.reader, segment,
                                      span != NULL ? span->offset : p->start, err)) {
         rd_err_origin(err, tape->path);
@@ -136,9 +184,11 @@ bool history_tape_read_capture(struct history_tape *tape, size_t part,
             continue;
         if (is_other || (ev.offset >= end && !in_multi))
             return true;
-        if (!give(part, &ev, each, ctx, err))
+        if (!in_transaction && ev.place.in_multi)
+            multi = ev.place.multi; /* later, in the next segment, the reader has forgotten it */
+        if (!give(part, &ev, multi, each, ctx, err))
             return false;
-        in_multi = ev.place.in_multi && ev.place.kind != REPL_EXEC;
+        in_transaction = in_multi = ev.place.in_multi && ev.place.kind != REPL_EXEC;
     }
     return status != REPL_CAPTURE_FAIL;
 }

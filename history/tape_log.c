@@ -274,6 +274,8 @@ struct reading {
     uint64_t end;
     struct repl_stream stream;
     int64_t time_us;
+    bool inherited; /* in the transaction in which the span begins, with this MULTI: */
+    uint64_t multi;
 };
 
 static bool give(struct reading *r, const struct aof_log_entry *entry, history_command_fn each,
@@ -290,8 +292,9 @@ static bool give(struct reading *r, const struct aof_log_entry *entry, history_c
                                             .db = place.db,
                                             .kind = place.kind,
                                             .in_multi = place.in_multi,
-                                            .multi = place.multi,
+                                            .multi = r->inherited ? r->multi : place.multi,
                                             .line = &entry->command};
+    r->inherited &= r->stream.in_multi;
     return each(ctx, &command, err);
 }
 
@@ -348,7 +351,9 @@ bool history_tape_read_log(struct history_tape *tape, size_t part, const struct 
     struct reading r = {.p = p,
                         .part = part,
                         .end = span != NULL ? span->end : p->end,
-                        .time_us = span != NULL ? span->time_us : INT64_MIN};
+                        .time_us = span != NULL ? span->time_us : INT64_MIN,
+                        .inherited = span != NULL && (span->flags & HISTORY_SPAN_IN_MULTI) != 0,
+                        .multi = span != NULL ? span->multi : RD_NO_OFFSET};
     struct rd_src *src;
     struct aof_log *log;
     repl_stream_init(&r.stream, start, span != NULL ? span->db : 0,

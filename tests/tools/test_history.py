@@ -286,6 +286,27 @@ class Indexes(Recorded):
         stream = b"".join(command("HSET", f"k{i % 50}", "f", f"{i:0200}") for i in range(n))
         return command("SELECT", 0) + stream + b"".join(more)
 
+    def test_transactions_that_are_longer_than_spans_and_segments(self):
+        """What is said of a transaction does not depend on where reading begins."""
+        def filler(n):
+            return [command("SET", f"f{i}", "x" * 200) for i in range(n)]
+
+        stream = [command("SELECT", 0), *filler(10), command("MULTI"), *filler(1000),
+                  command("SET", "k7", 1), *filler(1000), command("SET", "k8", 2),
+                  command("EXEC"), *filler(1000)]
+        begin = 1000 + sum(len(c) for c in stream[:11])
+        for segment in (600000, 100000):
+            path = os.path.join(self.folder, str(segment))
+            Capture(path).begin(snapshot([]), b"".join(stream), segment=segment)
+            log = self.put("log.aof", b"".join(stream))
+            for key in ("k7", "k8"):
+                for args in ((), ("--no-index",)):
+                    version, = self.lines("history", key, "--in", path, *args)
+                    self.assertEqual(version["multi"], begin, (segment, key, args))
+                version, = self.lines("history", key, "--in", log)
+                self.assertEqual(version["multi"], begin - 1000)
+        self.assertGreater(len([n for n in os.listdir(path) if n.endswith(".seg.keys")]), 2)
+
     def test_a_segment_that_is_being_written(self):
         """Its index is about its beginning, and is used until enough has come after it."""
         small = Capture(os.path.join(self.folder, "small"))
