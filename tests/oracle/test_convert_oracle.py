@@ -115,7 +115,8 @@ class Commands(writer.ServerCase):
     def check(self, path, *args):
         """False where it is about something that no command makes."""
         want = content(self.server)
-        status, data, text = convert("--to", "resp", *args, path)
+        # As a server, it reads the first snapshot of a file with more in it.
+        status, data, text = convert("--to", "resp", "--input-format", "rdb", *args, path)
         if "damaged" in path and (status == 1 or (status == 4 and "out of order" in text)):
             return False
         self.assertEqual((status, text), (0, ""))
