@@ -205,9 +205,13 @@ def _by_name(facts):
 def _without_times(stream):
     """A stream without what commands cannot say, or servers do not replicate: when a consumer was
     seen; consumers without pending entries (a Valkey replica lacks those that XREADGROUP made in
-    vain); and that nothing was deleted although pending entries name what was trimmed (XSETID
-    takes no 0-0; 0-1 is next)."""
+    vain); that nothing was deleted although pending entries name what was trimmed (XSETID takes no
+    0-0; 0-1 is next); and how many producers and their ids are remembered, which the server forgets
+    after IDMP-DURATION, some time later."""
     made = json.loads(json.dumps(stream))
+    if "idmp" in made:
+        made["idmp"] = {name: value for name, value in made["idmp"].items()
+                        if name.startswith("idmp")}
     if made.get("max_deleted_entry_id") == "0-1":
         made["max_deleted_entry_id"] = "0-0"
     for group in made["groups"]:

@@ -41,7 +41,9 @@ def convert(*args):
 
 
 def rewrite(path, version, out):
-    return convert("--rewrite", "--rdb-version", str(version), path, "-o", out, "--force")
+    """As a server, it reads the first snapshot of a file with more in it."""
+    return convert("--rewrite", "--rdb-version", str(version), "--input-format", "rdb", path,
+                   "-o", out, "--force")
 
 
 def living_lines(path):
