@@ -1,4 +1,5 @@
 #include "base/mem.h"
+#include "base/resp.h"
 #include "history/merge_impl.h"
 
 #include <inttypes.h>
@@ -8,24 +9,22 @@ enum { MANY = 256 }; /* elements of one command */
 
 /* ---- commands ---- */
 
-static bool put_word(struct rd_buf *buf, struct rd_slice word)
-{
-    return rd_buf_printf(buf, "$%zu\r\n", word.len) && rd_buf_add(buf, word.ptr, word.len) &&
-           rd_buf_add(buf, "\r\n", 2);
-}
-
 bool history_merge_put(const struct history_merge *m, struct history_commands *to,
                        const char *command, const struct rd_slice *words, size_t n)
 {
     const struct history_mirror *any = m->now != NULL     ? m->now
                                        : m->after != NULL ? m->after
                                                           : m->before;
-    bool ok = rd_buf_printf(&to->bytes, "*%zu\r\n", n + 2) &&
-              put_word(&to->bytes, rd_slice_str(command)) && put_word(&to->bytes, any->name);
-    for (size_t i = 0; ok && i < n; i++)
-        ok = put_word(&to->bytes, words[i]);
+    struct rd_sink *sink;
+    if (!rd_sink_open_buf(&sink, &to->bytes, NULL, NULL))
+        return false;
+    rd_resp_put_array(sink, n + 2);
+    rd_resp_put_bulk(sink, rd_slice_str(command));
+    rd_resp_put_bulk(sink, any->name);
+    for (size_t i = 0; i < n; i++)
+        rd_resp_put_bulk(sink, words[i]);
     to->n++;
-    return ok;
+    return rd_sink_close(sink, NULL);
 }
 
 /* ---- whole values ---- */

@@ -7,18 +7,15 @@
 
 /* ---- runs of bytes with one writer ---- */
 
-static bool add_run(struct history_mirror *m, struct history_run *runs, size_t *n, size_t end,
-                    uint32_t writer)
+static void add_run(struct history_run *runs, size_t *n, size_t end, uint32_t writer)
 {
-    (void)m;
     size_t begin = *n == 0 ? 0 : runs[*n - 1].end;
     if (end <= begin)
-        return true;
+        return;
     if (*n > 0 && runs[*n - 1].writer == writer)
         runs[*n - 1].end = end;
     else
         runs[(*n)++] = (struct history_run){end, writer};
-    return true;
 }
 
 /* Bytes [from, to) have another writer; the string has `len` bytes then. */
@@ -30,13 +27,13 @@ static bool write_run(const struct follow *f, size_t from, size_t to, size_t len
     if (runs == NULL)
         return rd_err_nomem(f->err, (m->n_runs + 3) * sizeof *runs);
     for (; i < m->n_runs && m->runs[i].end <= from; i++)
-        add_run(m, runs, &n, m->runs[i].end, m->runs[i].writer);
+        add_run(runs, &n, m->runs[i].end, m->runs[i].writer);
     if (i < m->n_runs)
-        add_run(m, runs, &n, from, m->runs[i].writer);
-    add_run(m, runs, &n, to, f->writer);
+        add_run(runs, &n, from, m->runs[i].writer);
+    add_run(runs, &n, to, f->writer);
     for (; i < m->n_runs; i++)
         if (m->runs[i].end > to)
-            add_run(m, runs, &n, m->runs[i].end < len ? m->runs[i].end : len, m->runs[i].writer);
+            add_run(runs, &n, m->runs[i].end < len ? m->runs[i].end : len, m->runs[i].writer);
     rd_free(m->runs);
     m->runs = runs;
     m->n_runs = n;

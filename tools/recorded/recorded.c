@@ -221,11 +221,18 @@ bool recorded_names_any(const struct recorded *r)
     return r->cli->n_args > 0 || r->prefix != NULL || r->match != NULL;
 }
 
-bool recorded_add_names(struct recorded *r, struct rd_err *err)
+bool recorded_add_arguments(struct recorded *r, struct rd_err *err)
 {
     for (size_t i = 0; i < r->cli->n_args; i++)
         if (!history_names_add(&r->names, rd_slice_str(r->cli->args[i]), NULL, err))
             return false;
+    return true;
+}
+
+bool recorded_add_names(struct recorded *r, struct rd_err *err)
+{
+    if (!recorded_add_arguments(r, err))
+        return false;
     return (r->prefix == NULL && r->match == NULL) ||
            recorded_each_name(r, add_matching, &(struct matching){r, err}, err);
 }

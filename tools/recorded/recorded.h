@@ -85,6 +85,8 @@ bool recorded_names_any(const struct recorded *r);
 /* The arguments of the command line are keys; --prefix and --match add those that are found in the
  * data, which is read as a whole. */
 bool recorded_add_names(struct recorded *r, struct rd_err *err);
+/* The arguments alone. */
+bool recorded_add_arguments(struct recorded *r, struct rd_err *err);
 
 /* Whether a name matches --prefix and --match. */
 bool recorded_matches(const struct recorded *r, struct rd_slice name);

@@ -106,14 +106,6 @@ static bool add_all(struct undo *u, struct rd_err *err)
     return recorded_each_name(&u->in, add_name, &(struct collecting){u, err}, err);
 }
 
-bool undo_add_arguments(struct undo *u, struct rd_err *err)
-{
-    for (size_t i = 0; i < u->cli->n_args; i++)
-        if (!history_names_add(&u->in.names, rd_slice_str(u->cli->args[i]), NULL, err))
-            return false;
-    return true;
-}
-
 bool undo_choose(struct undo *u, struct rd_err *err)
 {
     struct collecting c = {u, err};

@@ -13,44 +13,42 @@ enum { SHOWN = 10 };
 
 /* ---- commands from their bytes ---- */
 
-static bool next_word(struct rd_slice *in, struct rd_slice *ret)
+struct reading {
+    struct rd_src *src;
+    struct rd_resp_reader *reader;
+};
+
+static bool begin_reading(struct reading *r, const struct history_commands *commands)
 {
-    const uint8_t *lf = in->len == 0 ? NULL : memchr(in->ptr, '\n', in->len);
-    uint64_t len;
-    if (lf == NULL || in->ptr[0] != '$' ||
-        !rd_num_get_u64(rd_slice(in->ptr + 1, (size_t)(lf - in->ptr) - 2), &len))
-        return false;
-    *ret = rd_slice(lf + 1, (size_t)len);
-    const uint8_t *next = lf + 1 + len + 2;
-    *in = rd_slice(next, in->len - (size_t)(next - in->ptr));
-    return true;
+    *r = (struct reading){.src = NULL};
+    return rd_src_open_memory(&r->src, rd_buf_slice(&commands->bytes), NULL, NULL) &&
+           rd_resp_reader_new(&r->reader, r->src, NULL, NULL);
 }
 
-static bool next_count(struct rd_slice *in, uint64_t *ret)
+static void end_reading(struct reading *r)
 {
-    const uint8_t *lf = in->len == 0 ? NULL : memchr(in->ptr, '\n', in->len);
-    if (lf == NULL || in->ptr[0] != '*' ||
-        !rd_num_get_u64(rd_slice(in->ptr + 1, (size_t)(lf - in->ptr) - 2), ret))
-        return false;
-    *in = rd_slice(lf + 1, in->len - (size_t)(lf + 1 - in->ptr));
-    return true;
+    rd_resp_reader_free(r->reader);
+    rd_src_close(r->src);
 }
 
 /* ---- text ---- */
 
 static bool put_commands(const struct history_commands *commands, bool all, struct rd_buf *out)
 {
-    struct rd_slice in = rd_buf_slice(&commands->bytes), word;
-    uint64_t n, shown = 0;
-    bool ok = true;
-    while (ok && (all || shown < SHOWN) && next_count(&in, &n)) {
+    struct reading r;
+    struct resp_command command;
+    uint64_t shown = 0;
+    bool ok = begin_reading(&r, commands);
+    while (ok && (all || shown < SHOWN) &&
+           rd_resp_reader_next(r.reader, &command) == RESP_COMMAND) {
         ok = rd_buf_printf(out, "   ");
-        for (uint64_t i = 0; ok && i < n && next_word(&in, &word); i++)
+        for (size_t i = 0; ok && i < command.argc; i++)
             ok = rd_buf_add_byte(out, ' ') &&
-                 recorded_put_quoted(out, word, all ? SIZE_MAX : UNDO_CUT);
+                 recorded_put_quoted(out, command.argv[i], all ? SIZE_MAX : UNDO_CUT);
         ok = ok && rd_buf_add_byte(out, '\n');
         shown++;
     }
+    end_reading(&r);
     return ok &&
            (shown >= commands->n || rd_buf_printf(out, "    and %s more commands; -v shows all\n",
                                                   rd_show_count(commands->n - shown).s));
@@ -134,19 +132,22 @@ static bool json_conflict(const struct history_conflict *c, struct rd_buf *out)
     return rd_sink_close(sink, NULL);
 }
 
-static void json_commands(const struct history_commands *commands, struct cli_json *json)
+static bool json_commands(const struct history_commands *commands, struct cli_json *json)
 {
-    struct rd_slice in = rd_buf_slice(&commands->bytes), word;
-    uint64_t n;
+    struct reading r;
+    struct resp_command command;
+    bool ok = begin_reading(&r, commands);
     cli_json_key(json, "commands");
     cli_json_array(json);
-    while (next_count(&in, &n)) {
+    while (ok && rd_resp_reader_next(r.reader, &command) == RESP_COMMAND) {
         cli_json_array(json);
-        for (uint64_t i = 0; i < n && next_word(&in, &word); i++)
-            cli_json_bytes(json, word);
+        for (size_t i = 0; i < command.argc; i++)
+            cli_json_bytes(json, command.argv[i]);
         cli_json_end(json);
     }
     cli_json_end(json);
+    end_reading(&r);
+    return ok;
 }
 
 static bool json_key(struct undo *u, const struct undo_key *key, const struct history_merge *merge,
@@ -167,10 +168,10 @@ static bool json_key(struct undo *u, const struct undo_key *key, const struct hi
     cli_json_array(&json);
     rd_sink_write(sink, u->conflict_text.ptr, u->conflict_text.len);
     cli_json_end(&json);
-    json_commands(&merge->redo, &json);
+    bool ok = json_commands(&merge->redo, &json);
     cli_json_end(&json);
     rd_sink_byte(sink, '\n');
-    return rd_sink_close(sink, NULL);
+    return rd_sink_close(sink, NULL) && ok;
 }
 
 /* ---- both ---- */

@@ -94,7 +94,8 @@ static int say_done(const struct undo *u)
 static int run(struct undo *u)
 {
     struct rd_err err = {0};
-    bool ok = recorded_open(&u->in, &err) && undo_add_arguments(u, &err) && undo_choose(u, &err);
+    bool ok =
+        recorded_open(&u->in, &err) && recorded_add_arguments(&u->in, &err) && undo_choose(u, &err);
     if (ok && u->names.n == 0) {
         cli_note(u->cli, "these commands changed no key");
         return CLI_FINDINGS;

@@ -71,9 +71,7 @@ struct undo {
     uint64_t changed, conflicts, unknown, refused, applied;
 };
 
-/* choose.c. The arguments of the command line are keys. */
-bool undo_add_arguments(struct undo *u, struct rd_err *err);
-/* RD_ERR_USAGE: no command is there. */
+/* choose.c. RD_ERR_USAGE: no command is there. */
 bool undo_choose(struct undo *u, struct rd_err *err);
 bool undo_is_chosen(const struct undo *u, struct history_place place, int64_t time_us);
 
