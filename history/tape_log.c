@@ -50,7 +50,8 @@ static bool tell_apart(struct rd_src *src, const char *path, struct history_inde
     return ok;
 }
 
-/* Nine bytes before its end, a snapshot that is the whole file has the end mark. */
+/* Nine bytes before its end, a snapshot that is the whole file has the end mark. A command after a
+ * snapshot may have that byte there, too. */
 static bool ends_as_snapshot(struct rd_src *src)
 {
     enum { TRAILER = 9, END_MARK = 0xff };
@@ -81,7 +82,8 @@ static bool measure_snapshot(struct rd_src *src, uint64_t *ret, struct rd_err *e
 
 /* The snapshot of a file, if it begins with one; *ret_end: where it ends, RD_NO_OFFSET: with the
  * file. */
-static bool look_for_snapshot(struct rd_src *src, bool *ret, uint64_t *ret_end, struct rd_err *err)
+static bool look_for_snapshot(struct rd_src *src, bool by_name, bool *ret, uint64_t *ret_end,
+                              struct rd_err *err)
 {
     enum { LOOK = 9 };
     struct rd_slice head;
@@ -94,7 +96,7 @@ static bool look_for_snapshot(struct rd_src *src, bool *ret, uint64_t *ret_end, 
     if (!*ret)
         return true;
     *ret_end = RD_NO_OFFSET;
-    if (ends_as_snapshot(src))
+    if (by_name && ends_as_snapshot(src))
         return true;
     return (!rd_src_can_seek(src) || rd_src_seek(src, 0, err)) &&
            measure_snapshot(src, ret_end, err);
@@ -106,7 +108,8 @@ struct file {
     const char *name;
     const char *path;
     uint64_t number;
-    bool fixed; /* the server does not write it any more */
+    bool fixed;   /* the server does not write it any more */
+    bool by_name; /* servers write nothing but a snapshot into a file of this name */
 };
 
 static struct history_part *add_part(struct history_tape *tape, const struct file *file,
@@ -136,7 +139,7 @@ static bool add_parts(struct history_tape *tape, struct file *file, struct rd_sr
     if (!rd_src_decompress(src, err))
         return false;
     file->fixed &= *src == plain; /* what is compressed cannot be read from the middle */
-    if (!look_for_snapshot(*src, &has_snapshot, &end, err) ||
+    if (!look_for_snapshot(*src, file->by_name, &has_snapshot, &end, err) ||
         (file->fixed && !tell_apart(*src, file->path, &about, err)))
         return false;
     if (has_snapshot) {
@@ -181,7 +184,8 @@ static bool add_listed(struct history_tape *tape, const struct aof_manifest *man
         struct file file = {.name = listed->name,
                             .path = path,
                             .number = tape->n == 0 ? 1 : tape->parts[tape->n - 1].chapter + 1,
-                            .fixed = listed != last};
+                            .fixed = listed != last,
+                            .by_name = aof_file_holds_snapshot(listed)};
         if (!add_file(tape, &file, err))
             return false;
     }

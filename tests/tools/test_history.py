@@ -136,6 +136,11 @@ class History(Recorded):
         self.assertEqual(versions[1]["value"][0]["value"], "v")
         self.assertNotIn("offset", versions[0])
 
+    def test_commands_after_a_preamble_are_read_whatever_they_end_with(self):
+        log = self.put("log.aof", snapshot([Key(b"k", STRING, b"v")]) +
+                       command("SET", "k", b"\xff123456"))
+        self.assertEqual(self.events("k", "--in", log), ["snapshot", "changed"])
+
     def test_a_second_full_sync_shows_only_what_differs(self):
         path = self.capture.begin(snapshot([Key(b"k", STRING, b"v"), Key(b"l", STRING, b"v")]),
                                   command("SELECT", 0), ident="a")
