@@ -31,6 +31,14 @@ void rd_watch_note(const struct rd_watch *watch, const char *fmt, ...)
     va_end(args);
 }
 
+void rd_watch_detail(const struct rd_watch *watch, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    say(watch, RD_WATCH_DETAIL, fmt, args);
+    va_end(args);
+}
+
 void rd_watch_hint(const struct rd_watch *watch, const char *fmt, ...)
 {
     va_list args;

@@ -23,6 +23,7 @@
 enum rd_watch_kind {
     RD_WATCH_WARNING, /* the result may not be what the user expects */
     RD_WATCH_NOTE,    /* for information */
+    RD_WATCH_DETAIL,  /* for those who want to know everything */
     RD_WATCH_HINT     /* what the user can do about the error that follows */
 };
 
@@ -44,6 +45,7 @@ struct rd_watch {
 
 void rd_watch_warn(const struct rd_watch *watch, const char *fmt, ...) RD_PRINTF(2, 3);
 void rd_watch_note(const struct rd_watch *watch, const char *fmt, ...) RD_PRINTF(2, 3);
+void rd_watch_detail(const struct rd_watch *watch, const char *fmt, ...) RD_PRINTF(2, 3);
 void rd_watch_hint(const struct rd_watch *watch, const char *fmt, ...) RD_PRINTF(2, 3);
 
 void rd_watch_begin(const struct rd_watch *watch, const char *what, uint64_t total,

@@ -9,6 +9,9 @@ static void say(void *ctx, enum rd_watch_kind kind, const char *text)
     case RD_WATCH_NOTE:
         cli_note(ctx, "%s", text);
         return;
+    case RD_WATCH_DETAIL:
+        cli_debug(ctx, "%s", text);
+        return;
     default:
         cli_hint(ctx, "%s", text);
     }

@@ -167,14 +167,8 @@ void snapshot_in_warn_unrecorded(struct cli *cli)
                   "interrupted: the data may be older than the time that was asked for");
 }
 
-static void print_result(struct cli *cli, const struct rebuild_result *done, bool kept)
+void snapshot_in_report(struct cli *cli, const struct rebuild_counts *counts, bool kept)
 {
-    const struct rebuild_counts *counts = &done->counts;
-    if (done->unrecorded)
-        snapshot_in_warn_unrecorded(cli);
-    if (done->ended_early)
-        cli_warn(cli, "the log ends before that time: its last time annotation is %s",
-                 aof_job_time(done->last_s).s);
     cli_debug(cli, "%s command%s, %s key%s", rd_show_count(counts->commands).s,
               rd_show_plural(counts->commands), rd_show_count(counts->keys).s,
               rd_show_plural(counts->keys));
@@ -185,6 +179,16 @@ static void print_result(struct cli *cli, const struct rebuild_result *done, boo
     cli_warn(cli, "%s command%s failed, and the effect of %s is not in the result; the first is %s",
              rd_show_count(counts->refused).s, rd_show_plural(counts->refused),
              counts->refused == 1 ? "it" : "them", counts->first_refused);
+}
+
+static void print_result(struct cli *cli, const struct rebuild_result *done, bool kept)
+{
+    if (done->unrecorded)
+        snapshot_in_warn_unrecorded(cli);
+    if (done->ended_early)
+        cli_warn(cli, "the log ends before that time: its last time annotation is %s",
+                 aof_job_time(done->last_s).s);
+    snapshot_in_report(cli, &done->counts, kept);
 }
 
 /* sink NULL: opened by the function of the options. */

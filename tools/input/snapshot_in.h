@@ -66,6 +66,9 @@ bool snapshot_in_check_end(struct cli *cli, struct rd_src *src, const struct sna
  * are known: the tool ends with a partial result then. kept: rebuild_opts.keep_unknown was set. */
 void snapshot_in_warn_unknown(struct cli *cli, const struct rebuild_counts *counts, bool kept);
 
+/* The same and, with -v, the numbers; and warns of commands that failed. */
+void snapshot_in_report(struct cli *cli, const struct rebuild_counts *counts, bool kept);
+
 /* Warns that a time was asked for of a capture that does not record when it was interrupted. */
 void snapshot_in_warn_unrecorded(struct cli *cli);
 

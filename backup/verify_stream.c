@@ -1,14 +1,23 @@
-#include "tools/verify/stream.h"
-
-#include "base/digest.h"
-#include "capture/segment_in.h"
+#include "backup/verify_stream.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/show.h"
+#include "capture/segment_in.h"
+
+bool backup_is_damage(const struct rd_err *err)
+{
+    enum { DAMAGE = 1 }; /* of rd_err_exit_status() */
+    return rd_err_exit_status(err->code) == DAMAGE ||
+           (err->code == RD_ERR_IO && err->sys == ENOENT);
+}
 
 /* The times of the commands, against those of the name. */
-static bool read_events(struct verify_stream *v, struct segment_in *in,
+static bool read_events(struct backup_verify_stream *v, struct segment_in *in,
                         const struct archive_segment *segment, struct rd_err *err)
 {
     struct archive_segment found = {.first_ms = INT64_MAX};
@@ -18,8 +27,7 @@ static bool read_events(struct verify_stream *v, struct segment_in *in,
         if (ev.kind == REPL_CAPTURE_COMMAND && ev.place.kind != REPL_PING &&
             ev.place.kind != REPL_GETACK &&
             rebuild_unsupported_note(&v->unsupported, ev.command.argc, ev.command.argv))
-            cli_warn(v->cli, "the stream of %s: %s", v->repo->target, v->unsupported.text);
-        cli_tick(v->cli);
+            rd_watch_warn(v->watch, "the stream of %s: %s", v->repo->target, v->unsupported.text);
     }
     if (in->failed)
         return false;
@@ -29,7 +37,7 @@ static bool read_events(struct verify_stream *v, struct segment_in *in,
                       "the times of the commands differ from those in the name");
 }
 
-static bool read_segment(struct verify_stream *v, const struct archive_segment *segment,
+static bool read_segment(struct backup_verify_stream *v, const struct archive_segment *segment,
                          struct archive_order *order, struct rd_err *err)
 {
     struct segment_in in;
@@ -39,33 +47,22 @@ static bool read_segment(struct verify_stream *v, const struct archive_segment *
         return false;
     bool ok = segment_in_verify(&in, err) && archive_segment_matches(segment, &in.header, err) &&
               archive_order_check(order, segment, &in.header, err);
-    if (ok && (v->level >= VERIFY_PARSE || !archive_segment_proves_name(segment)))
+    if (ok && (v->level >= BACKUP_LEVEL_PARSE || !archive_segment_proves_name(segment)))
         ok = read_events(v, &in, segment, err);
     segment_in_close(&in);
     return ok;
 }
 
-static void report_damage(struct verify_stream *v, const char *name, const struct rd_err *err)
+static void report_damage(struct backup_verify_stream *v, const char *name,
+                          const struct rd_err *err)
 {
-    struct cli_json *json = v->json;
-    char line[1024];
     v->n_damaged++;
-    if (json == NULL) {
-        printf("%s %s%s%s: DAMAGED: %s\n", v->repo->target, rd_show_plain(rd_slice_str(name)).s,
-               v->several ? " in " : "", v->several ? v->repo->store->origin : "",
-               rd_err_render(err, line, sizeof line));
-        return;
-    }
-    cli_json_obj(json);
-    cli_json_key(json, "segment");
-    cli_json_bytes(json, rd_slice_str(name));
-    cli_json_key(json, "error");
-    cli_json_err(json, err);
-    cli_json_end(json);
+    if (v->damaged != NULL)
+        v->damaged(v->ctx, v, name, err);
 }
 
 /* The id of the key in the header of a sealed object (docs/format/repository.md). */
-static bool read_key_id(struct verify_stream *v, const struct archive_segment *segment,
+static bool read_key_id(struct backup_verify_stream *v, const struct archive_segment *segment,
                         char ret[RD_SEAL_ID_HEX])
 {
     enum { KEY_ID_AT = 32, KEY_ID_LEN = 16 };
@@ -84,7 +81,7 @@ static bool read_key_id(struct verify_stream *v, const struct archive_segment *s
 
 /* A key that is not given may be an older one. If no set was sealed with it either, the id itself
  * is damaged. */
-static bool is_unknown_key(struct verify_stream *v, const struct archive_segment *segment,
+static bool is_unknown_key(struct backup_verify_stream *v, const struct archive_segment *segment,
                            const struct rd_err *why)
 {
     char id[RD_SEAL_ID_HEX];
@@ -96,14 +93,14 @@ static bool is_unknown_key(struct verify_stream *v, const struct archive_segment
     return !known;
 }
 
-static bool check_all(struct verify_stream *v, const struct archive_stream *stream,
+static bool check_all(struct backup_verify_stream *v, const struct archive_stream *stream,
                       struct rd_err *err)
 {
     struct archive_order order = {.any = false};
-    for (size_t i = 0; i < stream->n && v->level > VERIFY_LIST; i++) {
+    for (size_t i = 0; i < stream->n && v->level > BACKUP_LEVEL_LIST; i++) {
         struct rd_err why = {0};
         char name[ARCHIVE_NAME_MAX];
-        cli_progress_at(v->cli, i);
+        rd_watch_at(v->watch, i);
         if (read_segment(v, &stream->segments[i], &order, &why))
             continue;
         if (why.code == RD_ERR_IO && why.sys == ENOENT) {
@@ -116,7 +113,7 @@ static bool check_all(struct verify_stream *v, const struct archive_stream *stre
                 rd_err_adopt(&v->unknown, &why);
             continue;
         }
-        if (!verify_is_damage(&why) && why.code != RD_ERR_UNSUPPORTED && !wrong) {
+        if (!backup_is_damage(&why) && why.code != RD_ERR_UNSUPPORTED && !wrong) {
             rd_err_adopt(err, &why);
             rd_err_doing(err, "verifying the stream of %s", v->repo->target);
             return false;
@@ -128,7 +125,7 @@ static bool check_all(struct verify_stream *v, const struct archive_stream *stre
 }
 
 /* A segment with a damaged name is not one: the stream would only seem to have a gap. */
-static void check_others(struct verify_stream *v, const struct archive_stream *stream)
+static void check_others(struct backup_verify_stream *v, const struct archive_stream *stream)
 {
     struct rd_err why = {0}, unsealed = {0};
     if (stream->n_refused > 0) {
@@ -138,7 +135,7 @@ static void check_others(struct verify_stream *v, const struct archive_stream *s
                    stream->n_refused, rd_show_plural(stream->n_refused));
         report_damage(v, stream->refused, &unsealed);
     }
-    if (stream->n_others == 0 || v->level == VERIFY_LIST)
+    if (stream->n_others == 0 || v->level == BACKUP_LEVEL_LIST)
         return;
     rd_err_set(&why, RD_ERR_CORRUPT, RD_NO_OFFSET,
                "this is not the name of a segment (%zu object%s of this kind)", stream->n_others,
@@ -157,39 +154,8 @@ static uint64_t count_interruptions(const struct archive_stream *stream)
     return n;
 }
 
-static void print_good(const struct verify_stream *v, const char *word, uint64_t n_interruptions)
-{
-    printf("%s stream%s%s: ok, %" PRIu64 " segment%s (%s)", v->repo->target,
-           v->several ? " in " : "", v->several ? v->repo->store->origin : "", v->n_segments,
-           rd_show_plural(v->n_segments), word);
-    if (n_interruptions > 0)
-        printf(", %" PRIu64 " interruption%s", n_interruptions, rd_show_plural(n_interruptions));
-    printf("\n");
-}
-
-/* known: all that there is was read. */
-static void report(struct verify_stream *v, const struct archive_stream *stream, bool known)
-{
-    /* No server loads a stream: with --level load it is parsed. */
-    static const char *const words[] = {"list", "digest", "parse", "parse"};
-    struct cli_json *json = v->json;
-    if (json != NULL) {
-        cli_json_end(json);
-        cli_json_put_str(json, "target", v->repo->target);
-        cli_json_put_str(json, "repository", v->repo->store->origin);
-        cli_json_put_str(json, "level", words[v->level]);
-        cli_json_put_uint(json, "segments", v->n_segments);
-        cli_json_put_uint(json, "interruptions", count_interruptions(stream));
-        if (known || v->n_damaged > 0)
-            cli_json_put_bool(json, "good", v->n_damaged == 0);
-        cli_json_end(json);
-    } else if (known && v->n_damaged == 0 && v->n_segments > 0 && !v->cli->quiet) {
-        print_good(v, words[v->level], count_interruptions(stream));
-    }
-}
-
 /* Segments that are not in the repository, although those before and after them are. */
-static void check_holes(struct verify_stream *v, const struct archive_stream *stream)
+static void check_holes(struct backup_verify_stream *v, const struct archive_stream *stream)
 {
     for (size_t i = 1; i < stream->n; i++) {
         const struct archive_segment *a = &stream->segments[i - 1], *b = a + 1;
@@ -207,36 +173,36 @@ static void check_holes(struct verify_stream *v, const struct archive_stream *st
 }
 
 /* What was removed while the stream was read: by `prune`, if a new listing has no hole there. */
-static bool list_again(struct verify_stream *v, struct archive_stream *stream, struct rd_err *err)
+static bool list_again(struct backup_verify_stream *v, struct archive_stream *stream,
+                       struct rd_err *err)
 {
     if (v->n_gone == 0)
         return true;
     archive_stream_done(stream);
-    cli_note(v->cli, "%s: %" PRIu64 " segment%s removed meanwhile", v->repo->target, v->n_gone,
-             v->n_gone == 1 ? " was" : "s were");
+    rd_watch_note(v->watch, "%s: %" PRIu64 " segment%s removed meanwhile", v->repo->target,
+                  v->n_gone, v->n_gone == 1 ? " was" : "s were");
     return archive_stream_list(v->repo, stream, err);
 }
 
-bool verify_stream(struct verify_stream *v, struct rd_err *err)
+bool backup_verify_stream(struct backup_verify_stream *v, struct rd_err *err)
 {
     struct archive_stream stream;
     if (!archive_stream_list(v->repo, &stream, err))
         return false;
     v->n_segments = stream.n;
-    if (v->json != NULL) {
-        cli_json_obj(v->json);
-        cli_json_key(v->json, "damaged");
-        cli_json_array(v->json);
-    }
-    cli_progress_begin(v->cli, "segments of the stream", stream.n);
+    v->is_listed = true;
+    if (v->listed != NULL)
+        v->listed(v->ctx, v);
+    rd_watch_begin(v->watch, "segments of the stream", stream.n, NULL);
     bool ok = check_all(v, &stream, err);
-    cli_progress_end(v->cli);
+    rd_watch_end(v->watch);
     ok = ok && list_again(v, &stream, err);
     if (ok) {
         check_holes(v, &stream);
         check_others(v, &stream);
     }
-    report(v, &stream, ok && v->n_unknown == 0);
+    v->n_interruptions = count_interruptions(&stream);
+    v->known = ok && v->n_unknown == 0;
     archive_stream_done(&stream);
     return ok;
 }

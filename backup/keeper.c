@@ -1,5 +1,6 @@
-#include "tools/verify/keeper.h"
+#include "backup/keeper.h"
 
+#include "backup/system.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ enum { POLL_MS = 20, NOT_STARTED = 127, OPEN_FOLDERS = 8 };
 struct answer {
     int error;
     int status;
-    char folder[KEEPER_PATH_MAX];
+    char folder[BACKUP_KEEPER_PATH];
 };
 
 /* ---- the keeper's process ---- */
@@ -44,7 +45,7 @@ static void set_signals(void (*handler)(int))
 
 static void make_folder(struct answer *ret)
 {
-    const char *tmp = getenv("TMPDIR");
+    const char *tmp = backup_env("TMPDIR");
     if (tmp == NULL || tmp[0] != '/')
         tmp = "/tmp";
     int len = snprintf(ret->folder, sizeof ret->folder, "%s/redoubt-verify-XXXXXX", tmp);
@@ -54,10 +55,10 @@ static void make_folder(struct answer *ret)
         ret->error = errno;
 }
 
-static _Noreturn void run_server(const char *folder, const struct keeper_args *args)
+static _Noreturn void run_server(const char *folder, const struct backup_keeper_args *args)
 {
-    char *argv[KEEPER_ARGS + 1] = {NULL};
-    struct keeper_args own = *args;
+    char *argv[BACKUP_KEEPER_ARGS + 1] = {NULL};
+    struct backup_keeper_args own = *args;
     for (size_t i = 0; i < own.n; i++)
         argv[i] = own.args[i];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -102,7 +103,7 @@ static void watch(int fd, pid_t server)
 static _Noreturn void run_keeper(int fd)
 {
     struct answer answer = {0};
-    static struct keeper_args args;
+    static struct backup_keeper_args args;
     int null = open("/dev/null", O_RDWR);
     setsid(); /* signals of the terminal are for the tool */
     set_signals(SIG_IGN);
@@ -124,7 +125,7 @@ static _Noreturn void run_keeper(int fd)
 
 /* ---- the tool's side ---- */
 
-bool keeper_begin(struct keeper *ret, struct rd_err *err)
+bool backup_keeper_begin(struct backup_keeper *ret, struct rd_err *err)
 {
     int fds[2];
     struct answer answer;
@@ -138,7 +139,7 @@ bool keeper_begin(struct keeper *ret, struct rd_err *err)
     }
     int why = errno;
     close(fds[1]);
-    *ret = (struct keeper){.fd = fds[0], .pid = pid};
+    *ret = (struct backup_keeper){.fd = fds[0], .pid = pid};
     if (pid > 0 && read_all(fds[0], &answer, sizeof answer) && answer.error == 0) {
         memcpy(ret->folder, answer.folder, sizeof ret->folder);
         return true;
@@ -150,16 +151,17 @@ bool keeper_begin(struct keeper *ret, struct rd_err *err)
     return rd_err_sys(err, answer.error, "cannot create a temporary folder");
 }
 
-bool keeper_add(struct keeper_args *args, const char *text, struct rd_err *err)
+bool backup_keeper_add(struct backup_keeper_args *args, const char *text, struct rd_err *err)
 {
     size_t len = strlen(text);
-    if (args->n == KEEPER_ARGS || len >= KEEPER_ARG_MAX)
+    if (args->n == BACKUP_KEEPER_ARGS || len >= BACKUP_KEEPER_ARG)
         return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "an argument of the server is too long");
     memcpy(args->args[args->n++], text, len + 1);
     return true;
 }
 
-bool keeper_start(struct keeper *keeper, const struct keeper_args *args, struct rd_err *err)
+bool backup_keeper_start(struct backup_keeper *keeper, const struct backup_keeper_args *args,
+                         struct rd_err *err)
 {
     const uint8_t *at = (const void *)args;
     size_t left = sizeof *args;
@@ -173,7 +175,7 @@ bool keeper_start(struct keeper *keeper, const struct keeper_args *args, struct 
     return true;
 }
 
-bool keeper_ended(struct keeper *keeper, int *ret_status)
+bool backup_keeper_ended(struct backup_keeper *keeper, int *ret_status)
 {
     struct answer answer;
     struct pollfd p = {.fd = keeper->fd, .events = POLLIN};
@@ -183,7 +185,7 @@ bool keeper_ended(struct keeper *keeper, int *ret_status)
     return true;
 }
 
-void keeper_end(struct keeper *keeper)
+void backup_keeper_end(struct backup_keeper *keeper)
 {
     close(keeper->fd);
     while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)

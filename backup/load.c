@@ -1,12 +1,4 @@
-#include "tools/verify/load.h"
-
-#include "base/num.h"
-#include "base/pump.h"
-#include "client/info.h"
-#include "client/peer.h"
-#include "tools/input/snapshot_in.h"
-#include "data/sound.h"
-#include "tools/verify/keeper.h"
+#include "backup/load.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -14,8 +6,18 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "backup/keeper.h"
+#include "backup/system.h"
+#include "base/num.h"
+#include "base/pump.h"
+#include "base/show.h"
+#include "client/info.h"
+#include "client/peer.h"
+#include "data/sound.h"
+#include "data/spool.h"
+#include "rdb/version.h"
 
 enum {
     WAIT_MS = 20,
@@ -30,8 +32,8 @@ enum {
 
 /* One start of the server. */
 struct attempt {
-    struct load *load;
-    struct keeper keeper;
+    struct backup_load *load;
+    struct backup_keeper keeper;
     struct archive_manifest expected; /* only dbs: what the server should have */
     const struct archive_file *log;   /* the manifest of the log; NULL: a snapshot */
     bool no_memory;
@@ -43,7 +45,7 @@ static bool write_file(struct attempt *a, const struct archive_file *file, const
                        struct rd_err *err)
 {
     const struct rd_sink_opts opts = RD_SINK_OPTS(.no_sync = true);
-    const struct load *load = a->load;
+    const struct backup_load *load = a->load;
     char path[PATH_MAX];
     struct rd_src *src;
     snprintf(path, sizeof path, "%s/%s", a->keeper.folder, name);
@@ -62,19 +64,64 @@ static void count_key(void *ctx, const struct rdb_event *ev)
         db->keys++;
 }
 
-/* Counts the keys of a snapshot or of a log, which is replayed. */
+static void warn_version(const struct attempt *a, const char *name,
+                         const struct rdb_check_result *res)
+{
+    bool valkey = res->dialect == RDB_VALKEY;
+    if (res->version > (valkey ? RDB_VERSION_VALKEY_WHOLE : RDB_VERSION_REDIS_WHOLE))
+        rd_watch_warn(a->load->watch, "%s: %s is read as far as its types are known", name,
+                      rdb_version_text(res->dialect, res->version).s);
+}
+
+static bool count_in(struct attempt *a, struct rd_src *src, const char *name, struct rd_err *err)
+{
+    struct sound sound = {.name = name, .event = count_key, .ctx = a};
+    if (!backup_random(sound.seed, sizeof sound.seed, err) || !sound_check(&sound, src, err))
+        return false;
+    warn_version(a, name, &sound.res);
+    return !a->no_memory || rd_err_nomem(err, sizeof(struct archive_db));
+}
+
 static bool count_keys(struct attempt *a, const char *name, struct rd_err *err)
 {
     char path[PATH_MAX];
-    struct sound sound = {.name = name, .event = count_key, .ctx = a};
+    struct rd_src *src;
+    snprintf(path, sizeof path, "%s/%s", a->keeper.folder, name);
+    if (!rd_src_open_file(&src, path, NULL, err))
+        return false;
+    bool ok = count_in(a, src, name, err);
+    rd_src_close(src);
+    return ok;
+}
+
+static bool run_log(struct backup_load *load, struct spool *spool, struct rd_err *err)
+{
+    struct backup_stored_log log = {.watch = load->watch,
+                                    .repo = load->repo,
+                                    .set = load->set,
+                                    .ring = load->ring,
+                                    .now_ms = load->now_ms};
+    struct rd_sink *sink;
+    if (!spool_sink(spool, &sink, err))
+        return false;
+    bool ok = backup_stored_log_save(&log, sink, err);
+    if (!ok) {
+        rd_sink_abort(sink);
+        return false;
+    }
+    load->counts = log.counts;
+    load->counted = true;
+    return rd_sink_close(sink, err);
+}
+
+static bool count_keys_of_log(struct attempt *a, struct rd_err *err)
+{
     struct spool spool = {0};
     struct rd_src *src = NULL;
-    cli_seed(sound.seed);
-    snprintf(path, sizeof path, "%s/%s", a->keeper.folder, name);
-    bool ok = snapshot_in_open(a->load->cli, path, NULL, &spool, &src, err) &&
-              sound_check(&sound, src, err) &&
-              (!a->no_memory || rd_err_nomem(err, sizeof(struct archive_db)));
-    snapshot_in_close(a->load->cli, src, &spool);
+    bool ok = run_log(a->load, &spool, err) && spool_source(&spool, LOG_FOLDER, &src, err) &&
+              count_in(a, src, LOG_FOLDER, err);
+    rd_src_close(src);
+    spool_done(&spool);
     return ok;
 }
 
@@ -90,7 +137,7 @@ static bool lay_out_log(struct attempt *a, struct rd_err *err)
         if (!write_file(a, &m->files[i], path, err))
             return false;
     }
-    return count_keys(a, LOG_FOLDER, err);
+    return count_keys_of_log(a, err);
 }
 
 /* ---- the command line ---- */
@@ -108,13 +155,13 @@ static void find_program(char ret[PATH_MAX])
         strcpy(ret, name);
 }
 
-static bool add_pair(struct keeper_args *args, const char *name, const char *value,
+static bool add_pair(struct backup_keeper_args *args, const char *name, const char *value,
                      struct rd_err *err)
 {
-    return keeper_add(args, name, err) && keeper_add(args, value, err);
+    return backup_keeper_add(args, name, err) && backup_keeper_add(args, value, err);
 }
 
-static bool add_log(const struct attempt *a, struct keeper_args *args, struct rd_err *err)
+static bool add_log(const struct attempt *a, struct backup_keeper_args *args, struct rd_err *err)
 {
     static const char tail[] = ".manifest";
     char name[ARCHIVE_FILE_NAME_MAX];
@@ -130,9 +177,10 @@ static bool add_log(const struct attempt *a, struct keeper_args *args, struct rd
            add_pair(args, "--aof-load-truncated", "no", err);
 }
 
-static bool add_settings(const struct attempt *a, struct keeper_args *args, struct rd_err *err)
+static bool add_settings(const struct attempt *a, struct backup_keeper_args *args,
+                         struct rd_err *err)
 {
-    char databases[RD_NUM_I64_MAX + 1], socket[KEEPER_PATH_MAX + 10];
+    char databases[RD_NUM_I64_MAX + 1], socket[BACKUP_KEEPER_PATH + 10];
     uint64_t highest = DATABASES_MIN - 1;
     for (size_t i = 0; i < a->expected.n_dbs; i++)
         if (a->expected.dbs[i].db > highest)
@@ -145,7 +193,7 @@ static bool add_settings(const struct attempt *a, struct keeper_args *args, stru
            add_pair(args, "--dbfilename", "dump.rdb", err) &&
            add_pair(args, "--databases", databases, err) &&
            add_pair(args, "--daemonize", "no", err) && add_pair(args, "--save", "", err) &&
-           keeper_add(args, "--slaveof", err) && add_pair(args, "127.0.0.1", "0", err) &&
+           backup_keeper_add(args, "--slaveof", err) && add_pair(args, "127.0.0.1", "0", err) &&
            add_log(a, args, err);
 }
 
@@ -187,7 +235,7 @@ static void read_log(const struct attempt *a, struct rd_buf *ret)
 }
 
 /* Servers report their version at the start of the log. */
-static void version_of_log(struct load *load, struct rd_slice text)
+static void version_of_log(struct backup_load *load, struct rd_slice text)
 {
     static const char mark[] = " version=";
     const uint8_t *at = text.len > 0 ? memmem(text.ptr, text.len, mark, sizeof mark - 1) : NULL;
@@ -217,7 +265,7 @@ static bool refuses_settings(struct rd_slice text)
 
 static bool explain_end(struct attempt *a, int status, struct rd_err *err)
 {
-    struct load *load = a->load;
+    struct backup_load *load = a->load;
     struct rd_buf text = {0};
     char line[RD_ERR_TEXT_MAX];
     bool crashed = WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL;
@@ -246,20 +294,13 @@ static bool explain_end(struct attempt *a, int status, struct rd_err *err)
 
 /* ---- the running server ---- */
 
-static uint64_t now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 /* INFO, unless the server does not listen yet or is busy. */
 static bool ask_info(const struct attempt *a, struct client_peer_reply *reply)
 {
     const struct client_opts opts = {.timeout_ms = ASK_TIMEOUT_MS};
     struct client_target target = {.opts = &opts};
     struct client_peer *peer = NULL;
-    char path[KEEPER_PATH_MAX + 10];
+    char path[BACKUP_KEEPER_PATH + 10];
     snprintf(path, sizeof path, "%s/socket", a->keeper.folder);
     bool ok = client_target_set_socket(&target, rd_slice_str(path), NULL) &&
               client_peer_open(&peer, &target, NULL) && client_peer_ask(peer, "INFO", reply, NULL);
@@ -270,24 +311,23 @@ static bool ask_info(const struct attempt *a, struct client_peer_reply *reply)
 
 static bool wait_loaded(struct attempt *a, struct client_peer_reply *reply, struct rd_err *err)
 {
-    const struct timespec pause = {.tv_nsec = WAIT_MS * 1000000L};
-    uint64_t answered = now_ms(), loading;
+    uint64_t answered = backup_boot_ms(), loading;
     int status;
     for (;;) {
-        if (keeper_ended(&a->keeper, &status))
+        if (backup_keeper_ended(&a->keeper, &status))
             return explain_end(a, status, err);
         bool ok = ask_info(a, reply);
         if (ok && client_info_u64(reply->items[0].text, "loading", &loading) && loading == 0)
             return true;
         if (ok)
-            answered = now_ms();
-        if (now_ms() - answered > SILENCE_MS)
+            answered = backup_boot_ms();
+        if (backup_boot_ms() - answered > SILENCE_MS)
             return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "the server does not answer");
-        nanosleep(&pause, NULL);
+        backup_wait_ms(WAIT_MS);
     }
 }
 
-static void set_version(struct load *load, struct rd_slice info)
+static void set_version(struct backup_load *load, struct rd_slice info)
 {
     static const char *const names[] = {"redoubt", "valkey", "redis"};
     struct rd_slice version;
@@ -304,7 +344,7 @@ static void set_version(struct load *load, struct rd_slice info)
 /* Compares the number of keys of each database. */
 static bool compare_keys(struct attempt *a, struct rd_slice info, struct rd_err *err)
 {
-    struct load *load = a->load;
+    struct backup_load *load = a->load;
     uint64_t total = 0;
     for (size_t i = 0; i < a->expected.n_dbs; i++) {
         const struct archive_db *db = &a->expected.dbs[i];
@@ -330,15 +370,15 @@ static bool compare_keys(struct attempt *a, struct rd_slice info, struct rd_err 
 static bool run_server(struct attempt *a, struct rd_err *err)
 {
     struct client_peer_reply reply = {0};
-    struct keeper_args args = {.n = 0};
+    struct backup_keeper_args args = {.n = 0};
     char program[PATH_MAX];
     if (a->load->program == NULL)
         find_program(program);
     else
         snprintf(program, sizeof program, "%s", a->load->program);
     a->load->server[0] = '\0';
-    bool ok = keeper_add(&args, program, err) && add_settings(a, &args, err) &&
-              keeper_start(&a->keeper, &args, err) && wait_loaded(a, &reply, err);
+    bool ok = backup_keeper_add(&args, program, err) && add_settings(a, &args, err) &&
+              backup_keeper_start(&a->keeper, &args, err) && wait_loaded(a, &reply, err);
     if (ok) {
         set_version(a->load, reply.items[0].text);
         ok = compare_keys(a, reply.items[0].text, err);
@@ -350,22 +390,22 @@ static bool run_server(struct attempt *a, struct rd_err *err)
 }
 
 /* file: a snapshot, or the manifest of a log. */
-static bool attempt(struct load *load, const struct archive_file *file, struct rd_err *err)
+static bool attempt(struct backup_load *load, const struct archive_file *file, struct rd_err *err)
 {
     struct attempt a = {.load = load};
     bool is_log = file->role == ARCHIVE_ROLE_AOF_MANIFEST;
-    if (!keeper_begin(&a.keeper, err))
+    if (!backup_keeper_begin(&a.keeper, err))
         return false;
     a.log = is_log ? file : NULL;
     bool ok = is_log ? lay_out_log(&a, err)
                      : write_file(&a, file, "dump.rdb", err) && count_keys(&a, "dump.rdb", err);
     ok = ok && run_server(&a, err);
-    keeper_end(&a.keeper);
+    backup_keeper_end(&a.keeper);
     archive_manifest_done(&a.expected);
     return ok;
 }
 
-bool load_set(struct load *load, struct rd_err *err)
+bool backup_load(struct backup_load *load, struct rd_err *err)
 {
     const struct archive_manifest *m = &load->set->m;
     for (size_t i = 0; i < m->n_files; i++) {
