@@ -104,7 +104,7 @@ Test(local, a_folder_that_is_missing_is_named)
 {
     struct backup_local local;
     struct rd_err err = {0};
-    cr_expect_not(backup_local_open(&local, "/nonexistent/spool", &err));
+    cr_expect_not(backup_local_open(&local, "/dev/null/missing/spool", &err));
     cr_expect_eq(err.code, RD_ERR_IO);
-    cr_expect_str_eq(err.origin, "/nonexistent/spool");
+    cr_expect_str_eq(err.origin, "/dev/null/missing/spool");
 }

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import redis_server  # noqa: E402
@@ -207,6 +208,14 @@ class Indexes(Recorded):
             self.assertEqual(self.text("history", "k7", "--in", self.path), self.want)
         self.assertGreater(len(self.indexes()), 3)
         self.assertEqual(self.want.count("\n"), 120)
+
+    def test_a_home_that_does_not_exist_is_not_created(self):
+        del os.environ["XDG_CACHE_HOME"]
+        self.addCleanup(os.environ.__setitem__, "XDG_CACHE_HOME", "")  # taken back by setUp()
+        home = os.path.join(self.folder, "missing")
+        with unittest.mock.patch.dict(os.environ, {"HOME": home}):
+            self.text("history", "k", "--in", self.log("SET k v"))
+        self.assertFalse(os.path.exists(home))
 
     def test_damaged_indexes_are_made_again(self):
         self.text("history", "k7", "--in", self.path)

@@ -79,6 +79,14 @@ static bool make_folders(char *path)
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
+/* Users of services have a home that does not exist, and that must stay so. */
+static bool is_folder(const char *path)
+{
+    struct stat stat_buf;
+    return path != NULL && path[0] == '/' && stat(path, &stat_buf) == 0 &&
+           S_ISDIR(stat_buf.st_mode);
+}
+
 /* The folder of a capture, if it can be written; else one for caches. */
 static const char *choose_folder(struct recorded *r)
 {
@@ -90,7 +98,7 @@ static const char *choose_folder(struct recorded *r)
     int len = r->index_dir != NULL ? snprintf(r->folder, sizeof r->folder, "%s", r->index_dir)
               : cache != NULL && cache[0] == '/'
                   ? snprintf(r->folder, sizeof r->folder, "%s/redoubt/keys", cache)
-              : home != NULL && home[0] == '/'
+              : is_folder(home)
                   ? snprintf(r->folder, sizeof r->folder, "%s/.cache/redoubt/keys", home)
                   : snprintf(r->folder, sizeof r->folder, "/var/cache/redoubt/keys");
     if (len < 0 || (size_t)len >= sizeof r->folder || !make_folders(r->folder)) {
