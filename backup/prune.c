@@ -1,5 +1,8 @@
-#include "base/mem.h"
 #include "backup/prune.h"
+
+#include "backup/open.h"
+#include "base/mem.h"
+#include "base/show.h"
 
 bool backup_prune_rules(const struct backup_target *target, struct archive_retention *ret,
                         struct rd_err *err)
@@ -81,6 +84,7 @@ static void count(struct backup_prune *plan)
     for (size_t i = 0; i < plan->sets.n; i++) {
         const struct archive_set *set = &plan->sets.sets[i];
         plan->n_leftovers += set->incomplete;
+        plan->n_unproved += set->refused;
         plan->n_kept += plan->why[i] != 0;
         plan->n_gone += plan->why[i] == 0 && !set->incomplete;
         plan->bytes_gone += plan->why[i] == 0 ? set->bytes : 0;
@@ -169,5 +173,19 @@ bool backup_prune_leftovers(struct archive_repo *repo, const struct archive_sets
             ok = archive_repo_remove(repo, &sets->sets[i], err);
     archive_repo_clean(repo);
     archive_repo_tidy(repo);
+    return ok;
+}
+
+bool backup_prune_pin(const struct rd_watch *watch, struct archive_repo *repo, const char *id,
+                      bool on, int64_t now_ms, struct rd_err *err)
+{
+    struct archive_sets sets;
+    if (!backup_list(watch, repo, &sets, err))
+        return false;
+    const struct archive_set *set = archive_sets_find(&sets, id, now_ms);
+    bool ok = set != NULL ? archive_repo_mark(repo, set->id, ARCHIVE_MARK_PINNED, on, err)
+                          : rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no such set: %s",
+                                       rd_show_quote(rd_slice_str(id)).s);
+    archive_sets_done(&sets);
     return ok;
 }

@@ -6,11 +6,13 @@
 #include "archive/retain.h"
 #include "archive/stream.h"
 #include "backup/config.h"
+#include "base/watch.h"
 
 struct backup_prune {
     struct archive_sets sets;
     unsigned *why; /* of each set: see archive/retain.h; 0: to be removed */
     size_t n_gone, n_kept, n_leftovers;
+    size_t n_unproved;   /* sets not sealed with a key that is given: kept, and not counted */
     uint64_t bytes_gone; /* to be removed, with the segments */
     struct archive_stream stream;
     bool *needed; /* of each segment: a remaining set needs it */
@@ -27,6 +29,11 @@ bool backup_prune_run(struct archive_repo *repo, const struct backup_prune *plan
 bool backup_prune_leftovers(struct archive_repo *repo, const struct archive_sets *sets,
                             struct rd_err *err);
 void backup_prune_done(struct backup_prune *plan);
+
+/* Keeps a set from now on (on), or applies the rules to it again, under the lock. RD_ERR_USAGE: the
+ * repository has no such set; see archive_sets_find(). */
+bool backup_prune_pin(const struct rd_watch *watch, struct archive_repo *repo, const char *id,
+                      bool on, int64_t now_ms, struct rd_err *err);
 
 /* The rules of a target. */
 bool backup_prune_rules(const struct backup_target *target, struct archive_retention *ret,

@@ -82,9 +82,7 @@ static void conclude(struct run *run, const struct backup_prune *plan, size_t n_
 static void warn_unproved(struct run *run, const struct archive_repo *repo,
                           const struct backup_prune *plan)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < plan->sets.n; i++)
-        n += plan->sets.sets[i].refused;
+    size_t n = plan->n_unproved;
     if (n > 0)
         cli_warn(run->cli,
                  "%s: %zu set%s not sealed with a key that is given: kept, and not counted by any "
@@ -123,17 +121,9 @@ static bool is_mark(const struct run *run)
 
 static bool mark(struct run *run, struct archive_repo *repo, struct rd_err *err)
 {
-    struct archive_sets sets;
-    const char *id = run->pin != NULL ? run->pin : run->unpin;
-    if (!backup_list(&run->vault.watch, repo, &sets, err))
-        return false;
-    const struct archive_set *set = archive_sets_find(&sets, id, cli_now_ms());
-    bool ok = set != NULL
-                  ? archive_repo_mark(repo, set->id, ARCHIVE_MARK_PINNED, run->pin != NULL, err)
-                  : rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no such set: %s",
-                               rd_show_quote(rd_slice_str(id)).s);
-    archive_sets_done(&sets);
-    return ok;
+    bool on = run->pin != NULL;
+    return backup_prune_pin(&run->vault.watch, repo, on ? run->pin : run->unpin, on, cli_now_ms(),
+                            err);
 }
 
 static bool work_on(void *ctx, struct backup_open *open, size_t at, struct rd_err *err)
