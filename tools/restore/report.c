@@ -4,30 +4,25 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static bool is_server(const struct restore *run)
-{
-    return client_target_is_url(run->to);
-}
-
 /* The objects of the set, then those of the stream. */
 static size_t n_objects(const struct restore *run)
 {
-    const struct backup_plan *plan = &run->plan;
-    bool stream = run->want.goal != BACKUP_GOAL_SET && plan->first <= plan->last;
-    return run->set->m.n_files + (stream ? plan->last + 1 - plan->first : 0);
+    const struct backup_plan *plan = &run->r.plan;
+    bool stream = run->r.want.goal != BACKUP_GOAL_SET && plan->first <= plan->last;
+    return run->r.set->m.n_files + (stream ? plan->last + 1 - plan->first : 0);
 }
 
 static void get_object(const struct restore *run, size_t i, char name[ARCHIVE_NAME_MAX],
                        uint64_t *ret_bytes)
 {
-    const struct archive_manifest *m = &run->set->m;
+    const struct archive_manifest *m = &run->r.set->m;
     if (i < m->n_files) {
         snprintf(name, ARCHIVE_NAME_MAX, "%s", m->files[i].object);
         *ret_bytes = m->files[i].stored.bytes;
         return;
     }
     const struct archive_segment *s =
-        &run->plan.stream.segments[run->plan.first + (i - m->n_files)];
+        &run->r.plan.stream.segments[run->r.plan.first + (i - m->n_files)];
     archive_segment_bound(name, s);
     *ret_bytes = s->bytes;
 }
@@ -37,27 +32,27 @@ static void put_json(struct restore *run)
     struct cli_json *json = &run->cli->out;
     char name[ARCHIVE_NAME_MAX];
     uint64_t bytes;
-    cli_json_put_str(json, "target", run->repo->target);
-    cli_json_put_str(json, "repository", run->repo->store->origin);
-    cli_json_put_str(json, "id", run->set->id);
+    cli_json_put_str(json, "target", run->r.repo->target);
+    cli_json_put_str(json, "repository", run->r.repo->store->origin);
+    cli_json_put_str(json, "id", run->r.set->id);
     cli_json_put_str(json, "to", run->shown);
     cli_json_put_bool(json, "dry_run", run->dry_run);
     cli_json_put_str(json, "layout",
-                     is_server(run)           ? "server"
-                     : restore_makes_log(run) ? "aof"
-                                              : "rdb");
-    if (run->want.goal != BACKUP_GOAL_SET) {
-        cli_json_put_str(json, "replid", run->plan.base->m.replid);
-        cli_json_put_uint(json, "base_offset", run->plan.base->m.offset);
-        cli_json_put_uint(json, "offset", run->plan.offset);
-        cli_json_put_uint(json, "commands", run->result.commands);
+                     restore_sends(run)                             ? "server"
+                     : backup_lay_out_is_log(&run->out, run->r.set) ? "aof"
+                                                                    : "rdb");
+    if (run->r.want.goal != BACKUP_GOAL_SET) {
+        cli_json_put_str(json, "replid", run->r.plan.base->m.replid);
+        cli_json_put_uint(json, "base_offset", run->r.plan.base->m.offset);
+        cli_json_put_uint(json, "offset", run->r.plan.offset);
+        cli_json_put_uint(json, "commands", run->r.counts.commands);
     }
-    cli_json_put_uint(json, "refused", run->result.refused);
-    cli_json_put_uint(json, "unknown", run->result.unknown);
-    cli_json_put_bool(json, "one_moment", !run->set->m.scan);
-    if (restore_of_cluster(run->set))
-        cli_json_put_uint(json, "masters", run->set->m.n_nodes);
-    if (!run->dry_run && (restore_converts(run) || is_server(run)))
+    cli_json_put_uint(json, "refused", run->r.counts.refused);
+    cli_json_put_uint(json, "unknown", run->r.counts.unknown);
+    cli_json_put_bool(json, "one_moment", !run->r.set->m.scan);
+    if (backup_restore_is_cluster(run->r.set))
+        cli_json_put_uint(json, "masters", run->r.set->m.n_nodes);
+    if (!run->dry_run && (restore_converts(run) || restore_sends(run)))
         cli_json_put_uint(json, "keys", run->keys);
     if (run->masters > 0)
         cli_json_put_uint(json, "sent_to_masters", run->masters);
@@ -72,13 +67,13 @@ static void put_json(struct restore *run)
 
 static void print_moment(const struct restore *run)
 {
-    const struct backup_plan *plan = &run->plan;
-    const struct archive_manifest *m = &run->set->m;
-    if (restore_of_cluster(run->set))
+    const struct backup_plan *plan = &run->r.plan;
+    const struct archive_manifest *m = &run->r.set->m;
+    if (backup_restore_is_cluster(run->r.set))
         printf("  %zu masters, each at a moment between %s and %s\n", m->n_nodes,
                rd_show_time(m->moment_from_us / 1000).s,
                rd_show_time(m->moment_to_us / 1000 + 1).s);
-    if (run->want.goal == BACKUP_GOAL_SET)
+    if (run->r.want.goal == BACKUP_GOAL_SET)
         return;
     printf("  the data at offset %" PRIu64 " of %s", plan->offset, plan->base->m.replid);
     if (plan->last_us != 0)
@@ -94,26 +89,10 @@ static void print_keys(const struct restore *run)
     printf("\n");
 }
 
-void restore_count(struct restore *run, const struct rebuild_counts *counts)
-{
-    struct rebuild_counts *sum = &run->result;
-    if (sum->refused == 0)
-        memcpy(sum->first_refused, counts->first_refused, sizeof sum->first_refused);
-    if (sum->unsupported == 0)
-        memcpy(sum->first_unsupported, counts->first_unsupported, sizeof sum->first_unsupported);
-    if (sum->unknown == 0)
-        memcpy(sum->unknown_names, counts->unknown_names, sizeof sum->unknown_names);
-    sum->commands += counts->commands;
-    sum->refused += counts->refused;
-    sum->unsupported += counts->unsupported;
-    sum->unknown += counts->unknown;
-    sum->lost |= counts->lost;
-}
-
 /* Each command succeeded on the server, so the data is not the same now. */
 static void warn_of_refused(struct restore *run)
 {
-    const struct rebuild_counts *counts = &run->result;
+    const struct rebuild_counts *counts = &run->r.counts;
     if (counts->refused == 0)
         return;
     run->cli->partial = true;
@@ -126,7 +105,7 @@ void restore_report(struct restore *run)
 {
     char name[ARCHIVE_NAME_MAX];
     uint64_t bytes;
-    snapshot_in_warn_unknown(run->cli, &run->result, run->keep_unknown);
+    snapshot_in_warn_unknown(run->cli, &run->r.counts, run->r.keep_unknown);
     warn_of_refused(run);
     if (run->cli->json) {
         put_json(run);
@@ -134,27 +113,27 @@ void restore_report(struct restore *run)
     }
     if (run->cli->quiet || strcmp(run->to, "-") == 0)
         return;
-    printf("%s: set %s of %s, %s %s\n", run->shown, run->set->id, run->repo->target,
-           run->dry_run ? "would be restored from" : "restored from", run->repo->store->origin);
+    printf("%s: set %s of %s, %s %s\n", run->shown, run->r.set->id, run->r.repo->target,
+           run->dry_run ? "would be restored from" : "restored from", run->r.repo->store->origin);
     print_moment(run);
-    if (is_server(run) && !run->dry_run)
+    if (restore_sends(run) && !run->dry_run)
         print_keys(run);
     for (size_t i = 0; run->dry_run && i < n_objects(run); i++) {
         get_object(run, i, name, &bytes);
         printf("  %s, %s\n", name, rd_show_bytes(bytes).s);
     }
-    if (run->want.goal == BACKUP_GOAL_TIME && run->plan.silence_ms > 0)
+    if (run->r.want.goal == BACKUP_GOAL_TIME && run->r.plan.silence_ms > 0)
         cli_note(run->cli,
                  "an older version archived this part and did not record interruptions: the data "
                  "may be up to %s older than the time",
-                 rd_show_duration((uint64_t)run->plan.silence_ms).s);
-    if (run->set->m.scan)
+                 rd_show_duration((uint64_t)run->r.plan.silence_ms).s);
+    if (run->r.set->m.scan)
         cli_note(run->cli,
                  "the keys of this set were read at different times: see --scan of backup");
-    if (run->set->m.key_id[0] == '\0' && backup_keys_given(&run->open.keys))
+    if (run->r.set->m.key_id[0] == '\0' && backup_restore_has_keys(&run->r))
         cli_note(run->cli,
                  "this set is not sealed, although the target has a key: it may have been "
                  "replaced");
-    if (!restore_makes_log(run) && !is_server(run))
+    if (!restore_sends(run) && !backup_lay_out_is_log(&run->out, run->r.set))
         cli_note(run->cli, "a server with appendonly yes does not load dump.rdb: see --layout aof");
 }

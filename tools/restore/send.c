@@ -202,7 +202,7 @@ static bool examine(struct send *s, const struct spool *spool, bool first, struc
     struct rdb_event ev;
     struct rd_src *src;
     enum rdb_status status = RDB_END;
-    if (s->cluster.n == 0 && !restore_of_cluster(s->run->set))
+    if (s->cluster.n == 0 && !backup_restore_is_cluster(s->run->r.set))
         return true;
     if (!spool_source(spool, s->run->server.name, &src, err))
         return false;
@@ -230,7 +230,7 @@ static bool send_file(struct send *s, const struct archive_file *file, bool firs
 {
     struct spool spool = {0};
     s->replay.no_functions = !first;
-    bool ok = restore_spool(s->run, file, &spool, err) &&
+    bool ok = backup_restore_spool(&s->run->r, file, &spool, err) &&
               (examined || (examine(s, &spool, first, err) && each_master(s, fits, &spool, err))) &&
               each_master(s, send_keys, &spool, err);
     spool_done(&spool);
@@ -241,8 +241,8 @@ static bool examine_file(struct send *s, const struct archive_file *file, bool f
                          struct rd_err *err)
 {
     struct spool spool = {0};
-    bool ok = restore_spool(s->run, file, &spool, err) && examine(s, &spool, first, err) &&
-              each_master(s, fits, &spool, err);
+    bool ok = backup_restore_spool(&s->run->r, file, &spool, err) &&
+              examine(s, &spool, first, err) && each_master(s, fits, &spool, err);
     spool_done(&spool);
     return ok;
 }
@@ -250,8 +250,8 @@ static bool examine_file(struct send *s, const struct archive_file *file, bool f
 /* The snapshots of a cluster are examined before the first key of the first one is sent. */
 static bool send_files(struct send *s, struct rd_err *err)
 {
-    const struct archive_manifest *m = &s->run->set->m;
-    if (!restore_of_cluster(s->run->set))
+    const struct archive_manifest *m = &s->run->r.set->m;
+    if (!backup_restore_is_cluster(s->run->r.set))
         return send_file(s, &m->files[0], true, false, err);
     bool ok = true, first = true;
     for (size_t i = 0; ok && i < m->n_files; i++) {

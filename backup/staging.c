@@ -1,16 +1,13 @@
-/* staging.c - several files that get their names together.
- *
- * The files of a log, or of a cluster, wait under other names until all of them are complete. A
- * restore that fails therefore leaves what was there before, and never a mixture of both. The
- * folders that it made for them go again. */
-#include "base/mem.h"
-#include "tools/restore/restore.h"
+#include "backup/staging.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/mem.h"
 
 static const char waiting[] = ".restored";
 
@@ -24,14 +21,14 @@ static char **paths_of(const struct rd_buf *paths)
     return (char **)(void *)paths->ptr;
 }
 
-static size_t n_staged(const struct restore *run)
+static size_t n_staged(const struct backup_staging *s)
 {
-    return n_of(&run->staged);
+    return n_of(&s->staged);
 }
 
-static char **staged(const struct restore *run)
+static char **staged(const struct backup_staging *s)
 {
-    return paths_of(&run->staged);
+    return paths_of(&s->staged);
 }
 
 static bool add(struct rd_buf *paths, const char *path, struct rd_err *err)
@@ -46,21 +43,21 @@ static bool add(struct rd_buf *paths, const char *path, struct rd_err *err)
     return true;
 }
 
-static bool waiting_name(char ret[RESTORE_PATH_MAX], const char *path)
+static bool waiting_name(char ret[BACKUP_PATH_MAX], const char *path)
 {
-    int len = snprintf(ret, RESTORE_PATH_MAX, "%s%s", path, waiting);
-    return len > 0 && len < RESTORE_PATH_MAX;
+    int len = snprintf(ret, BACKUP_PATH_MAX, "%s%s", path, waiting);
+    return len > 0 && len < BACKUP_PATH_MAX;
 }
 
-bool restore_make_folder(struct restore *run, const char *path, struct rd_err *err)
+bool backup_staging_folder(struct backup_staging *s, const char *path, struct rd_err *err)
 {
-    if (!add(&run->made, path, err))
+    if (!add(&s->made, path, err))
         return false;
     if (mkdir(path, 0755) == 0)
         return true;
     int sys = errno;
-    run->made.len -= sizeof(char *);
-    rd_free(paths_of(&run->made)[n_of(&run->made)]);
+    s->made.len -= sizeof(char *);
+    rd_free(paths_of(&s->made)[n_of(&s->made)]);
     if (sys == EEXIST)
         return true;
     rd_err_sys(err, sys, "cannot create the folder");
@@ -68,14 +65,14 @@ bool restore_make_folder(struct restore *run, const char *path, struct rd_err *e
     return false;
 }
 
-bool restore_stage(struct restore *run, char path[RESTORE_PATH_MAX], struct rd_err *err)
+bool backup_staging_file(struct backup_staging *s, char path[BACKUP_PATH_MAX], struct rd_err *err)
 {
-    char name[RESTORE_PATH_MAX];
-    if (!cli_check_out(run->cli, path, run->force, err))
+    char name[BACKUP_PATH_MAX];
+    if (!s->check(s->ctx, path, err))
         return false;
     if (!waiting_name(name, path))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path is too long");
-    if (!add(&run->staged, path, err))
+    if (!add(&s->staged, path, err))
         return false;
     unlink(name); /* of a run that was killed */
     strcpy(path, name);
@@ -89,7 +86,7 @@ static size_t folder_len(const char *path)
 
 static bool sync_folder(const char *file, struct rd_err *err)
 {
-    char path[RESTORE_PATH_MAX];
+    char path[BACKUP_PATH_MAX];
     snprintf(path, sizeof path, "%.*s", (int)folder_len(file), file);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool ok = fd >= 0 && fsync(fd) == 0;
@@ -103,11 +100,11 @@ static bool sync_folder(const char *file, struct rd_err *err)
 }
 
 /* The files of a folder follow each other. */
-static bool sync_folders(const struct restore *run, struct rd_err *err)
+static bool sync_folders(const struct backup_staging *s, struct rd_err *err)
 {
     const char *last = NULL;
-    for (size_t i = 0; i < n_staged(run); i++) {
-        const char *path = staged(run)[i];
+    for (size_t i = 0; i < n_staged(s); i++) {
+        const char *path = staged(s)[i];
         size_t len = folder_len(path);
         bool same = last != NULL && folder_len(last) == len && memcmp(last, path, len) == 0;
         if (!same && !sync_folder(path, err))
@@ -117,10 +114,10 @@ static bool sync_folders(const struct restore *run, struct rd_err *err)
     return true;
 }
 
-static bool give_name(struct restore *run, const char *path, struct rd_err *err)
+static bool give_name(struct backup_staging *s, const char *path, struct rd_err *err)
 {
-    char name[RESTORE_PATH_MAX];
-    if (!cli_check_out(run->cli, path, run->force, err))
+    char name[BACKUP_PATH_MAX];
+    if (!s->check(s->ctx, path, err))
         return false;
     if (waiting_name(name, path) && rename(name, path) == 0)
         return true;
@@ -131,26 +128,31 @@ static bool give_name(struct restore *run, const char *path, struct rd_err *err)
 
 /* Without its manifest a log does not exist, so the manifests are the first to go, and the last to
  * come: a set has the manifest after the other files. */
-static void remove_manifests(const struct restore *run)
+static void remove_manifests(const struct backup_staging *s)
 {
     static const char tail[] = ".manifest";
-    for (size_t i = 0; i < n_staged(run); i++) {
-        const char *path = staged(run)[i];
+    for (size_t i = 0; i < n_staged(s); i++) {
+        const char *path = staged(s)[i];
         size_t len = strlen(path), n = strlen(tail);
         if (len > n && strcmp(path + len - n, tail) == 0)
             unlink(path);
     }
 }
 
-bool restore_publish(struct restore *run, struct rd_err *err)
+bool backup_staging_any(const struct backup_staging *s)
 {
-    size_t n = n_staged(run);
+    return n_staged(s) > 0;
+}
+
+bool backup_staging_publish(struct backup_staging *s, struct rd_err *err)
+{
+    size_t n = n_staged(s);
     bool ok = true;
-    if (run->force)
-        remove_manifests(run);
+    if (s->replaces)
+        remove_manifests(s);
     for (size_t i = 0; ok && i < n; i++)
-        ok = give_name(run, staged(run)[i], err);
-    return ok && sync_folders(run, err);
+        ok = give_name(s, staged(s)[i], err);
+    return ok && sync_folders(s, err);
 }
 
 static void free_paths(struct rd_buf *paths)
@@ -161,14 +163,14 @@ static void free_paths(struct rd_buf *paths)
     *paths = (struct rd_buf){0};
 }
 
-void restore_unstage(struct restore *run, bool complete)
+void backup_staging_done(struct backup_staging *s, bool complete)
 {
-    char name[RESTORE_PATH_MAX];
-    for (size_t i = 0; i < n_staged(run); i++)
-        if (waiting_name(name, staged(run)[i]))
+    char name[BACKUP_PATH_MAX];
+    for (size_t i = 0; i < n_staged(s); i++)
+        if (waiting_name(name, staged(s)[i]))
             unlink(name);
-    for (size_t i = n_of(&run->made); i-- > 0 && !complete;)
-        rmdir(paths_of(&run->made)[i]); /* unless it has other files */
-    free_paths(&run->staged);
-    free_paths(&run->made);
+    for (size_t i = n_of(&s->made); i-- > 0 && !complete;)
+        rmdir(paths_of(&s->made)[i]); /* unless it has other files */
+    free_paths(&s->staged);
+    free_paths(&s->made);
 }

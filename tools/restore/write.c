@@ -1,0 +1,72 @@
+/* write.c - restores into files and folders. */
+#include "tools/convert/convert.h"
+#include "tools/restore/restore.h"
+
+#include <stdio.h>
+
+#define SPOOLS "/proc/self/fd/"
+
+static bool open_out(void *ctx, const char *path, bool data, struct rd_sink **ret,
+                     struct rd_err *err)
+{
+    struct restore *run = ctx;
+    return cli_open_out(run->cli, path, run->force, data, ret, err);
+}
+
+static bool check_out(void *ctx, const char *path, struct rd_err *err)
+{
+    struct restore *run = ctx;
+    return cli_check_out(run->cli, path, run->force, err);
+}
+
+/* The spool has no name, but a path under which it can be opened again. */
+static bool convert(struct restore *run, const struct spool *spool, const char *path,
+                    struct rd_err *err)
+{
+    char name[40];
+    struct cli cli = *run->cli;
+    snprintf(name, sizeof name, SPOOLS "%d", spool->fd);
+    cli.json = false;
+    struct job job = convert_defaults(&cli);
+    job.path = name;
+    job.target = TO_RDB;
+    job.input = FROM_RDB;
+    job.version = run->version;
+    job.dialect = run->dialect;
+    job.filter = run->filter;
+    job.out_path = path;
+    job.force = run->force;
+    job.may_be_empty = backup_staging_any(&run->out.staging); /* each master has a file */
+    bool ok = convert_run(&job, err);
+    run->keys += job.keys;
+    memcpy(run->cli->hint, cli.hint, sizeof cli.hint);
+    return ok;
+}
+
+static bool change(struct backup_lay_out *out, const struct archive_file *file,
+                   const struct spool *snapshot, const char *path, struct rd_err *err)
+{
+    struct restore *run = out->ctx;
+    bool ok = convert(run, snapshot, path, err);
+    out->nothing = ok && run->keys == 0 && filter_active(&run->filter);
+    if (ok || err == NULL)
+        return ok;
+    if (strncmp(err->origin, SPOOLS, strlen(SPOOLS)) == 0)
+        snprintf(err->origin, sizeof err->origin, "%.100s of the set %s", file->name,
+                 run->r.set->m.id);
+    if (err->code == RD_ERR_UNSUPPORTED && run->cli->hint[0] == '\0')
+        cli_hint(run->cli, "restore it without --rdb-version and --dialect, and use redoubt "
+                           "convert --lossy");
+    return false;
+}
+
+void restore_set_layout(struct restore *run)
+{
+    run->out = (struct backup_lay_out){.to = run->to,
+                                       .layout = (enum backup_layout)run->layout,
+                                       .replaces = run->force,
+                                       .open = open_out,
+                                       .check = check_out,
+                                       .change = restore_converts(run) ? change : NULL,
+                                       .ctx = run};
+}
