@@ -36,6 +36,7 @@ enum archive_reason {
 };
 
 struct archive_store;
+struct rd_buf;
 
 struct archive_object {
     bool there;
@@ -43,6 +44,7 @@ struct archive_object {
 };
 
 struct archive_store_ops {
+    bool remote; /* each call takes the time of a request */
     /* put itself compares an object that exists: the same bytes are a success. */
     bool settles;
     /* A new object. It exists, and is durable, when the sink is closed. An existing one is not
@@ -53,6 +55,9 @@ struct archive_store_ops {
     /* The bytes of an object. A missing object may be reported only with the first byte. */
     bool (*get)(struct archive_store *store, const char *name, struct rd_src **ret,
                 struct rd_err *err);
+    /* Appends exactly these bytes of an object. NULL: objects are read from their beginning. */
+    bool (*range)(struct archive_store *store, const char *name, uint64_t offset, size_t len,
+                  struct rd_buf *ret, struct rd_err *err);
     bool (*stat)(struct archive_store *store, const char *name, struct archive_object *ret,
                  struct rd_err *err);
     /* Calls each(arg, name) for all objects whose names begin with folder and a slash, in any
@@ -140,7 +145,6 @@ bool archive_store_keeps(struct archive_store *store, const char *name, uint64_t
 bool archive_store_sum_src(struct rd_src *src, struct archive_store_sum *ret, struct rd_err *err);
 
 /* Reads a whole small object, at most `max` bytes (RD_ERR_LIMIT), and appends it to *ret. */
-struct rd_buf;
 bool archive_store_read(struct archive_store *store, const char *name, size_t max,
                         struct rd_buf *ret, struct rd_err *err);
 /* archive_store_put() with these bytes. */

@@ -7,6 +7,7 @@
  */
 #include "archive/store.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/os.h"
 
@@ -245,6 +246,25 @@ static bool posix_get(struct archive_store *store, const char *name, struct rd_s
         return failed(name, errno, "cannot open the object", err);
     const struct rd_src_opts opts = RD_SRC_OPTS(.origin = name);
     return rd_src_open_fd(ret, fd, true, &opts, err);
+}
+
+static bool posix_range(struct archive_store *store, const char *name, uint64_t offset, size_t len,
+                        struct rd_buf *ret, struct rd_err *err)
+{
+    int fd = open_object(posix_of(store), name);
+    if (fd < 0)
+        return failed(name, errno, "cannot open the object", err);
+    bool ok = rd_buf_reserve(ret, len) || rd_err_nomem(err, len);
+    for (size_t got = 0; ok && got < len;) {
+        ssize_t n = pread(fd, ret->ptr + ret->len, len - got, (off_t)(offset + got));
+        if (n < 0 && errno == EINTR)
+            continue;
+        ok = n > 0 || failed(name, n < 0 ? errno : EIO, "cannot read the object", err);
+        got += ok ? (size_t)n : 0;
+        ret->len += ok ? (size_t)n : 0;
+    }
+    close(fd);
+    return ok;
 }
 
 static bool posix_stat(struct archive_store *store, const char *name, struct archive_object *ret,
@@ -504,6 +524,7 @@ bool archive_store_open_posix(struct archive_store **ret, const char *path, bool
         .settles = true,
         .put = posix_put,
         .get = posix_get,
+        .range = posix_range,
         .stat = posix_stat,
         .list = posix_list,
         .remove = posix_remove,

@@ -270,8 +270,10 @@ bool archive_store_open_s3(struct archive_store **ret, const struct archive_s3_o
                            struct rd_err *err)
 {
     static const struct archive_store_ops ops = {
+        .remote = true,
         .put = archive_s3_put,
         .get = s3_get,
+        .range = get_range,
         .stat = s3_stat,
         .list = s3_list,
         .remove = s3_remove,

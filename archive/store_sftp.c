@@ -619,8 +619,10 @@ bool archive_store_open_sftp(struct archive_store **ret, const struct archive_sf
                              struct rd_err *err)
 {
     static const struct archive_store_ops ops = {
+        .remote = true,
         .put = sftp_put,
         .get = sftp_get,
+        .range = get_range,
         .stat = sftp_stat,
         .list = sftp_list,
         .remove = sftp_remove,

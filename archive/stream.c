@@ -96,8 +96,7 @@ static bool has_interruption(const char *name)
     return n > 4;
 }
 
-/* Accepts only the exact name that archive_segment_bound() makes. */
-static bool parse_name(const char *name, struct archive_segment *ret)
+bool archive_segment_parse(const char *name, struct archive_segment *ret)
 {
     const char *at = name;
     struct rd_slice run, chapter, replid;
@@ -156,7 +155,7 @@ static void on_object(void *arg, const char *name, uint64_t size)
     struct archive_segment segment;
     if (l->no_memory || strlen(name) <= l->prefix)
         return;
-    if (!parse_name(name + l->prefix, &segment)) {
+    if (!archive_segment_parse(name + l->prefix, &segment)) {
         note_other(stream, name + l->prefix);
         return;
     }

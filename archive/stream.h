@@ -104,6 +104,8 @@ void archive_stream_needed(const struct archive_stream *stream, const struct arc
 bool archive_segment_name(char ret[ARCHIVE_NAME_MAX], const struct archive_repo *repo,
                           const struct archive_segment *segment, struct rd_err *err);
 void archive_segment_bound(char ret[ARCHIVE_NAME_MAX], const struct archive_segment *segment);
+/* The reverse of archive_segment_bound(): accepts only names that it makes. */
+bool archive_segment_parse(const char *bound, struct archive_segment *ret);
 
 /* The plain bytes of a segment. ring is borrowed. */
 bool archive_segment_open(struct archive_repo *repo, const struct archive_segment *segment,

@@ -385,9 +385,10 @@ static bool get_settings(struct backup_archiver *a, struct rd_err *err)
     a->base_ms = (uint64_t)BASE_HOURS * 3600 * 1000;
     if (source == NULL && backup_get(target, BACKUP_KEY_SENTINEL) == NULL)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
-    bool cluster, scan;
+    bool cluster, scan, index;
     if (!backup_get_bool(target, BACKUP_KEY_CLUSTER, &cluster, err) ||
-        !backup_get_bool(target, BACKUP_KEY_SCAN, &scan, err))
+        !backup_get_bool(target, BACKUP_KEY_SCAN, &scan, err) ||
+        !backup_get_bool(target, BACKUP_KEY_KEY_INDEX, &index, err))
         return false;
     if (scan)
         return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,

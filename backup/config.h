@@ -90,6 +90,8 @@ enum {
       "maximum time until a change is uploaded; 10s")                                              \
     X(BASE_INTERVAL, "base-interval", "TIME", BACKUP_FOR_STREAM,                                   \
       "time between two base sets; 24h")                                                           \
+    X(KEY_INDEX, "key-index", "yes|no", BACKUP_FOR_STREAM,                                         \
+      "an index of keys for each segment; yes")                                                    \
     X(SENTINEL, "sentinel", "HOST:PORT,…", BACKUP_FOR_STREAM, "sentinels to ask for the master")   \
     X(SENTINEL_PASS_FILE, "sentinel-pass-file", "FILE", BACKUP_FOR_STREAM,                         \
       "file with their password")                                                                  \

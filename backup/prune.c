@@ -18,6 +18,7 @@ void backup_prune_done(struct backup_prune *plan)
 {
     rd_free(plan->why);
     rd_free(plan->needed);
+    archive_key_indexes_done(&plan->indexes);
     archive_stream_done(&plan->stream);
     archive_sets_done(&plan->sets);
     *plan = (struct backup_prune){0};
@@ -131,15 +132,42 @@ bool backup_prune_plan(struct archive_repo *repo, const struct archive_retention
                        int64_t now_ms, struct backup_prune *ret, struct rd_err *err)
 {
     *ret = (struct backup_prune){0};
-    /* The stream first: a set that is listed has all of its stream listed, too. */
-    bool ok =
-        archive_stream_list(repo, &ret->stream, err) && archive_repo_list(repo, &ret->sets, err);
+    /* A set that is listed has all of its stream listed, too, and an index its segment. */
+    bool ok = archive_key_index_list(repo, &ret->indexes, err) &&
+              archive_stream_list(repo, &ret->stream, err) &&
+              archive_repo_list(repo, &ret->sets, err);
     if (ok)
         find_unproved(repo, &ret->sets);
     if (ok && judge(ret, repo, rules, now_ms, err) && judge_stream(ret, err))
         return true;
     backup_prune_done(ret);
     return false;
+}
+
+/* Those of segments that stay remain. One that is not sealed as its segment is of no use. */
+static bool remove_indexes(struct archive_repo *repo, const struct backup_prune *plan,
+                           struct rd_err *err)
+{
+    const struct archive_key_indexes *indexes = &plan->indexes;
+    bool *stays = rd_calloc(indexes->n + 1, sizeof *stays), ok = true;
+    size_t n_gone = 0;
+    if (stays == NULL)
+        return rd_err_nomem(err, indexes->n);
+    for (size_t i = 0; i < plan->stream.n; i++) {
+        const struct archive_segment *index =
+            plan->needed[i] ? archive_key_index_find(indexes, &plan->stream.segments[i]) : NULL;
+        if (index != NULL)
+            stays[index - indexes->list] = true;
+    }
+    for (size_t i = 0; ok && i < indexes->n; i++)
+        if (!stays[i]) {
+            ok = archive_key_index_remove(repo, &indexes->list[i], err);
+            n_gone++;
+        }
+    rd_free(stays);
+    if (n_gone > 0)
+        archive_key_index_tidy(repo);
+    return ok;
 }
 
 bool backup_prune_run(struct archive_repo *repo, const struct backup_prune *plan, size_t *ret_n,
@@ -161,7 +189,7 @@ bool backup_prune_run(struct archive_repo *repo, const struct backup_prune *plan
             return false;
     if (plan->n_segments_gone > 0)
         archive_stream_tidy(repo);
-    return true;
+    return remove_indexes(repo, plan, err);
 }
 
 bool backup_prune_leftovers(struct archive_repo *repo, const struct archive_sets *sets,

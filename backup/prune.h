@@ -3,6 +3,7 @@
 #ifndef BACKUP_PRUNE_H
 #define BACKUP_PRUNE_H
 
+#include "archive/key_index.h"
 #include "archive/retain.h"
 #include "archive/stream.h"
 #include "backup/config.h"
@@ -17,6 +18,7 @@ struct backup_prune {
     struct archive_stream stream;
     bool *needed; /* of each segment: a remaining set needs it */
     size_t n_segments_gone;
+    struct archive_key_indexes indexes; /* of the segments, and some without a segment */
 };
 
 /* Reads the sets of a repository and applies the rules at this time. */

@@ -5,9 +5,9 @@
  * shows it, or this run read the object there and compared it by size and digest. The newest one
  * stays, because the capture resumes after it, and so does a segment whose snapshot is not a set
  * yet. The listing of a repository shows what an earlier run uploaded; that is compared and not
- * uploaded again.
+ * uploaded again. The index of keys of a segment follows it, where that is possible.
  */
-#include "backup/archiver_impl.h"
+#include "backup/ship_index.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -45,7 +45,8 @@ struct ship {
     size_t n;
     struct backup_keys keys;
     const struct rd_seal_key *key;
-    struct backup_set settings;       /* compression */
+    struct backup_set settings; /* compression */
+    struct ship_index index;
     struct repl_capture_segment last; /* the one that was looked at before; number 0: none */
     bool spool_failing;               /* in this turn */
     bool spool_said;                  /* that it fails */
@@ -102,6 +103,7 @@ static bool open_place(struct ship *ship, struct place *place, struct rd_err *er
                                         .lock = &place->hold.lock};
     if (backup_hold_try(&place->hold, place->store, err) && read_listing(ship, place, err)) {
         archive_stream_clean(&place->repo);
+        archive_key_index_clean(&place->repo);
         return true;
     }
     rd_err_doing(err, "the repository %s", place->store->origin);
@@ -183,9 +185,14 @@ static bool measure(struct ship *ship, const struct repl_capture_segment *header
     ret->segment.first_ms = INT64_MAX;
     ret->size = in.size;
     bool ok = segment_in_verify(&in, err);
-    while (ok && segment_in_next(&in, &ev, err))
+    backup_ship_index_begin(&ship->index, &in);
+    while (ok && segment_in_next(&in, &ev, err)) {
         archive_segment_note_time(&ret->segment, ev.time_us);
+        backup_ship_index_add(&ship->index, &ev);
+    }
     ok = ok && !in.failed;
+    if (ok)
+        backup_ship_index_end(&ship->index, &in);
     archive_segment_end_times(&ret->segment, &in.header);
     segment_in_close(&in);
     if (!ok)
@@ -410,6 +417,7 @@ static bool ship_segment(struct ship *ship, const struct repl_capture_segment *h
 {
     struct item item = {.before = digest_before(ship, header)};
     bool measured = false, all = true, any_new = false;
+    bool has[BACKUP_STORES] = {false}, has_new[BACKUP_STORES] = {false};
     for (size_t i = 0; i < ship->n; i++) {
         struct place *place = &ship->places[i];
         struct rd_err err = {0};
@@ -422,6 +430,7 @@ static bool ship_segment(struct ship *ship, const struct repl_capture_segment *h
         }
         bool ok = open_place(ship, place, &err);
         if (ok && !measured && !measure(ship, header, &item, &err)) {
+            backup_ship_index_drop(&ship->index);
             segment_failed(ship, &item, &err);
             return false;
         }
@@ -440,9 +449,16 @@ static bool ship_segment(struct ship *ship, const struct repl_capture_segment *h
             look_for_hole(ship, place, header);
         place->upto = header->number;
         place_works(ship, place);
+        has[i] = true;
+        has_new[i] = is_new;
     }
     if (all && any_new)
         count_shipped(ship, &item);
+    for (size_t i = 0; i < ship->n; i++)
+        if (has[i])
+            backup_ship_index_put(&ship->index, i, &ship->places[i].repo, &item.segment,
+                                  has_new[i]);
+    backup_ship_index_drop(&ship->index);
     return all;
 }
 
@@ -554,11 +570,24 @@ static bool add_places(struct ship *ship, struct rd_err *err)
     return true;
 }
 
+static bool begin_index(struct ship *ship, struct rd_err *err)
+{
+    const struct backup_target *target = ship->a->target;
+    bool yes;
+    if (!backup_get_bool(target, BACKUP_KEY_KEY_INDEX, &yes, err))
+        return false;
+    ship->index =
+        (struct ship_index){.a = ship->a,
+                            .key = ship->key,
+                            .on = yes || backup_get(target, BACKUP_KEY_KEY_INDEX) == NULL};
+    return true;
+}
+
 static bool begin(struct ship *ship, struct rd_err *err)
 {
     return add_places(ship, err) && backup_keys_open(&ship->keys, ship->a->target, err) &&
            backup_keys_seal(&ship->keys, &ship->key, err) &&
-           backup_settings(ship->a->target, &ship->settings, err);
+           backup_settings(ship->a->target, &ship->settings, err) && begin_index(ship, err);
 }
 
 /* At the beginning, so that a second run and a wrong key are found at once. */

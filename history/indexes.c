@@ -136,7 +136,7 @@ static bool is_by_digest(const char *name)
 
 /* Whether the data still exists cannot be seen here: what nobody has read for long before this one
  * was made is removed. */
-static void drop_old(const char *folder, const char *made)
+void history_indexes_tidy(const char *folder, const char *made)
 {
     const time_t long_ago = (time_t)HISTORY_INDEX_DAYS * 86400;
     DIR *dir = opendir(folder);
@@ -159,7 +159,7 @@ static void tidy(const struct history_indexes *indexes, const struct history_tap
     if (is_beside(indexes, tape))
         drop_orphan(fs, &tape->parts[part]);
     else if (indexes->made == 1)
-        drop_old(indexes->folder, name);
+        history_indexes_tidy(indexes->folder, name);
 }
 
 static bool store(struct history_indexes *indexes, struct history_tape *tape, size_t part,
@@ -230,6 +230,22 @@ static bool is_worth_it(const struct history_tape *tape, size_t part,
            names->n <= NAMES_FEW + size / STRIDE * NAMES_PER_SPAN;
 }
 
+/* In the folder of those that are given. */
+static bool find_given(struct history_indexes *indexes, struct history_tape *tape, size_t part,
+                       const struct history_name_list *names, struct history_spans *ret,
+                       struct rd_err *err)
+{
+    char name[NAME_MAX + 1];
+    uint64_t size;
+    struct rd_fs fs;
+    if (indexes->given == NULL || !is_worth_it(tape, part, names))
+        return false;
+    fs = *indexes->given;
+    int len = snprintf(name, sizeof name, "%s" HISTORY_INDEX_ENDING, tape->parts[part].name);
+    return len > 0 && len <= NAME_MAX && fs.size(fs.ctx, name, &size) == 0 &&
+           look_up(indexes, tape, part, &fs, name, names, ret, err);
+}
+
 bool history_indexes_find(struct history_indexes *indexes, struct history_tape *tape, size_t part,
                           const struct history_name_list *names, struct history_spans *ret,
                           bool *ret_whole, struct rd_err *err)
@@ -240,6 +256,14 @@ bool history_indexes_find(struct history_indexes *indexes, struct history_tape *
     struct rd_err why = {0};
     struct history_spans found = {0};
     *ret_whole = true;
+    if (find_given(indexes, tape, part, names, &found, &why)) {
+        history_spans_done(ret);
+        *ret = found;
+        *ret_whole = false;
+        return true;
+    }
+    history_spans_done(&found);
+    rd_err_reset(&why);
     if (indexes->folder == NULL || !is_worth_it(tape, part, names) ||
         !name_of(indexes, tape, p, name) ||
         !rd_fs_open_folder(&fs, indexes->folder, false, &indexes->failed))

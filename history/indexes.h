@@ -30,7 +30,9 @@
 enum { HISTORY_INDEX_DAYS = 30 };
 
 struct history_indexes {
-    const char *folder;           /* NULL: none are used */
+    const char *folder;        /* NULL: none are kept */
+    const struct rd_fs *given; /* a folder with indexes that are right, by the names of the parts;
+                                     NULL: none */
     uint8_t salt[RD_SIPHASH_KEY]; /* for those that are made; random */
     uint64_t stride;              /* bytes of their spans, at least; 0: 64 KiB */
     /* Called when one is about to be made; may be NULL. */
@@ -50,6 +52,10 @@ struct history_name_list {
 bool history_indexes_find(struct history_indexes *indexes, struct history_tape *tape, size_t part,
                           const struct history_name_list *names, struct history_spans *ret,
                           bool *ret_whole, struct rd_err *err);
+
+/* Removes the indexes in a folder that nobody has read for HISTORY_INDEX_DAYS before this one was
+ * made: those with names of 32 digits, a dash, a character, and the ending. */
+void history_indexes_tidy(const char *folder, const char *made);
 
 /* Makes the index of a part and writes it to the sink. RD_ERR_UNSUPPORTED: this part can have none.
  */

@@ -53,8 +53,14 @@ void history_tape_close(struct history_tape *tape)
 bool history_tape_read(struct history_tape *tape, size_t part, const struct history_span *span,
                        history_command_fn each, void *ctx, struct rd_err *err)
 {
-    return tape->is_capture ? history_tape_read_capture(tape, part, span, each, ctx, err)
-                            : history_tape_read_log(tape, part, span, each, ctx, err);
+    const struct rd_err *failed = tape->base != NULL ? tape->base->failed : NULL;
+    bool ok = tape->is_capture ? history_tape_read_capture(tape, part, span, each, ctx, err)
+                               : history_tape_read_log(tape, part, span, each, ctx, err);
+    if (!ok && failed != NULL && failed->code != RD_ERR_OK) {
+        rd_err_reset(err);
+        rd_err_adopt(err, failed);
+    }
+    return ok;
 }
 
 /* ---- snapshots ---- */

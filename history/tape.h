@@ -52,6 +52,16 @@ struct history_command {
     const struct resp_command *line;
 };
 
+/* Between two events of a capture: whether a transaction is open, and where its MULTI is. */
+struct history_multi {
+    bool open;
+    uint64_t offset; /* RD_NO_OFFSET: not known */
+};
+
+/* The command of an event of a capture (REPL_CAPTURE_COMMAND), borrowed from it. */
+struct history_command history_command_of(const struct repl_capture_event *ev, size_t part,
+                                          struct history_multi *multi);
+
 /* False: reading ends, with an error if err is set. */
 typedef bool (*history_command_fn)(void *ctx, const struct history_command *command,
                                    struct rd_err *err);
@@ -66,6 +76,8 @@ struct history_base {
     int64_t time_us;
     bool (*open)(void *ctx, struct rd_src **ret, struct rd_err *err); /* again and again */
     void *ctx;
+    const struct rd_err *failed; /* why a segment could not be read, if its code is set; may be NULL
+                                  */
 };
 
 struct history_tape {

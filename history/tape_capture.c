@@ -128,31 +128,80 @@ static bool find_multi(struct history_tape *tape, size_t part, uint64_t *ret, st
     return ok;
 }
 
-/* The transaction in which reading begins. */
+/* The transaction in which reading begins. A span before the part is read from its beginning on. */
 static bool begin_multi(struct history_tape *tape, size_t part, const struct history_span *span,
-                        bool *ret_in_multi, uint64_t *ret, struct rd_err *err)
+                        struct history_multi *ret, struct rd_err *err)
 {
-    const struct repl_capture_segment *segment =
-        &tape->stream.list.segments[tape->parts[part].segment];
-    *ret = span != NULL ? span->multi : RD_NO_OFFSET;
-    *ret_in_multi = span != NULL ? (span->flags & HISTORY_SPAN_IN_MULTI) != 0
-                                 : segment->in_multi && segment->start == tape->parts[part].start;
-    return span != NULL || !*ret_in_multi || find_multi(tape, part, ret, err);
+    const struct history_part *p = &tape->parts[part];
+    const struct repl_capture_segment *segment = &tape->stream.list.segments[p->segment];
+    bool whole = span == NULL || span->offset < p->start;
+    ret->offset = whole ? RD_NO_OFFSET : span->multi;
+    ret->open = whole ? segment->in_multi && segment->start == p->start
+                      : (span->flags & HISTORY_SPAN_IN_MULTI) != 0;
+    return !ret->open || ret->offset != RD_NO_OFFSET || find_multi(tape, part, &ret->offset, err);
 }
 
-static bool give(size_t part, const struct repl_capture_event *ev, uint64_t multi,
-                 history_command_fn each, void *ctx, struct rd_err *err)
+struct history_command history_command_of(const struct repl_capture_event *ev, size_t part,
+                                          struct history_multi *multi)
 {
-    const struct history_command command = {.part = part,
-                                            .offset = ev->offset,
-                                            .len = ev->bytes.len,
-                                            .time_us = ev->time_us,
-                                            .db = ev->place.db,
-                                            .kind = ev->place.kind,
-                                            .in_multi = ev->place.in_multi,
-                                            .multi = multi,
-                                            .line = &ev->command};
-    return each(ctx, &command, err);
+    if (!multi->open && ev->place.in_multi)
+        multi->offset =
+            ev->place.multi; /* later, in the next segment, the reader has forgotten it */
+    multi->open = ev->place.in_multi && ev->place.kind != REPL_EXEC;
+    return (struct history_command){.part = part,
+                                    .offset = ev->offset,
+                                    .len = ev->bytes.len,
+                                    .time_us = ev->time_us,
+                                    .db = ev->place.db,
+                                    .kind = ev->place.kind,
+                                    .in_multi = ev->place.in_multi,
+                                    .multi = multi->offset,
+                                    .line = &ev->command};
+}
+
+struct reading {
+    struct history_tape *tape;
+    size_t part;
+    uint64_t end;    /* of the span */
+    bool to_the_end; /* of the part */
+    bool inside;     /* a transaction that began in the span is open */
+    struct history_multi multi;
+};
+
+/* Whether nothing more of the span can come: the next segment need not be opened to know that. */
+static bool is_read(const struct reading *in, uint64_t upto)
+{
+    const struct history_part *p = &in->tape->parts[in->part];
+    return !in->inside && p->fixed && (upto >= p->end || upto >= in->end);
+}
+
+static bool is_after(const struct reading *in, const struct repl_capture_event *ev)
+{
+    const struct history_part *p = &in->tape->parts[in->part];
+    const struct repl_capture_segment *segment = &in->tape->stream.list.segments[p->segment];
+    return ev->segment->chapter != p->chapter ||
+           (in->to_the_end && !in->inside && ev->segment->number > segment->number);
+}
+
+static bool read_commands(struct reading *in, history_command_fn each, void *ctx,
+                          struct rd_err *err)
+{
+    struct repl_capture_event ev;
+    enum repl_capture_status status;
+    while (rebuild_stream_next(&in->tape->stream, &ev, &status, err)) {
+        bool after = is_after(in, &ev);
+        if (ev.kind != REPL_CAPTURE_COMMAND && !after)
+            continue;
+        if (after || (ev.offset >= in->end && !in->inside))
+            return true;
+        const struct history_command command = history_command_of(&ev, in->part, &in->multi);
+        if (!each(ctx, &command, err))
+            return false;
+        in->inside = in->multi.open;
+        if (is_read(in, ev.offset + ev.bytes.len))
+            return true;
+    }
+    return status != REPL_CAPTURE_FAIL;
 }
 
 bool history_tape_read_capture(struct history_tape *tape, size_t part,
@@ -161,36 +210,18 @@ bool history_tape_read_capture(struct history_tape *tape, size_t part,
 {
     const struct history_part *p = &tape->parts[part];
     const struct repl_capture_segment *segment = &tape->stream.list.segments[p->segment];
-    uint64_t end = span != NULL ? span->end : p->end;
-    struct repl_capture_event ev;
-    enum repl_capture_status status;
-    bool in_multi, in_transaction;
-    uint64_t multi;
-    bool to_the_end = end == RD_NO_OFFSET || span == NULL;
-    if (p->fixed && p->start == p->end)
+    struct reading in = {.tape = tape, .part = part, .end = span != NULL ? span->end : p->end};
+    uint64_t from = span != NULL && span->offset > p->start ? span->offset : p->start;
+    in.to_the_end = span == NULL || in.end == RD_NO_OFFSET;
+    if (p->fixed && (p->start == p->end || in.end <= p->start))
         return true;
-    if (!begin_multi(tape, part, span, &in_transaction, &multi, err))
+    if (!begin_multi(tape, part, span, &in.multi, err))
         return false;
-    in_multi = span != NULL && in_transaction;
-    if (!repl_capture_reader_seek_in(tape->stream.reader, segment,
-                                     span != NULL ? span->offset : p->start, err)) {
-        rd_err_origin(err, tape->path);
-        return false;
-    }
-    while (rebuild_stream_next(&tape->stream, &ev, &status, err)) {
-        bool is_other = ev.segment->chapter != p->chapter ||
-                        (to_the_end && !in_multi && ev.segment->number > segment->number);
-        if (ev.kind != REPL_CAPTURE_COMMAND && !is_other)
-            continue;
-        if (is_other || (ev.offset >= end && !in_multi))
-            return true;
-        if (!in_transaction && ev.place.in_multi)
-            multi = ev.place.multi; /* later, in the next segment, the reader has forgotten it */
-        if (!give(part, &ev, multi, each, ctx, err))
-            return false;
-        in_transaction = in_multi = ev.place.in_multi && ev.place.kind != REPL_EXEC;
-    }
-    return status != REPL_CAPTURE_FAIL;
+    in.inside = span != NULL && in.multi.open;
+    if (repl_capture_reader_seek_in(tape->stream.reader, segment, from, err))
+        return read_commands(&in, each, ctx, err);
+    rd_err_origin(err, tape->path);
+    return false;
 }
 
 /* ---- marks ---- */

@@ -31,7 +31,12 @@
 #include "base/fs.h"
 #include "repl/replid.h"
 
-enum { REPL_CAPTURE_NAME = 56, REPL_CAPTURE_SHA = 32 };
+enum {
+    REPL_CAPTURE_NAME = 56,
+    REPL_CAPTURE_SHA = 32,
+    REPL_CAPTURE_HEAD = 320, /* bytes of a segment before its blocks */
+    REPL_CAPTURE_TAIL = 112  /* and at least so many after them, if it is closed */
+};
 
 /* After the name of a segment or snapshot: its index of keys (history/indexes.h). It may be made or
  * removed by anyone at any time, and goes with the file. */
@@ -70,9 +75,10 @@ struct repl_capture_segment {
     bool interrupted; /* one ends in this segment; it is the only one */
     int64_t since_us; /* up to here all had been received in time */
 
-    uint64_t size; /* bytes of the file */
-    bool closed;   /* it is complete and will not change; the fields below are set only then */
-    uint64_t end;  /* offset after its last byte */
+    uint64_t size;   /* bytes of the file */
+    bool closed;     /* it is complete and will not change; the fields below are set only then */
+    uint64_t end;    /* offset after its last byte */
+    uint64_t end_at; /* where its blocks end in the file */
     int64_t last_us, latest_us; /* of its last command, and the latest of all; or NO_TIME */
     uint64_t end_db;
     bool end_in_multi;

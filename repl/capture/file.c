@@ -94,6 +94,7 @@ static bool load_trailer(struct capture_file *f, struct rd_err *err)
         return true;
     seg->closed = true;
     seg->end = f->trailer.end;
+    seg->end_at = f->trailer.index_at;
     seg->last_us = f->trailer.last_us;
     seg->latest_us = f->trailer.latest_us;
     seg->end_db = f->trailer.db;

@@ -8,9 +8,9 @@
 enum {
     CAPTURE_VERSION = 1,
     CAPTURE_VERSION_RECORDED = 2, /* interruptions are recorded */
-    CAPTURE_HEADER = 320,
+    CAPTURE_HEADER = REPL_CAPTURE_HEAD,
     CAPTURE_BLOCK = 72, /* header of a block */
-    CAPTURE_TRAILER = 112,
+    CAPTURE_TRAILER = REPL_CAPTURE_TAIL,
     CAPTURE_ENTRY = 24, /* of the index */
     CAPTURE_DATA_MAX = 4 * 1024 * 1024,
     CAPTURE_TIMES_MAX = 128 * 1024,

@@ -23,7 +23,7 @@ LAYERS = {
     "history": {"base", "rdb", "aof", "repl", "engine", "rebuild", "history"},
     "capture": {"base", "rdb", "repl", "data", "client", "rebuild", "capture"},
     "backup": {"base", "rdb", "aof", "repl", "data", "archive", "client",
-               "rebuild", "capture", "backup"},
+               "rebuild", "history", "capture", "backup"},
     "server": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "server"},
     "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild",
               "history", "data", "capture", "server", "tools"},

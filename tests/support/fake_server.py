@@ -29,8 +29,7 @@ def _table():
 TABLE = _table()
 
 
-def crc64(data):
-    crc = 0
+def crc64(data, crc=0):
     for byte in data:
         crc = TABLE[(crc ^ byte) & 255] ^ crc >> 8
     return crc

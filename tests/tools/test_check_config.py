@@ -97,6 +97,7 @@ class CheckConfig(ArchiveCase):
                 ("base-interval = 0s", "settings", 2),
                 ("lock-expire = 0s", "settings", 2),
                 ("segment-size = 0", "settings", 2),
+                ("key-index = maybe", "settings", 2),
                 ("spool-size = much", "settings", 2),
                 ("s3-instance-keys = perhaps", "settings", 2),
                 ("s3-endpoint = ftp://host", "settings", 2),

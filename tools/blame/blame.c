@@ -236,9 +236,14 @@ static int run(struct blame *b)
                                              .visit = visit,
                                              .restart = restart,
                                              .ctx = b};
-    if (!recorded_open(&b->in, &err) || !recorded_add_names(&b->in, &err) ||
-        !recorded_who_find(&b->in, b->cli->began_ms * 1000, &err) || !history_replay(&opts, &err) ||
-        !print(b, &err))
+    bool ok = recorded_open(&b->in, &err) && recorded_add_names(&b->in, &err) &&
+              recorded_who_find(&b->in, b->cli->began_ms * 1000, &err) &&
+              history_replay(&opts, &err) && print(b, &err);
+    if (!ok && recorded_again(&b->in, &err)) {
+        restart(b);
+        return run(b);
+    }
+    if (!ok)
         return cli_fail(b->cli, &err);
     if (b->n == 0) {
         cli_note(b->cli, "%s does not exist at the end of what is recorded",

@@ -226,6 +226,10 @@ static int run(struct tool_history *h)
               recorded_open(&h->in, &err) && recorded_add_names(&h->in, &err) &&
               recorded_who_find(&h->in, h->cli->began_ms * 1000, &err) && replay(h, &err) &&
               print(h, &err);
+    if (!ok && recorded_again(&h->in, &err)) {
+        restart(h);
+        return run(h);
+    }
     if (!ok)
         return cli_fail(h->cli, &err);
     if (h->n == 0) {

@@ -87,26 +87,31 @@ static bool is_folder(const char *path)
            S_ISDIR(stat_buf.st_mode);
 }
 
-/* The folder of a capture, if it can be written; else one for caches. */
-static const char *choose_folder(struct recorded *r)
+const char *recorded_cache(struct recorded *r)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (r->no_index || r->config != NULL)
-        return NULL;
-    if (r->index_dir == NULL && r->tape.is_capture && access(r->path, W_OK) == 0)
-        return r->path;
     int len = r->index_dir != NULL ? snprintf(r->folder, sizeof r->folder, "%s", r->index_dir)
               : cache != NULL && cache[0] == '/'
                   ? snprintf(r->folder, sizeof r->folder, "%s/redoubt/keys", cache)
               : is_folder(home)
                   ? snprintf(r->folder, sizeof r->folder, "%s/.cache/redoubt/keys", home)
                   : snprintf(r->folder, sizeof r->folder, "/var/cache/redoubt/keys");
-    if (len < 0 || (size_t)len >= sizeof r->folder || !make_folders(r->folder)) {
+    return len >= 0 && (size_t)len < sizeof r->folder && make_folders(r->folder) ? r->folder : NULL;
+}
+
+/* The folder of a capture, if it can be written; else one for caches. Those of a target are not
+ * kept by the tape. */
+static const char *choose_folder(struct recorded *r)
+{
+    if (r->no_index || r->config != NULL)
+        return NULL;
+    if (r->index_dir == NULL && r->tape.is_capture && access(r->path, W_OK) == 0)
+        return r->path;
+    const char *cache = recorded_cache(r);
+    if (cache == NULL)
         cli_note(r->cli, "no indexes are kept: cannot create %s",
                  rd_show_plain(rd_slice_str(r->folder)).s);
-        return NULL;
-    }
-    return r->folder;
+    return cache;
 }
 
 static void say_making(void *ctx, const struct history_part *part)
@@ -130,15 +135,39 @@ bool recorded_open(struct recorded *r, struct rd_err *err)
     return true;
 }
 
-void recorded_close(struct recorded *r)
+static void close_data(struct recorded *r)
 {
     if (r->is_open) {
         if (r->indexes.failed.code != RD_ERR_OK)
             cli_note(r->cli, "an index could not be kept: %s", r->indexes.failed.text);
         history_tape_close(&r->tape);
     }
+    r->is_open = false;
     history_who_free(r->who);
+    r->who = NULL;
     backup_extract_done(&r->extract);
+    if (r->has_open)
+        backup_close(&r->open);
+    r->has_open = false;
+}
+
+bool recorded_again(struct recorded *r, struct rd_err *err)
+{
+    char text[400];
+    if (err->reason.id != BACKUP_REASON_INDEX || r->distrusted)
+        return false;
+    r->distrusted = true;
+    rd_err_render(err, text, sizeof text);
+    cli_warn(r->cli, "%s: indexes are not used", text);
+    rd_err_reset(err);
+    close_data(r);
+    history_names_done(&r->names);
+    return true;
+}
+
+void recorded_close(struct recorded *r)
+{
+    close_data(r);
     vault_done(&r->vault);
     history_names_done(&r->names);
     aof_job_done(&r->job);

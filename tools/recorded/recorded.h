@@ -37,8 +37,11 @@ struct recorded {
     struct history_names names;
     bool is_open;
     struct vault vault; /* of a target, like what follows */
+    struct backup_open open;
+    bool has_open;
     struct backup_extract extract;
     struct history_base base;
+    bool distrusted; /* indexes of the target are not used, because one was wrong */
     const char *monitor_files[RECORDED_MONITOR_FILES];
     size_t n_monitor_files;
     struct history_who *who; /* tools/recorded/who.h; NULL: no recording of MONITOR */
@@ -72,9 +75,18 @@ struct recorded {
 
 void recorded_init(struct recorded *r, struct cli *cli);
 bool recorded_open(struct recorded *r, struct rd_err *err);
-/* The same for a target; private. */
-bool recorded_open_target(struct recorded *r, struct rd_err *err);
 void recorded_close(struct recorded *r);
+/* Whether the work failed because an index of the target was wrong. Then everything is closed and
+ * open again without indexes, and the error is reset: begin again. Once. */
+bool recorded_again(struct recorded *r, struct rd_err *err);
+
+/* ---- private ---- */
+
+bool recorded_open_target(struct recorded *r, struct rd_err *err);
+/* The folder for indexes that are kept elsewhere than in the folder of a capture; NULL: none. */
+const char *recorded_cache(struct recorded *r);
+
+/* ---- the command line ---- */
 
 /* For the option --monitor-file. */
 bool recorded_add_monitor(void *ctx, const char *value, struct rd_err *err);

@@ -8,14 +8,17 @@ static bool open_base(void *ctx, struct rd_src **ret, struct rd_err *err)
     return backup_extract_base(ctx, ret, err);
 }
 
-static bool extract_from(struct recorded *r, struct backup_open *open, size_t i, struct rd_err *err)
+static bool extract_from(struct recorded *r, size_t i, struct rd_err *err)
 {
-    if (!backup_is_open(open, i, err))
+    if (!backup_is_open(&r->open, i, err))
         return false;
     r->extract = (struct backup_extract){.watch = &r->vault.watch,
-                                         .repo = &open->repos[i],
-                                         .ring = &open->keys.ring,
-                                         .since_ms = r->since_ms};
+                                         .repo = &r->open.repos[i],
+                                         .keys = &r->open.keys,
+                                         .since_ms = r->since_ms,
+                                         .no_index = r->no_index || r->distrusted};
+    if (!r->extract.no_index)
+        r->extract.cache = recorded_cache(r);
     if (backup_extract(&r->extract, err))
         return true;
     backup_extract_done(&r->extract);
@@ -25,19 +28,18 @@ static bool extract_from(struct recorded *r, struct backup_open *open, size_t i,
 /* Uses the first repository that can be read. */
 static bool extract(struct recorded *r, struct rd_err *err)
 {
-    struct backup_open open;
     bool ok = false;
-    if (!backup_open(&r->vault.config.targets[0], BACKUP_READ, &open, err))
+    if (!backup_open(&r->vault.config.targets[0], BACKUP_READ, &r->open, err))
         return false;
-    for (size_t i = 0; !ok && i < open.n; i++) {
+    r->has_open = true;
+    for (size_t i = 0; !ok && i < r->open.n; i++) {
         struct rd_err failed = {0};
-        ok = extract_from(r, &open, i, &failed);
-        if (!ok && i + 1 < open.n)
+        ok = extract_from(r, i, &failed);
+        if (!ok && i + 1 < r->open.n)
             cli_report(r->cli, &failed);
         else if (!ok)
             rd_err_adopt(err, &failed);
     }
-    backup_close(&open);
     return ok;
 }
 
@@ -58,7 +60,7 @@ static bool load_target(struct recorded *r, struct rd_err *err)
 
 bool recorded_open_target(struct recorded *r, struct rd_err *err)
 {
-    if (!load_target(r, err) || !extract(r, err))
+    if ((r->vault.config.n_targets == 0 && !load_target(r, err)) || !extract(r, err))
         return false;
     r->base = (struct history_base){.fs = r->extract.fs,
                                     .name = r->extract.set,
@@ -66,6 +68,8 @@ bool recorded_open_target(struct recorded *r, struct rd_err *err)
                                     .size = r->extract.base_size,
                                     .time_us = r->extract.base_ms * 1000,
                                     .open = open_base,
-                                    .ctx = &r->extract};
+                                    .ctx = &r->extract,
+                                    .failed = &r->extract.failed};
+    r->indexes.given = r->extract.no_index ? NULL : &r->extract.fs;
     return history_tape_open_based(&r->tape, &r->base, r->path, err);
 }

@@ -96,6 +96,10 @@ static int run(struct undo *u)
     struct rd_err err = {0};
     bool ok =
         recorded_open(&u->in, &err) && recorded_add_arguments(&u->in, &err) && undo_choose(u, &err);
+    if (!ok && recorded_again(&u->in, &err)) {
+        history_names_done(&u->names);
+        return run(u);
+    }
     if (ok && u->names.n == 0) {
         cli_note(u->cli, "these commands changed no key");
         return CLI_FINDINGS;
