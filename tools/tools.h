@@ -13,6 +13,7 @@ int tool_capture(struct cli *cli, int argc, char **argv);
 int tool_check_aof(struct cli *cli, int argc, char **argv);
 int tool_check_rdb(struct cli *cli, int argc, char **argv);
 int tool_check_config(struct cli *cli, int argc, char **argv);
+int tool_cluster(struct cli *cli, int argc, char **argv);
 int tool_convert(struct cli *cli, int argc, char **argv);
 int tool_diff(struct cli *cli, int argc, char **argv);
 int tool_doctor(struct cli *cli, int argc, char **argv);

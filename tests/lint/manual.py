@@ -16,8 +16,9 @@ REDOUBT = os.environ["REDOUBT"]
 # The page of each tool's objects; the others are described in their manual pages.
 BACKUP = ("archive", "backup", "list", "prune", "restore", "unlock", "verify")
 JSON_PAGES = {
-    **{tool: f"{tool}-json" for tool in ("capture", "check-aof", "check-rdb", "convert", "diff",
-                                         "doctor", "replay", "show", "split", "stat", "sum")},
+    **{tool: f"{tool}-json" for tool in ("capture", "check-aof", "check-rdb", "cluster",
+                                         "convert", "diff", "doctor", "replay", "show", "split",
+                                         "stat", "sum")},
     **{tool: "backup-json" for tool in BACKUP},
     "merge": "convert-json",
 }

@@ -17,6 +17,7 @@ LAYERS = {
     "repl": {"base", "rdb", "repl"},
     "engine": {"base", "rdb", "engine"},
     "archive": {"base", "rdb", "aof", "repl", "archive"},
+    "cluster": {"base", "cluster"},
     "data": {"base", "rdb", "data"},
     "client": {"base", "rdb", "repl", "client"},
     "rebuild": {"base", "rdb", "aof", "repl", "engine", "rebuild"},
@@ -26,12 +27,12 @@ LAYERS = {
                "rebuild", "history", "capture", "backup"},
     "server": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "server"},
     "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild",
-              "history", "data", "capture", "server", "tools"},
+              "history", "data", "capture", "cluster", "server", "tools"},
 }
 
 # The libraries below server/ and tools/.
 LIBRARIES = ("base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild",
-             "history", "capture", "data")
+             "history", "capture", "cluster", "data")
 
 SKIPPED = {".git", ".cache", "__pycache__", "build", "node_modules"}
 

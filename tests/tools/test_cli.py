@@ -154,6 +154,7 @@ class Usage(unittest.TestCase):
             with self.subTest(tool=tool):
                 args = {
                     "blame": ["k", "--in"],
+                    "cluster": ["nodes-conf"],
                     "convert": ["--to", "ndjson"],
                     "diff": ["no-such-file.rdb"],
                     "history": ["k", "--in"],

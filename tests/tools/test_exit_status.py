@@ -3,6 +3,7 @@
 REDOUBT names the program.
 """
 
+import fcntl
 import os
 import re
 import signal
@@ -134,6 +135,7 @@ class Cells(CaptureTest):
             "check-rdb": ["check-rdb"],
             "check-aof": ["check-aof"],
             "diff": ["diff", self.good],
+            "cluster": ["cluster", "nodes-conf"],
         }[tool]
 
     def test_cells(self):
@@ -340,6 +342,33 @@ class Cells(CaptureTest):
 
     def case_check_aof_8(self):
         self.ends(8, "check-aof", "--salvage", self.out, self.torn)
+
+    # ---- cluster ----
+
+    def conf(self, slots):
+        return self.write("nodes.conf", (f"{'a' * 40} h:1@2 myself,master - 0 0 1 connected {slots}"
+                                         "\nvars currentEpoch 1 lastVoteEpoch 0\n").encode())
+
+    def case_cluster_0(self):
+        self.ends(0, "cluster", "nodes-conf", self.conf("0-16383"))
+
+    def case_cluster_1(self):
+        self.ends(1, "cluster", "nodes-conf", self.conf("0-16382"))
+
+    def case_cluster_2(self):
+        self.ends(2, "cluster", "nodes-config", self.conf("0-16383"))
+
+    def case_cluster_3(self):
+        self.ends(3, "cluster", "nodes-conf", self.missing)
+
+    def case_cluster_5(self):
+        self.ends(5, "cluster", "nodes-conf", self.write("huge.conf", bytes(65 * 1024 * 1024)))
+
+    def case_cluster_7(self):
+        path = self.conf("0-16383")
+        with open(path, "rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.ends(7, "cluster", "nodes-conf", "--fix", "--yes", path)
 
     # ---- show, sum ----
 

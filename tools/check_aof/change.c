@@ -237,8 +237,8 @@ static bool perform(struct change *c, struct rd_err *err)
         aof_job_report_plan(stdout, &c->plan);
     }
     bool go = aof_repair_count(&c->plan) > 0 && !job->dry_run;
-    bool ok =
-        !go || (nobody_writes(c, err) && (!aof_job_ask(job, "Continue?") || carry_out(c, err)));
+    bool ok = !go || (nobody_writes(c, err) &&
+                      (!cli_ask(job->cli, job->yes, "Continue?") || carry_out(c, err)));
     if (job->cli->json) {
         for (size_t i = 0; i < aof_repair_count(&c->plan) && !go; i++)
             aof_job_json_step(json, aof_repair_step(&c->plan, i), NULL);

@@ -244,21 +244,6 @@ static bool choose(struct aof_job *job, const struct choice *c)
     return n <= 1;
 }
 
-bool aof_job_ask(struct aof_job *job, const char *question)
-{
-    char answer[16];
-    if (job->yes)
-        return true;
-    fflush(stdout);
-    fprintf(stderr, "%s [y/N]: ", question);
-    fflush(stderr);
-    if (fgets(answer, sizeof answer, stdin) != NULL && (answer[0] == 'y' || answer[0] == 'Y'))
-        return true;
-    fputc('\n', stderr);
-    cli_warn(job->cli, "nothing was changed; use --yes to confirm");
-    return false;
-}
-
 int tool_check_aof(struct cli *cli, int argc, char **argv)
 {
     struct aof_job job = {.cli = cli};

@@ -96,8 +96,6 @@ bool aof_job_look_again(struct aof_job *job, struct rd_err *err);
 bool aof_job_open(void *ctx, const struct aof_file *file, struct rd_src **ret, struct rd_err *err);
 bool aof_job_open_manifest(struct aof_job *job, struct rd_src **ret, struct rd_err *err);
 void aof_job_tick(void *ctx, const struct rd_src *src);
-/* Asks on standard error, unless --yes was given; false: the answer was not y. */
-bool aof_job_ask(struct aof_job *job, const char *question);
 
 bool aof_job_full_path(const struct aof_job *job, const char *name, char *dst, size_t size,
                        struct rd_err *err);

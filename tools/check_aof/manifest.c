@@ -254,7 +254,7 @@ static bool work(struct aof_job *job, struct aof_manifest *old, struct aof_rebui
     show_plan(job, plan);
     fflush(stdout);
     bool done = !job->dry_run && is_complete(job, plan, err) && nobody_writes(job, plan, err) &&
-                aof_job_ask(job, "Write this manifest?");
+                cli_ask(job->cli, job->yes, "Write this manifest?");
     if (err->code != RD_ERR_OK || (done && !write_manifest(job, plan, saved, sizeof saved, err)))
         return false;
     if (job->cli->json) {

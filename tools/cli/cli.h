@@ -276,6 +276,9 @@ void cli_warn(struct cli *cli, const char *fmt, ...) RD_PRINTF(2, 3);
 void cli_note(struct cli *cli, const char *fmt, ...) RD_PRINTF(2, 3);
 void cli_debug(struct cli *cli, const char *fmt, ...) RD_PRINTF(2, 3);
 
+/* Asks on standard error, unless `yes` is set. False, with a warning: the answer was not y. */
+bool cli_ask(struct cli *cli, bool yes, const char *question);
+
 /* ---- input and output ---- */
 
 /* Opens FILE (or "-") read-only, decompresses it if its first bytes are those of gzip, lz4 or zstd,

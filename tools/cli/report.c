@@ -638,6 +638,21 @@ static int reason_of_mark(void)
     return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0 ? EPIPE : 0;
 }
 
+bool cli_ask(struct cli *cli, bool yes, const char *question)
+{
+    char answer[16];
+    if (yes)
+        return true;
+    fflush(stdout);
+    fprintf(stderr, "%s [y/N]: ", question);
+    fflush(stderr);
+    if (fgets(answer, sizeof answer, stdin) != NULL && (answer[0] == 'y' || answer[0] == 'Y'))
+        return true;
+    fputc('\n', stderr);
+    cli_warn(cli, "nothing was changed; use --yes to confirm");
+    return false;
+}
+
 bool cli_flush(struct rd_err *err)
 {
     errno = 0;
