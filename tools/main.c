@@ -20,7 +20,7 @@ static const struct tool tools[] = {
     {"backup", "take verified backups of servers, snapshots and logs", tool_backup},
     {"blame", "print which command wrote each element of a key", tool_blame},
     {"capture", "record a master's snapshot and stream, as a replica", tool_capture},
-    {"cluster", "repair what the nodes of a cluster know of it", tool_cluster},
+    {"cluster", "check a cluster, and repair its nodes.conf files", tool_cluster},
     {"convert", "convert snapshots and logs to other formats and versions", tool_convert},
     {"check-aof", "verify and repair append-only logs", tool_check_aof},
     {"check-config", "check the source, the key and the repository of backups", tool_check_config},

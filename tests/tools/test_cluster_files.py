@@ -10,11 +10,10 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-import redis_server  # noqa: E402
+from cluster_nodes import Node, RealNodes  # noqa: E402
 
 REDOUBT = os.environ["REDOUBT"]
 
@@ -183,60 +182,7 @@ class Repair(Files):
         self.assertEqual(self.get(paths[1]), conf(B, slots_a="0-5000"))
 
 
-class Node(redis_server.RedisServer):
-    """A node with a port and a bus port of its own."""
-
-    def __init__(self):
-        super().__init__({"cluster-enabled": "yes", "cluster-node-timeout": "2000"})
-        self.move()
-
-    def move(self):
-        self.fixed = redis_server._free_port()  # pylint: disable=protected-access
-        self.config["cluster-port"] = str(redis_server._free_port())  # pylint: disable=W0212
-
-    def start(self):
-        self.port = self.fixed
-        self._spawn()
-        if not self._wait():
-            raise redis_server.ServerDied(self.log[-2000:])
-
-    @property
-    def conf(self):
-        return os.path.join(self.dir, "nodes.conf")
-
-    @property
-    def place(self):
-        return f"127.0.0.1:{self.port}@{self.config['cluster-port']}"
-
-
-class RealCluster(Files):
-    def wait(self, what):
-        end = time.monotonic() + 120
-        while not what():
-            self.assertLess(time.monotonic(), end, "the cluster does not form")
-            time.sleep(0.05)
-
-    def is_ok(self, nodes):
-        return all(b"cluster_state:ok" in n.command("CLUSTER", "INFO")
-                   and b"cluster_known_nodes:3" in n.command("CLUSTER", "INFO")
-                   and b":0@0" not in n.command("CLUSTER", "NODES") for n in nodes)
-
-    def cluster(self):
-        nodes = [self.enter(Node()) for _ in range(3)]
-        for i, (node, last) in enumerate(zip(nodes, (5460, 10921, 16383))):
-            node.command("CLUSTER", "ADDSLOTSRANGE", 5461 * i, last)
-            node.command("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
-        for node in nodes[1:]:
-            node.command("CLUSTER", "MEET", "127.0.0.1", nodes[0].port,
-                         nodes[0].config["cluster-port"])
-        self.wait(lambda: self.is_ok(nodes))
-        return nodes
-
-    def enter(self, node):
-        node.__enter__()
-        self.addCleanup(node.__exit__, None, None, None)
-        return node
-
+class RealCluster(Files, RealNodes):
     def test_a_running_server_keeps_its_file(self):
         node = self.enter(Node())
         done = self.run_tool("--fix", "--yes", node.conf, "--address",
@@ -244,7 +190,7 @@ class RealCluster(Files):
         self.assertIn("a server is using the file", done.stderr)
 
     def test_a_cluster_starts_at_new_addresses_with_a_torn_file(self):
-        nodes = self.cluster()
+        nodes = self.cluster(3)
         ids = [n.command("CLUSTER", "MYID").decode() for n in nodes]
         for node in nodes:
             node.command("CLUSTER", "SAVECONFIG")

@@ -364,6 +364,9 @@ class Cells(CaptureTest):
     def case_cluster_5(self):
         self.ends(5, "cluster", "nodes-conf", self.write("huge.conf", bytes(65 * 1024 * 1024)))
 
+    def case_cluster_6(self):
+        self.ends(6, "cluster", "check", "redis://127.0.0.1:1")
+
     def case_cluster_7(self):
         path = self.conf("0-16383")
         with open(path, "rb") as held:

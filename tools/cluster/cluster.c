@@ -50,18 +50,18 @@ static bool add_address(void *ctx, const char *value, struct rd_err *err)
     return true;
 }
 
-static int run_action(struct cluster_run *run)
+static int run_check(struct cluster_run *run)
 {
-    const char *action = run->cli->args[0];
-    if (strcmp(action, "nodes-conf") != 0) {
-        static const char *const actions[] = {"nodes-conf"};
-        char quoted[100];
-        rd_err_quote(quoted, sizeof quoted, rd_slice_str(action));
-        const char *near = cli_nearest(action, actions, sizeof actions / sizeof actions[0]);
-        return near != NULL
-                   ? cli_usage_error(run->cli, "unknown action %s; did you mean %s?", quoted, near)
-                   : cli_usage_error(run->cli, "unknown action %s", quoted);
-    }
+    if (run->cli->n_args > 2)
+        return cli_usage_error(run->cli, "check asks one cluster: give one URL");
+    if (run->opts.fix || run->opts.output != NULL || run->opts.prefer != NULL ||
+        run->opts.n_addresses > 0)
+        return cli_usage_error(run->cli, "check changes nothing: these options are of nodes-conf");
+    return cluster_check(run);
+}
+
+static int run_nodes_conf(struct cluster_run *run)
+{
     if (run->cli->n_args < 2)
         return cli_usage_error(run->cli, "missing argument: FILE");
     if (run->opts.fix && run->opts.output != NULL)
@@ -69,6 +69,22 @@ static int run_action(struct cluster_run *run)
     if (run->opts.fix && run->cli->json && !run->opts.yes)
         return cli_usage_error(run->cli, "--json cannot ask for confirmation: use --yes");
     return cluster_nodes_conf(run);
+}
+
+static int run_action(struct cluster_run *run)
+{
+    static const char *const actions[] = {"check", "nodes-conf"};
+    const char *action = run->cli->args[0];
+    char quoted[100];
+    if (strcmp(action, "check") == 0)
+        return run_check(run);
+    if (strcmp(action, "nodes-conf") == 0)
+        return run_nodes_conf(run);
+    rd_err_quote(quoted, sizeof quoted, rd_slice_str(action));
+    const char *near = cli_nearest(action, actions, sizeof actions / sizeof actions[0]);
+    return near != NULL
+               ? cli_usage_error(run->cli, "unknown action %s; did you mean %s?", quoted, near)
+               : cli_usage_error(run->cli, "unknown action %s", quoted);
 }
 
 int tool_cluster(struct cli *cli, int argc, char **argv)
@@ -99,6 +115,7 @@ int tool_cluster(struct cli *cli, int argc, char **argv)
         {.name = "yes", .kind = CLI_FLAG, .flag = &run.opts.yes, .brief = true, .help = ""},
         {.name = "no-copy", .kind = CLI_FLAG, .flag = &run.opts.no_copy, .brief = true, .help = ""},
         {.name = "force", .kind = CLI_FLAG, .flag = &run.opts.force, .brief = true, .help = ""},
+        PEER_URL_OPTIONS(&run.opts.peer),
         {0},
     };
     const struct cli_usage usage = {
@@ -109,11 +126,13 @@ int tool_cluster(struct cli *cli, int argc, char **argv)
         .opts = opts,
         .min_args = 1,
         .max_args = CLI_MANY,
-        .example = "redoubt cluster nodes-conf /var/lib/redis/*/nodes.conf",
+        .example = "redoubt cluster check redis://node1.example:6379",
     };
     int status;
+    peer_opts_init(&run.opts.peer);
     if (cli_parse(cli, &usage, argc, argv, &status))
         status = run_action(&run);
     rd_free(run.opts.addresses);
+    peer_opts_done(&run.opts.peer);
     return status;
 }

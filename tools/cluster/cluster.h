@@ -1,6 +1,7 @@
 /* cluster.h - shared by the files of `redoubt cluster`.
  *
  *     cluster.c    options; which action
+ *     check.c      check: asks the nodes; with ask.c and judge.c, see check.h
  *     files.c      nodes-conf: reads the files and compares them
  *     fix.c        nodes-conf: writes repaired files
  *     report.c     what was found, as text and JSON
@@ -10,6 +11,7 @@
 
 #include "cluster/views.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/peer_options.h"
 
 #include <limits.h>
 
@@ -22,6 +24,7 @@ struct cluster_address {
 };
 
 struct cluster_opts {
+    struct peer_opts peer;
     bool fix, yes, force, no_copy;
     const char *output; /* a folder, or NULL */
     const char *prefer; /* a node, or NULL */
@@ -49,9 +52,11 @@ struct cluster_run {
     size_t n_files;
     struct cluster_view *views;
     struct cluster_views all;
+    bool live; /* the views are answers of servers: a failed node is a problem of now */
 };
 
-/* Returns an exit status. */
+/* Each returns an exit status. */
+int cluster_check(struct cluster_run *run);
 int cluster_nodes_conf(struct cluster_run *run);
 
 /* Writes the files that differ from what they should be. *ret_n counts them, *ret_left the problems
@@ -70,7 +75,9 @@ void cluster_say_problem(struct cluster_run *run, const struct cluster_file *fil
 void cluster_report_nodes(const struct cluster_run *run);
 void cluster_report_findings(const struct cluster_run *run);
 
+const char *cluster_severity_word(enum cluster_severity severity);
+
 /* The number of findings that are at least as severe. */
-size_t cluster_count(const struct cluster_views *all, enum cluster_severity severity);
+size_t cluster_count(const struct cluster_run *run, enum cluster_severity severity);
 
 #endif

@@ -178,7 +178,7 @@ static void find_nodes(struct cluster_run *run)
 
 static size_t count_problems(const struct cluster_run *run, size_t *ret_fatal)
 {
-    size_t n = cluster_count(&run->all, CLUSTER_WARNING);
+    size_t n = cluster_count(run, CLUSTER_WARNING);
     *ret_fatal = 0;
     for (size_t i = 0; i < run->n_files; i++) {
         n += run->files[i].n_problems;

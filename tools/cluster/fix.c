@@ -284,16 +284,16 @@ static bool write_all(struct fix *fix, size_t *ret_n, struct rd_err *err)
 static bool compare_again(const struct fix *fix, size_t *ret_left, struct rd_err *err)
 {
     const struct cluster_run *run = fix->run;
-    struct cluster_views again;
+    struct cluster_run again = {.cli = run->cli};
     struct cluster_view *views = rd_calloc(run->n_files, sizeof *views);
     if (views == NULL)
         return rd_err_nomem(err, run->n_files * sizeof *views);
     for (size_t i = 0; i < run->n_files; i++)
         views[i] = (struct cluster_view){run->files[i].path, &fix->repaired[i].conf};
-    bool ok = cluster_views_compare(&again, views, run->n_files, err);
+    bool ok = cluster_views_compare(&again.all, views, run->n_files, err);
     if (ok) {
         *ret_left = cluster_count(&again, CLUSTER_WARNING);
-        cluster_views_done(&again);
+        cluster_views_done(&again.all);
     }
     rd_free(views);
     return ok;

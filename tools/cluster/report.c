@@ -10,11 +10,24 @@ static const char *const severity_words[] = {
     [CLUSTER_ERROR] = "error",
 };
 
-size_t cluster_count(const struct cluster_views *all, enum cluster_severity severity)
+const char *cluster_severity_word(enum cluster_severity severity)
+{
+    return severity_words[severity];
+}
+
+/* In a file, a failed node is history. */
+static enum cluster_severity severity_of(const struct cluster_run *run,
+                                         const struct cluster_finding *f)
+{
+    bool failed = f->kind == CLUSTER_FINDING_FAILED || f->kind == CLUSTER_FINDING_MAYBE_FAILED;
+    return run->live && failed ? CLUSTER_WARNING : cluster_finding_severity(f->kind);
+}
+
+size_t cluster_count(const struct cluster_run *run, enum cluster_severity severity)
 {
     size_t n = 0;
-    for (size_t i = 0; i < all->n_findings; i++)
-        n += cluster_finding_severity(all->findings[i].kind) >= severity;
+    for (size_t i = 0; i < run->all.n_findings; i++)
+        n += severity_of(run, &run->all.findings[i]) >= severity;
     return n;
 }
 
@@ -208,7 +221,7 @@ static void view_text(const struct cluster_views *all, const struct cluster_find
         snprintf(dst, size, "considers " SHORT " failed", node);
         break;
     case CLUSTER_FINDING_MAYBE_FAILED:
-        snprintf(dst, size, "could not reach " SHORT, node);
+        snprintf(dst, size, "cannot reach " SHORT, node);
         break;
     case CLUSTER_FINDING_HANDSHAKE:
         snprintf(dst, size, "has a node whose id it does not know yet");
@@ -251,12 +264,14 @@ static void cluster_text(const struct cluster_views *all, const struct cluster_f
     }
 }
 
-static void put_finding(struct cli_json *json, const struct cluster_views *all,
-                        const struct cluster_finding *f, const char *text)
+static void put_finding(const struct cluster_run *run, const struct cluster_finding *f,
+                        const char *text)
 {
+    struct cli_json *json = &run->cli->out;
+    const struct cluster_views *all = &run->all;
     cli_json_obj(json);
     cli_json_put_str(json, "finding", cluster_finding_word(f->kind));
-    cli_json_put_str(json, "severity", severity_words[cluster_finding_severity(f->kind)]);
+    cli_json_put_str(json, "severity", severity_words[severity_of(run, f)]);
     cli_json_put_str(json, "file", f->view != CLUSTER_NONE ? all->views[f->view].name : NULL);
     cli_json_put_str(json, "node", f->node != CLUSTER_NONE ? id_of(all, f->node) : NULL);
     cli_json_put_str(json, "other", f->other != CLUSTER_NONE ? id_of(all, f->other) : NULL);
@@ -268,21 +283,56 @@ static void put_finding(struct cli_json *json, const struct cluster_views *all,
     cli_json_end(json);
 }
 
+/* Of servers: every node notes the failure of another one, which is said once. *ret_n: how many. */
+static bool is_repeated(const struct cluster_run *run, const struct cluster_finding *f,
+                        size_t *ret_n)
+{
+    const struct cluster_views *all = &run->all;
+    *ret_n = 0;
+    if (!run->live ||
+        (f->kind != CLUSTER_FINDING_FAILED && f->kind != CLUSTER_FINDING_MAYBE_FAILED))
+        return false;
+    for (size_t i = 0; i < all->n_findings; i++) {
+        const struct cluster_finding *other = &all->findings[i];
+        if (other->kind != f->kind || other->node != f->node)
+            continue;
+        if (++*ret_n == 1 && other != f)
+            return true;
+    }
+    return false;
+}
+
+static void print_failed(const struct cluster_run *run, const struct cluster_finding *f, size_t n)
+{
+    const char *what = f->kind == CLUSTER_FINDING_FAILED
+                           ? (n == 1 ? "node considers" : "nodes consider")
+                           : (n == 1 ? "node cannot reach" : "nodes cannot reach");
+    printf("%-7s  %zu %s " SHORT "%s\n", severity_words[severity_of(run, f)], n, what,
+           id_of(&run->all, f->node), f->kind == CLUSTER_FINDING_FAILED ? " failed" : "");
+}
+
 static void report_finding(const struct cluster_run *run, const struct cluster_finding *f)
 {
     const struct cluster_views *all = &run->all;
-    enum cluster_severity severity = cluster_finding_severity(f->kind);
+    enum cluster_severity severity = severity_of(run, f);
+    size_t n;
     char text[RD_ERR_TEXT_MAX * 2 + CLUSTER_HOST_MAX];
     if (f->view != CLUSTER_NONE)
         view_text(all, f, text, sizeof text);
     else
         cluster_text(all, f, text, sizeof text);
     if (run->cli->json) {
-        put_finding(&run->cli->out, all, f, text);
+        put_finding(run, f, text);
         return;
     }
-    if (run->cli->quiet || (severity == CLUSTER_NOTE && run->cli->verbose == 0))
+    if (run->cli->quiet || (severity == CLUSTER_NOTE && run->cli->verbose == 0 && !run->live))
         return;
+    if (is_repeated(run, f, &n))
+        return;
+    if (n > 0) {
+        print_failed(run, f, n);
+        return;
+    }
     printf("%-7s  ", severity_words[severity]);
     if (f->view != CLUSTER_NONE)
         printf("%s ", rd_show_plain(rd_slice_str(all->views[f->view].name)).s);
@@ -300,9 +350,8 @@ void cluster_report_findings(const struct cluster_run *run)
         report_finding(run, &run->all.findings[i]);
     if (run->cli->json)
         cli_json_end(json);
-    size_t notes =
-        cluster_count(&run->all, CLUSTER_NOTE) - cluster_count(&run->all, CLUSTER_WARNING);
-    if (!run->cli->json && notes > 0 && run->cli->verbose == 0)
+    size_t notes = cluster_count(run, CLUSTER_NOTE) - cluster_count(run, CLUSTER_WARNING);
+    if (!run->cli->json && !run->live && notes > 0 && run->cli->verbose == 0)
         cli_note(run->cli, "%zu note%s, such as nodes that were not reached: -v shows %s", notes,
                  rd_show_plural(notes), notes == 1 ? "it" : "them");
 }
