@@ -129,8 +129,7 @@ int tool_archive(struct cli *cli, int argc, char **argv)
                       BACKUP_FOR_KEEP | BACKUP_FOR_STREAM);
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [TARGET]",
-        .about = "Continuously archives the replication stream of a server, so that restore can\n"
-                 "restore any moment. On SIGTERM it uploads the rest and exits.",
+        .about = "Archives the stream of a server, so that restore can give any moment.",
         .opts = opts,
         .max_args = 1,
         .example = "redoubt archive nightly",
