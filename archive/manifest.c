@@ -18,12 +18,14 @@ static const char *const compressions[] = {
 #define X(name, word, suffix) word,
     ARCHIVE_COMPRESSIONS(X)
 #undef X
+        [ARCHIVE_COMPRESSION_CHUNKS] = "chunks",
 };
 
 static const char *const suffixes[] = {
 #define X(name, word, suffix) suffix,
     ARCHIVE_COMPRESSIONS(X)
 #undef X
+        [ARCHIVE_COMPRESSION_CHUNKS] = ".chunks",
 };
 
 static const char *const signatures[] = {
@@ -131,6 +133,8 @@ static bool put_file(struct rd_buf *out, const struct archive_file *file)
                          roles[file->role], compressions[file->compression],
                          file->sealed ? "true" : "false") &&
            (file->node == 0 || rd_buf_printf(out, ", \"node\": %" PRIu64, file->node)) &&
+           (file->compression != ARCHIVE_COMPRESSION_CHUNKS ||
+            rd_buf_printf(out, ", \"added\": %" PRIu64, file->added)) &&
            put_sums(out, "plain", &file->plain, true) &&
            put_sums(out, "stored", &file->stored, false) && rd_buf_add_byte(out, '}');
 }
@@ -362,12 +366,14 @@ static void get_file(struct archive_json *in, struct archive_file *file)
             get_choice(in, roles, ARCHIVE_ROLE_COUNT, &choice);
             file->role = (enum archive_role)choice;
         } else if (strcmp(name, "compression") == 0) {
-            get_choice(in, compressions, ARCHIVE_COMPRESSION_COUNT, &choice);
+            get_choice(in, compressions, ARCHIVE_COMPRESSION_ALL, &choice);
             file->compression = (enum archive_compression)choice;
         } else if (strcmp(name, "sealed") == 0) {
             archive_json_bool(in, &file->sealed);
         } else if (strcmp(name, "node") == 0) {
             archive_json_u64(in, &file->node);
+        } else if (strcmp(name, "added") == 0) {
+            archive_json_u64(in, &file->added);
         } else if (strcmp(name, "plain") == 0) {
             get_sums(in, &file->plain);
         } else if (strcmp(name, "stored") == 0) {

@@ -62,7 +62,10 @@ enum archive_compression {
 #define X(name, word, suffix) ARCHIVE_COMPRESSION_##name,
     ARCHIVE_COMPRESSIONS(X)
 #undef X
-        ARCHIVE_COMPRESSION_COUNT
+        ARCHIVE_COMPRESSION_COUNT,
+    /* Of files of sets only: the object is a list of chunks (chunks/chunks.h). */
+    ARCHIVE_COMPRESSION_CHUNKS = ARCHIVE_COMPRESSION_COUNT,
+    ARCHIVE_COMPRESSION_ALL
 };
 
 /* What is known about the author of a manifest. A wrong signature is an error. */
@@ -93,6 +96,7 @@ struct archive_file {
     bool sealed;
     uint64_t node; /* of a cluster: the number of its master, from 1; else 0 */
     struct archive_sums plain, stored;
+    uint64_t added; /* of chunks: bytes that the file has added to those of other sets */
 };
 
 /* A master of a cluster. Its data is its snapshot (role rdb) and the stream after it (role stream,

@@ -460,8 +460,13 @@ bool archive_set_open(struct archive_repo *repo, const struct archive_set *set,
     struct rd_src *src;
     struct rd_slice s;
     char name[ARCHIVE_NAME_MAX];
-    if (!check_proved(set, ring, err) || !full_name(name, repo, set->id, file->object, err) ||
-        !open_object(repo, set, file, &src, err) ||
+    if (!check_proved(set, ring, err) || !full_name(name, repo, set->id, file->object, err))
+        return false;
+    if (file->compression == ARCHIVE_COMPRESSION_CHUNKS)
+        return repo->open_chunks != NULL
+                   ? repo->open_chunks(ret, repo, set, file, ring, err)
+                   : rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "it is stored as chunks");
+    if (!open_object(repo, set, file, &src, err) ||
         !archive_pipe_open_src(&src, src, file, ring, name, err))
         return false;
     /* The name is borrowed until the header is read. */

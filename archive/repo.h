@@ -22,11 +22,18 @@
 #include "archive/manifest.h"
 #include "archive/store.h"
 
+struct archive_set;
+
 struct archive_repo {
     struct archive_store *store;     /* borrowed */
     const char *target;              /* archive_name_ok() */
     struct archive_lock *lock;       /* borrowed; NULL: not locked, nothing can be changed */
     const struct rd_seal_ring *ring; /* borrowed; NULL: no keys, no signature can be verified */
+    /* chunks_open_src(), which archive_set_open() calls for files that are stored as chunks; NULL:
+     * they are not supported. */
+    bool (*open_chunks)(struct rd_src **ret, struct archive_repo *repo,
+                        const struct archive_set *set, const struct archive_file *file,
+                        const struct rd_seal_ring *ring, struct rd_err *err);
 };
 
 #define ARCHIVE_MANIFEST_NAME "manifest.json"

@@ -28,6 +28,64 @@ bool archive_store_read(struct archive_store *store, const char *name, size_t ma
     return ok;
 }
 
+static bool skip(struct rd_src *src, uint64_t n, struct rd_err *err)
+{
+    struct rd_slice s;
+    while (n > 0) {
+        enum rd_src_status status = rd_src_need(src, 1, &s);
+        if (status == RD_SRC_FAIL)
+            rd_err_adopt(err, rd_src_err(src));
+        if (status != RD_SRC_OK)
+            return rd_err_set(err, RD_ERR_TRUNCATED, RD_NO_OFFSET, "the object ends too early");
+        size_t take = s.len < n ? s.len : (size_t)n;
+        rd_src_consume(src, take);
+        n -= take;
+    }
+    return true;
+}
+
+static bool take(struct rd_src *src, size_t n, struct rd_buf *ret, struct rd_err *err)
+{
+    struct rd_slice s;
+    while (n > 0) {
+        enum rd_src_status status = rd_src_need(src, 1, &s);
+        if (status == RD_SRC_FAIL)
+            rd_err_adopt(err, rd_src_err(src));
+        if (status != RD_SRC_OK)
+            return rd_err_set(err, RD_ERR_TRUNCATED, RD_NO_OFFSET, "the object ends too early");
+        size_t len = s.len < n ? s.len : n;
+        if (!rd_buf_add(ret, s.ptr, len))
+            return rd_err_nomem(err, len);
+        rd_src_consume(src, len);
+        n -= len;
+    }
+    return true;
+}
+
+static bool range_of_get(struct archive_store *store, const char *name, uint64_t offset, size_t len,
+                         struct rd_buf *ret, struct rd_err *err)
+{
+    struct rd_src *src;
+    if (!store->ops->get(store, name, &src, err))
+        return false;
+    bool ok = skip(src, offset, err) && take(src, len, ret, err);
+    rd_src_close(src);
+    return ok;
+}
+
+bool archive_store_range(struct archive_store *store, const char *name, uint64_t offset, size_t len,
+                         struct rd_buf *ret, struct rd_err *err)
+{
+    size_t before = ret->len;
+    bool ok = store->ops->range != NULL ? store->ops->range(store, name, offset, len, ret, err)
+                                        : range_of_get(store, name, offset, len, ret, err);
+    if (!ok) {
+        ret->len = before;
+        rd_err_origin(err, name);
+    }
+    return ok;
+}
+
 bool archive_store_write(struct archive_store *store, const char *name, struct rd_slice bytes,
                          struct rd_err *err)
 {

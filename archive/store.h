@@ -147,6 +147,10 @@ bool archive_store_sum_src(struct rd_src *src, struct archive_store_sum *ret, st
 /* Reads a whole small object, at most `max` bytes (RD_ERR_LIMIT), and appends it to *ret. */
 bool archive_store_read(struct archive_store *store, const char *name, size_t max,
                         struct rd_buf *ret, struct rd_err *err);
+/* Appends a part of an object to *ret: exactly the bytes from `offset` to `offset + len`, len > 0.
+ * RD_ERR_TRUNCATED: the object ends before. On failure *ret is unchanged. */
+bool archive_store_range(struct archive_store *store, const char *name, uint64_t offset, size_t len,
+                         struct rd_buf *ret, struct rd_err *err);
 /* archive_store_put() with these bytes. */
 bool archive_store_write(struct archive_store *store, const char *name, struct rd_slice bytes,
                          struct rd_err *err);

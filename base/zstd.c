@@ -1,5 +1,6 @@
 #include "base/zstd.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/unpack.h"
 
@@ -155,5 +156,68 @@ bool rd_zstd_open_sink(struct rd_sink **ret, struct rd_sink *inner, int level, s
     if (!rd_sink_new(ret, &ops, e, &opts, err))
         return false;
     e->own = true;
+    return true;
+}
+
+/* ---- blocks ---- */
+
+struct rd_zstd_blocks {
+    ZSTD_CCtx *in;
+    ZSTD_DCtx *out;
+};
+
+void rd_zstd_blocks_free(struct rd_zstd_blocks *z)
+{
+    if (z == NULL)
+        return;
+    ZSTD_freeCCtx(z->in);
+    ZSTD_freeDCtx(z->out);
+    rd_free(z);
+}
+
+bool rd_zstd_blocks_new(struct rd_zstd_blocks **ret, int level, struct rd_err *err)
+{
+    if (level < 0 || level > RD_ZSTD_LEVEL_MAX)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "zstd has no level %d", level);
+    struct rd_zstd_blocks *z = rd_calloc(1, sizeof *z);
+    if (z == NULL)
+        return rd_err_nomem(err, sizeof *z);
+    z->in = ZSTD_createCCtx();
+    z->out = ZSTD_createDCtx();
+    int want = level == 0 ? RD_ZSTD_LEVEL : level;
+    if (z->in == NULL || z->out == NULL ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(z->in, ZSTD_c_compressionLevel, want))) {
+        rd_zstd_blocks_free(z);
+        return rd_err_nomem(err, 0);
+    }
+    *ret = z;
+    return true;
+}
+
+bool rd_zstd_pack(struct rd_zstd_blocks *z, struct rd_slice bytes, struct rd_buf *ret,
+                  struct rd_err *err)
+{
+    size_t bound = ZSTD_compressBound(bytes.len);
+    if (!rd_buf_reserve(ret, bound))
+        return rd_err_nomem(err, bound);
+    size_t len = ZSTD_compress2(z->in, ret->ptr + ret->len, bound, bytes.ptr, bytes.len);
+    if (ZSTD_isError(len))
+        return rd_err_set(err, RD_ERR_MEMORY, RD_NO_OFFSET, "zstd: %s", ZSTD_getErrorName(len));
+    ret->len += len;
+    return true;
+}
+
+bool rd_zstd_unpack(struct rd_zstd_blocks *z, struct rd_slice frame, size_t len, struct rd_buf *ret,
+                    struct rd_err *err)
+{
+    if (!rd_buf_reserve(ret, len + 1))
+        return rd_err_nomem(err, len);
+    size_t got = ZSTD_decompressDCtx(z->out, ret->ptr + ret->len, len, frame.ptr, frame.len);
+    if (ZSTD_isError(got))
+        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "zstd: %s", ZSTD_getErrorName(got));
+    if (got != len)
+        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                          "zstd: the block has %zu bytes instead of %zu", got, len);
+    ret->len += len;
     return true;
 }

@@ -34,4 +34,19 @@ bool rd_zstd_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *
  * level is 1 (fast) to RD_ZSTD_LEVEL_MAX (small), 0 for RD_ZSTD_LEVEL; others are RD_ERR_USAGE. */
 bool rd_zstd_open_sink(struct rd_sink **ret, struct rd_sink *inner, int level, struct rd_err *err);
 
+/* Blocks in memory, whose size is known: one frame each, without a checksum. The state of the codec
+ * is used again for the next block. */
+struct rd_zstd_blocks;
+struct rd_buf;
+
+/* level as above. */
+bool rd_zstd_blocks_new(struct rd_zstd_blocks **ret, int level, struct rd_err *err);
+void rd_zstd_blocks_free(struct rd_zstd_blocks *z);
+/* Appends the frame to *ret. */
+bool rd_zstd_pack(struct rd_zstd_blocks *z, struct rd_slice bytes, struct rd_buf *ret,
+                  struct rd_err *err);
+/* Appends exactly len bytes; RD_ERR_CORRUPT if the frame does not have them. */
+bool rd_zstd_unpack(struct rd_zstd_blocks *z, struct rd_slice frame, size_t len, struct rd_buf *ret,
+                    struct rd_err *err);
+
 #endif

@@ -19,20 +19,21 @@ LAYERS = {
     "archive": {"base", "rdb", "aof", "repl", "archive"},
     "cluster": {"base", "cluster"},
     "data": {"base", "rdb", "data"},
+    "chunks": {"base", "rdb", "data", "archive", "chunks"},
     "client": {"base", "rdb", "repl", "client"},
     "rebuild": {"base", "rdb", "aof", "repl", "engine", "rebuild"},
     "history": {"base", "rdb", "aof", "repl", "engine", "rebuild", "history"},
     "capture": {"base", "rdb", "repl", "data", "client", "rebuild", "capture"},
-    "backup": {"base", "rdb", "aof", "repl", "data", "archive", "client",
+    "backup": {"base", "rdb", "aof", "repl", "data", "archive", "chunks", "client",
                "rebuild", "history", "capture", "backup"},
     "server": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "server"},
-    "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild",
-              "history", "data", "capture", "cluster", "server", "tools"},
+    "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "chunks", "backup", "client",
+              "rebuild", "history", "data", "capture", "cluster", "server", "tools"},
 }
 
 # The libraries below server/ and tools/.
 LIBRARIES = ("base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild",
-             "history", "capture", "cluster", "data")
+             "history", "capture", "cluster", "data", "chunks")
 
 SKIPPED = {".git", ".cache", "__pycache__", "build", "node_modules"}
 

@@ -1,0 +1,74 @@
+/* chunks.h - files of sets that are stored as chunks, which sets share.
+ *
+ * docs/format/chunks.md has the format and its reasons. A snapshot is cut at the borders of its
+ * keys. The next set stores only the records that the earlier one does not have, and where the rest
+ * is. Other files, and what is not understood, are cut by their content.
+ *
+ *     struct chunks_writer *writer;
+ *     if (!chunks_writer_open(&writer, &sink, &opts, &err))
+ *         ...
+ *     ... rd_sink_write(sink, ...) ...
+ *     if (rd_sink_close(sink, &err)) {
+ *         chunks_writer_stored(writer);      // of the recipe, for the manifest
+ *         ... archive_repo_commit() ...
+ *         chunks_writer_keep(writer);        // the state for the next set
+ *     }
+ *     chunks_writer_free(writer);
+ */
+#ifndef CHUNKS_CHUNKS_H
+#define CHUNKS_CHUNKS_H
+
+#include "archive/repo.h"
+#include "base/seal.h"
+
+/* ---- writing ---- */
+
+struct chunks_opts {
+    struct archive_repo *repo;       /* locked */
+    struct archive_sets *sets;       /* of the repository, among which a parent is; NULL: none */
+    const char *id;                  /* of the new set */
+    const struct archive_file *file; /* name, object, role */
+    unsigned number;                 /* of the file in the set */
+    const struct rd_seal_key *key;   /* NULL: not sealed */
+    int level;                       /* of zstd; 0: its default */
+    const char *state;               /* path of the state that is kept between sets; NULL: none */
+    bool (*random)(void *ret, size_t size, struct rd_err *err);
+    const char *parent; /* out of chunks_writer_open(): NULL, or the id of the parent */
+};
+
+struct chunks_writer;
+
+/* opts and what it points to are borrowed until chunks_writer_free(). Closing the sink writes the
+ * packs and the recipe, which is the object of the file. */
+bool chunks_writer_open(struct chunks_writer **ret, struct rd_sink **ret_sink,
+                        struct chunks_opts *opts, struct rd_err *err);
+/* After the sink was closed: size and digests of the recipe. */
+const struct archive_sums *chunks_writer_stored(const struct chunks_writer *w);
+/* Bytes that were added to the repository in packs. */
+uint64_t chunks_writer_added(const struct chunks_writer *w);
+/* Keeps the state: the set exists. Not being able to is no failure of the set. */
+bool chunks_writer_keep(struct chunks_writer *w, struct rd_err *err);
+void chunks_writer_free(struct chunks_writer *w);
+
+/* ---- reading ---- */
+
+/* The bytes of a file of a set that is proved (archive_set_prove()). At its end it fails unless
+ * they are those of the manifest. set and ring are borrowed. */
+bool chunks_open_src(struct rd_src **ret, struct archive_repo *repo, const struct archive_set *set,
+                     const struct archive_file *file, const struct rd_seal_ring *ring,
+                     struct rd_err *err);
+
+/* Requests and bytes that a lookup took. */
+struct chunks_cost {
+    uint64_t n_requests, n_bytes;
+};
+
+/* A snapshot of a few keys of a file, by name and in all databases, for which only their chunks are
+ * read. *ret NULL: keys cannot be found in this file, read all of it. A key that it does not have
+ * is left out. */
+bool chunks_open_keys(struct rd_src **ret, struct archive_repo *repo, const struct archive_set *set,
+                      const struct archive_file *file, const struct rd_seal_ring *ring,
+                      const struct rd_slice *names, size_t n_names, struct chunks_cost *cost,
+                      struct rd_err *err);
+
+#endif

@@ -1,0 +1,304 @@
+/* A few keys of a file, for which only the pages of the index and the chunks that have them are
+ * read. */
+#include "base/crc64.h"
+#include "base/mem.h"
+#include "chunks/assemble_impl.h"
+#include "chunks/bytes_impl.h"
+#include "chunks/chunks.h"
+#include "chunks/parent_impl.h"
+#include "chunks/runs_impl.h"
+#include "chunks/split_impl.h"
+
+enum { LOADED_MAX = 8 };
+
+enum answer { FOUND, ABSENT, UNKNOWN, FAILED };
+
+struct lookup {
+    struct chunks_recipe recipe;
+    struct chunks_fetch fetch;
+    struct chunks_loaded loaded[LOADED_MAX]; /* the chunk of each is in `index` */
+    size_t index[LOADED_MAX];
+    size_t n_loaded, next_loaded;
+    struct rd_buf page, name, piece;
+    struct spool spool;
+    struct rd_sink *to;
+    struct rd_src *from; /* the snapshot of the keys */
+};
+
+static void unload(struct chunks_loaded *c)
+{
+    rd_buf_done(&c->plain);
+    chunks_items_done(&c->items);
+    *c = (struct chunks_loaded){.loaded = false};
+}
+
+static struct chunks_loaded *load(struct lookup *l, size_t index, struct rd_err *err)
+{
+    for (size_t i = 0; i < l->n_loaded; i++)
+        if (l->index[i] == index)
+            return &l->loaded[i];
+    size_t slot = l->n_loaded < LOADED_MAX ? l->n_loaded : l->next_loaded++ % LOADED_MAX;
+    struct chunks_loaded *c = &l->loaded[slot];
+    unload(c);
+    l->index[slot] = SIZE_MAX;
+    if (slot == l->n_loaded)
+        l->n_loaded++;
+    if (!chunks_fetch_blob(&l->fetch, &l->recipe.chunks[index].blob, &c->plain, err) ||
+        !chunks_items_parse(&c->items, rd_buf_slice(&c->plain), err)) {
+        unload(c);
+        return NULL;
+    }
+    l->index[slot] = index;
+    return c;
+}
+
+/* The hash of the key of an item; 0: it is none. *ret_known is false if a record is not understood.
+  */
+static uint64_t hash_of(struct lookup *l, const struct chunks_items *items, uint32_t i,
+                        bool *ret_known)
+{
+    struct rd_slice bytes = chunks_items_at(items, i);
+    struct chunks_long pieces;
+    if ((items->flags[i] & CHUNKS_IS_KEY) == 0)
+        return 0;
+    if ((items->flags[i] & CHUNKS_LONG) != 0) {
+        *ret_known = *ret_known && chunks_long_parse(&pieces, bytes, NULL);
+        return *ret_known ? pieces.hash : 0;
+    }
+    rd_buf_reset(&l->name);
+    *ret_known = *ret_known && chunks_record_name(bytes, &l->name);
+    return *ret_known
+               ? chunks_hash_key(l->recipe.key, chunks_items_db(items, i), rd_buf_slice(&l->name))
+               : 0;
+}
+
+/* Whether a chunk that the index names has the key. A chunk can also have a key that is gone: if
+ * the entry may be that of another key of the chunk, it is not known which one is meant. */
+static enum answer search(struct lookup *l, uint32_t ordinal, uint64_t n_entries, uint64_t key,
+                          const struct chunks_items **ret, uint32_t *ret_item, struct rd_err *err)
+{
+    const struct chunks_chunk *chunk = chunks_recipe_find(&l->recipe, ordinal);
+    unsigned bits = chunks_run_bits(n_entries);
+    bool known = true;
+    size_t n = 0, n_alike = 0;
+    if (chunk == NULL)
+        return ABSENT; /* of an older set: none of its items are left */
+    if (chunk->blob.kind != CHUNKS_ITEMS)
+        return UNKNOWN;
+    struct chunks_loaded *c = load(l, (size_t)(chunk - l->recipe.chunks), err);
+    if (c == NULL)
+        return FAILED;
+    for (uint32_t i = 0; i < c->items.n; i++) {
+        uint64_t hash = hash_of(l, &c->items, i, &known);
+        bool alike =
+            hash != 0 && (bits == 64 ? hash == key : hash >> (64 - bits) == key >> (64 - bits));
+        n_alike += alike;
+        if (!alike || hash != key)
+            continue;
+        n++;
+        *ret = &c->items;
+        *ret_item = i;
+    }
+    if (!known || n > 1 || (n == 1 && n_alike > 1))
+        return UNKNOWN;
+    return n == 1 ? FOUND : ABSENT;
+}
+
+/* The newest run that knows the key decides. */
+static enum answer find(struct lookup *l, uint64_t key, const struct chunks_items **ret,
+                        uint32_t *ret_item, struct rd_err *err)
+{
+    for (size_t i = l->recipe.n_runs; i-- > 0;) {
+        const struct chunks_run *run = &l->recipe.runs[i];
+        const struct chunks_page *page = chunks_run_page(run, key);
+        struct chunks_answer said;
+        if (page == NULL)
+            continue;
+        rd_buf_reset(&l->page);
+        if (!chunks_fetch_blob(&l->fetch, &page->blob, &l->page, err) ||
+            !chunks_page_find(rd_buf_slice(&l->page), run->n_entries, key, &said, err))
+            return FAILED;
+        if (said.many)
+            return UNKNOWN;
+        for (size_t j = said.n; j-- > 0;) {
+            enum answer answer =
+                search(l, said.ordinals[j], run->n_entries, key, ret, ret_item, err);
+            if (answer != ABSENT)
+                return answer;
+        }
+        if (said.gone)
+            return ABSENT;
+    }
+    return ABSENT;
+}
+
+/* ---- the snapshot of the keys ---- */
+
+static bool write_db(struct lookup *l, uint64_t db)
+{
+    uint8_t bytes[10] = {RDB_OP_SELECTDB, 0x81};
+    for (int i = 0; i < 8; i++)
+        bytes[2 + i] = (uint8_t)(db >> (8 * (7 - i)));
+    if (db >= 64)
+        return rd_sink_write(l->to, bytes, sizeof bytes);
+    bytes[1] = (uint8_t)db;
+    return rd_sink_write(l->to, bytes, 2);
+}
+
+static bool write_item(struct lookup *l, const struct chunks_items *items, uint32_t i,
+                       struct rd_err *err)
+{
+    struct rd_slice bytes = chunks_items_at(items, i);
+    struct chunks_long pieces;
+    if ((items->flags[i] & CHUNKS_LONG) == 0)
+        return rd_sink_write(l->to, bytes.ptr, bytes.len);
+    if (!chunks_long_parse(&pieces, bytes, err))
+        return false;
+    struct chunks_in in = chunks_in_of(rd_slice(pieces.at, pieces.len));
+    for (size_t k = 0; k < pieces.n; k++) {
+        uint32_t ordinal = (uint32_t)chunks_get_max(&in, UINT32_MAX);
+        const struct chunks_chunk *piece = chunks_recipe_find(&l->recipe, ordinal);
+        if (in.failed || piece == NULL || piece->blob.kind != CHUNKS_PIECE)
+            return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                              "a long item names a piece that is not there");
+        rd_buf_reset(&l->piece);
+        if (!chunks_fetch_blob(&l->fetch, &piece->blob, &l->piece, err) ||
+            !rd_sink_write(l->to, l->piece.ptr, l->piece.len))
+            return false;
+    }
+    return true;
+}
+
+static unsigned version_of(const uint8_t head[9])
+{
+    unsigned version = 0;
+    for (size_t i = memcmp(head, "REDIS", 5) == 0 ? 5 : 6; i < 9; i++)
+        version = version * 10 + (unsigned)(head[i] - '0') % 10;
+    return version;
+}
+
+static bool write_end(struct lookup *l)
+{
+    const uint8_t end = RDB_OP_EOF;
+    uint8_t sum[8];
+    if (!rd_sink_write(l->to, &end, 1))
+        return false;
+    uint64_t crc = rd_sink_sum(l->to);
+    for (int i = 0; i < 8; i++)
+        sum[i] = (uint8_t)(crc >> (8 * i));
+    return version_of(l->recipe.head) < RDB_VERSION_CHECKSUM ||
+           rd_sink_write(l->to, sum, sizeof sum);
+}
+
+static enum answer write_keys(struct lookup *l, uint64_t db, const struct rd_slice *names,
+                              size_t n_names, struct rd_err *err)
+{
+    bool any = false;
+    for (size_t i = 0; i < n_names; i++) {
+        const struct chunks_items *items;
+        uint32_t item;
+        uint64_t key = chunks_hash_key(l->recipe.key, db, names[i]);
+        enum answer answer = find(l, key, &items, &item, err);
+        if (answer == ABSENT)
+            continue;
+        if (answer != FOUND)
+            return answer;
+        if ((!any && !write_db(l, db)) || !write_item(l, items, item, err)) {
+            rd_err_adopt(err, rd_sink_err(l->to));
+            return FAILED;
+        }
+        any = true;
+    }
+    return FOUND;
+}
+
+static enum answer write_snapshot(struct lookup *l, const struct archive_set *set,
+                                  const struct rd_slice *names, size_t n_names, struct rd_err *err)
+{
+    enum answer answer = FOUND;
+    if (!spool_sink(&l->spool, &l->to, err))
+        return FAILED;
+    rd_sink_sum_begin(l->to, 0);
+    rd_sink_write(l->to, l->recipe.head, sizeof l->recipe.head);
+    for (size_t i = 0; answer == FOUND && i < set->m.n_dbs; i++)
+        answer = write_keys(l, set->m.dbs[i].db, names, n_names, err);
+    if (answer != FOUND)
+        return answer;
+    struct rd_sink *to = l->to;
+    write_end(l);
+    l->to = NULL;
+    return rd_sink_close(to, err) ? FOUND : FAILED;
+}
+
+static void lookup_close(void *impl)
+{
+    struct lookup *l = impl;
+    for (size_t i = 0; i < LOADED_MAX; i++)
+        unload(&l->loaded[i]);
+    rd_src_close(l->from);
+    rd_sink_abort(l->to);
+    spool_done(&l->spool);
+    if (l->fetch.recipe != NULL)
+        chunks_fetch_done(&l->fetch);
+    chunks_recipe_done(&l->recipe);
+    rd_buf_done(&l->page);
+    rd_buf_done(&l->name);
+    rd_buf_done(&l->piece);
+    rd_free(l);
+}
+
+static enum rd_src_status lookup_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                      struct rd_err *err)
+{
+    struct lookup *l = impl;
+    struct rd_slice s;
+    enum rd_src_status status = rd_src_need(l->from, 1, &s);
+    *ret_len = 0;
+    if (status == RD_SRC_FAIL)
+        rd_err_adopt(err, rd_src_err(l->from));
+    if (status != RD_SRC_OK)
+        return status;
+    *ret_len = s.len < cap ? s.len : cap;
+    memcpy(buf, s.ptr, *ret_len);
+    rd_src_consume(l->from, *ret_len);
+    return RD_SRC_OK;
+}
+
+static enum answer look_up(struct lookup *l, struct archive_repo *repo,
+                           const struct archive_set *set, const struct archive_file *file,
+                           const struct rd_seal_ring *ring, const struct rd_slice *names,
+                           size_t n_names, struct rd_err *err)
+{
+    const struct chunks_codec codec = {
+        .target = repo->target, .ring = ring, .sealed = file->sealed};
+    if (!chunks_recipe_read(repo, set, file, ring, &l->recipe, err))
+        return FAILED;
+    if ((l->recipe.flags & (CHUNKS_NO_INDEX | CHUNKS_BOUND)) != 0)
+        return UNKNOWN;
+    if (!chunks_fetch_init(&l->fetch, repo->store, &codec, &l->recipe, err))
+        return FAILED;
+    return write_snapshot(l, set, names, n_names, err);
+}
+
+bool chunks_open_keys(struct rd_src **ret, struct archive_repo *repo, const struct archive_set *set,
+                      const struct archive_file *file, const struct rd_seal_ring *ring,
+                      const struct rd_slice *names, size_t n_names, struct chunks_cost *cost,
+                      struct rd_err *err)
+{
+    static const struct rd_src_ops ops = {.read = lookup_read, .close = lookup_close};
+    struct lookup *l = rd_calloc(1, sizeof *l);
+    if (l == NULL)
+        return rd_err_nomem(err, sizeof *l);
+    *ret = NULL;
+    enum answer answer = look_up(l, repo, set, file, ring, names, n_names, err);
+    /* One more request for the recipe. */
+    *cost = (struct chunks_cost){l->fetch.n_requests + 1, l->fetch.n_bytes + file->stored.bytes};
+    if (answer == FOUND && !spool_source(&l->spool, file->name, &l->from, err))
+        answer = FAILED;
+    if (answer != FOUND) {
+        lookup_close(l);
+        return answer != FAILED;
+    }
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = file->name);
+    return rd_src_new(ret, &ops, l, &opts, err);
+}

@@ -1,0 +1,46 @@
+/* order_impl.h - private to chunks/: the order of the items of a file.
+ *
+ * An order gives the place of every item in the file: its chunk, and its number in the chunk. It is
+ * stored as a change of an earlier order, or complete, as a change of the order of a table of
+ * chunks. Runs that keep their order take a few bytes each. Where the order is quite another one,
+ * as after a restart of the server, a permutation takes about log2(n) - 1.2 bits for each item.
+ */
+#ifndef CHUNKS_ORDER_IMPL_H
+#define CHUNKS_ORDER_IMPL_H
+
+#include "chunks/recipe_impl.h"
+
+struct chunks_place {
+    uint32_t ordinal, item;
+};
+
+struct chunks_places {
+    struct chunks_place *at;
+    size_t n;
+};
+
+#define CHUNKS_NEW UINT32_MAX
+
+/* The items of a file, one after another: the number that each has in the earlier order, or
+ * CHUNKS_NEW: the next item of the table. */
+struct chunks_sequence {
+    bool (*rewind)(void *ctx, struct rd_err *err);
+    bool (*next)(void *ctx, uint32_t *ret, struct rd_err *err);
+    void *ctx;
+    uint64_t n;     /* items */
+    uint64_t n_old; /* of the earlier order; no number comes twice */
+};
+
+/* A chunk of the table. */
+struct chunks_table {
+    uint32_t ordinal, n_items;
+};
+
+/* complete: the earlier order is that of all items of the table, and no item is new. */
+bool chunks_order_encode(const struct chunks_sequence *seq, const struct chunks_table *table,
+                         size_t n_table, bool complete, struct rd_buf *ret, struct rd_err *err);
+
+/* Replaces *places by the order that follows it. RD_ERR_CORRUPT. */
+bool chunks_order_apply(struct rd_slice bytes, struct chunks_places *places, struct rd_err *err);
+
+#endif
