@@ -273,10 +273,11 @@ static const struct special specials[] = {
     {"xreadgroup", xread_keys, true},
 };
 
+/* Called for every command that is read: most differ in their second letter. */
 static const struct special *special_of(const struct engine_command *cmd)
 {
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
-        if (strcmp(cmd->name, specials[i].name) == 0)
+        if (cmd->name[1] == specials[i].name[1] && strcmp(cmd->name, specials[i].name) == 0)
             return &specials[i];
     return NULL;
 }

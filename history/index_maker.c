@@ -10,6 +10,7 @@ struct history_index_maker {
     bool any;       /* there is a span */
     uint64_t begun; /* offset of the last span */
     uint64_t upto;  /* after the last command */
+    struct history_touch_memo memo;
     struct rd_err *err;
     bool ok;
 };
@@ -83,11 +84,9 @@ bool history_index_maker_command(struct history_index_maker *m,
     m->upto = command->offset + command->len;
     if (command->kind != REPL_WRITE)
         return true;
-    const struct rebuild_line line = {engine_command_resolve(cmd->argv, cmd->argc), cmd->argc,
-                                      cmd->argv};
     m->err = err;
     m->ok = true;
-    if (history_touch_of(&line, add_name, m) == HISTORY_TOUCHES_ANY)
+    if (history_touch_next(&m->memo, cmd, add_name, m) == HISTORY_TOUCHES_ANY)
         history_index_writer_apart(m->w);
     return m->ok;
 }
