@@ -215,7 +215,8 @@ RD_API void rd_resp_reply_free(struct rd_resp_reply *reader);
     X(MAX_CLIENTS, 117, "ERR max number of clients")                                               \
     X(DB_INDEX, 118, "ERR DB index")                                                               \
     X(UNKNOWN_COMMAND, 119, "ERR unknown command")                                                 \
-    X(UNKNOWN_SUBCOMMAND, 120, "ERR unknown subcommand")
+    X(UNKNOWN_SUBCOMMAND, 120, "ERR unknown subcommand")                                           \
+    X(ASK, 121, "ASK ")
 
 enum resp_reason {
 #define X(name, number, words) RESP_REASON_##name = number,

@@ -147,8 +147,16 @@ struct rd_src *client_peer_src(struct client_peer *peer);
 /* The source's error, with the name of the peer. Returns false. */
 bool client_peer_fail(const struct client_peer *peer, struct rd_err *err);
 
+/* Where the server says that a key is, in the last MOVED or ASK; port 0: there was none. */
+struct client_peer_redirect {
+    unsigned slot;
+    uint16_t port;
+    char host[CLIENT_HOST_MAX]; /* that of the server itself, if the reply has none */
+};
+const struct client_peer_redirect *client_peer_redirect(const struct client_peer *peer);
+
 /* An error reply of the server. Returns false. */
-bool client_peer_refused(const struct client_peer *peer, struct rd_slice text, struct rd_err *err);
+bool client_peer_refused(struct client_peer *peer, struct rd_slice text, struct rd_err *err);
 
 /* ---- whole replies ---- */
 

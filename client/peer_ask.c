@@ -1,4 +1,5 @@
 /* client_peer_ask.c - commands and replies, blocking. */
+#include "base/crc16.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "client/peer_impl.h"
@@ -169,11 +170,49 @@ bool client_peer_next(struct client_peer *peer, struct resp_node *ret, struct rd
     return status == RESP_NODE || reply_failed(peer, status, err);
 }
 
+/* The text up to a blank, which is consumed, or to the end. */
+static struct rd_slice cut_word(struct rd_slice *text)
+{
+    const uint8_t *blank = memchr(text->ptr, ' ', text->len);
+    size_t len = blank != NULL ? (size_t)(blank - text->ptr) : text->len;
+    struct rd_slice word = rd_slice(text->ptr, len);
+    *text = rd_slice(text->ptr + len + (blank != NULL), text->len - len - (blank != NULL));
+    return word;
+}
+
+/* "MOVED 3999 127.0.0.1:6381"; the host may be empty, and an IPv6 address has no brackets. */
+static void note_redirect(struct client_peer *peer, struct rd_slice text)
+{
+    struct client_peer_redirect r = {.port = 0};
+    uint64_t slot, port;
+    cut_word(&text);
+    struct rd_slice number = cut_word(&text), place = cut_word(&text);
+    const uint8_t *colon = place.len > 0 ? memrchr(place.ptr, ':', place.len) : NULL;
+    size_t len = colon != NULL ? (size_t)(colon - place.ptr) : 0;
+    bool ok = colon != NULL && rd_num_get_u64(number, &slot) && slot < RD_HASH_SLOTS &&
+              rd_num_get_u64(rd_slice(colon + 1, place.len - len - 1), &port) && port > 0 &&
+              port <= UINT16_MAX && len < sizeof r.host;
+    if (ok) {
+        r.slot = (unsigned)slot;
+        r.port = (uint16_t)port;
+        memcpy(r.host, len > 0 ? (const char *)place.ptr : peer->target->host,
+               len > 0 ? len : strlen(peer->target->host));
+    }
+    peer->redirect = r;
+}
+
+const struct client_peer_redirect *client_peer_redirect(const struct client_peer *peer)
+{
+    return &peer->redirect;
+}
+
 /* The text of an error is made printable and truncated, so that it does not hide our own. */
-bool client_peer_refused(const struct client_peer *peer, struct rd_slice text, struct rd_err *err)
+bool client_peer_refused(struct client_peer *peer, struct rd_slice text, struct rd_err *err)
 {
     char line[180];
     const struct rd_err_reason reason = {.id = rd_resp_error_reason(text)};
+    if (reason.id == RESP_REASON_MOVED || reason.id == RESP_REASON_ASK)
+        note_redirect(peer, text);
     rd_err_set_reason(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, reason, "%s",
                       rd_err_printable(line, sizeof line, text));
     rd_err_origin(err, peer->target->name);

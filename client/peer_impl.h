@@ -32,6 +32,7 @@ struct client_peer {
     struct rd_sink *out;
     struct rd_src *in;
     struct rd_resp_reply *replies;
+    struct client_peer_redirect redirect;
 };
 
 uint64_t client_peer_now_ms(void);

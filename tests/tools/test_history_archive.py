@@ -80,6 +80,34 @@ class Archived(ArchiveCase):
             f.write(bytes([byte[0] ^ 1]))
         self.assertEqual(self.tool("history", "k", "--in", "nightly").returncode, 1)
 
+    def test_undo(self):
+        server = self.server()
+        self.archived(server.port)
+        self.archive(server, ["HSET k a 1 b 1", "SET l x"], ["DEL k", "SET m y"], ["SET l z"])
+        versions = self.lines("history", "k", "--in", "nightly")
+        self.assertEqual([v["event"] for v in versions], ["created", "removed"])
+        place = f"{versions[1]['chapter']}:{versions[1]['offset']}"
+        save = self.path("back.resp")
+        undo = ("undo", "--command", place, "--in", "nightly", "--to",
+                f"redis://127.0.0.1:{server.port}", "--save", save)
+        plan = self.lines(*undo, "--dry-run")
+        self.assertEqual([p["key"] for p in plan], ["k"])
+        self.assertEqual(server.command("EXISTS", "k"), 0)
+        self.good(*undo)
+        self.assertEqual(server.command("HMGET", "k", "a", "b"), [b"1", b"1"])
+        self.assertEqual(server.command("GET", "l"), b"z")
+        self.assertTrue(os.path.exists(save))
+
+    def test_undo_of_a_time(self):
+        server = self.server()
+        self.archived(server.port)
+        self.archive(server, ["SET cart:1 a", "SET user:1 a"], ["DEL cart:1 user:1"])
+        removed = self.lines("history", "cart:1", "--in", "nightly")[-1]
+        at = str(removed["time_us"] // 1000)
+        self.good("undo", "--from", at, "--until", at, "--prefix", "cart:", "--in", "nightly",
+                  "--to", f"redis://127.0.0.1:{server.port}", "--save", self.path("back.resp"))
+        self.assertEqual(server.command("MGET", "cart:1", "user:1"), [b"a", None])
+
     def test_without_a_stream(self):
         server = self.server()
         self.archived(server.port)

@@ -126,14 +126,14 @@ class Undo(CaptureTest):
 
     def test_a_range_of_time_and_a_prefix(self):
         self.send("SET cart:1 a", "SET cart:2 a", "SET user:1 a")
-        time.sleep(0.3)
+        time.sleep(1)
         begin = time.time()
         self.send("SET cart:1 b", "DEL cart:2", "SET user:1 b", "SET cart:3 b")
         end = time.time()
-        time.sleep(0.3)
+        time.sleep(1)
         self.send("SET cart:4 b")
         self.recorded()
-        args = ["--from", str(int(begin * 1000) - 50), "--until", str(int(end * 1000) + 100)]
+        args = ["--from", str(int(begin * 1000) - 50), "--until", str(int(end * 1000) + 900)]
         self.undo(*args, "--prefix", "cart:")
         self.assertEqual(self.server.command("MGET", "cart:1", "cart:2", "cart:3", "cart:4",
                                              "user:1"), [b"a", b"a", None, b"b", b"b"])

@@ -54,6 +54,19 @@ static bool put_commands(const struct history_commands *commands, bool all, stru
                                                   rd_show_count(commands->n - shown).s));
 }
 
+bool undo_put_lines(const struct history_commands *commands, struct rd_buf *out)
+{
+    struct reading r;
+    struct resp_command command;
+    bool ok = begin_reading(&r, commands);
+    while (ok && rd_resp_reader_next(r.reader, &command) == RESP_COMMAND) {
+        const struct rebuild_line line = {NULL, command.argc, command.argv};
+        ok = recorded_put_line(out, &line, SIZE_MAX) && rd_buf_add_byte(out, '\n');
+    }
+    end_reading(&r);
+    return ok;
+}
+
 static bool put_key(const struct undo_key *key, struct rd_buf *out)
 {
     return recorded_put_quoted(out, key->name, UNDO_CUT) &&

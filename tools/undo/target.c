@@ -6,6 +6,7 @@
 #include "tools/undo/undo.h"
 
 #include "base/num.h"
+#include "base/resp.h"
 #include "history/ask.h"
 
 #include <errno.h>
@@ -13,25 +14,17 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-static bool select_db(struct undo *u, unsigned db, struct rd_err *err)
+/* For a slot that is being moved here. */
+static bool ask_first(struct undo *u, struct client_peer_reply *reply, struct rd_err *err)
 {
-    struct client_peer_reply reply = {0};
-    char line[40];
-    if (u->peer_db == db)
-        return true;
-    snprintf(line, sizeof line, "SELECT %u", db);
-    bool ok = client_peer_ask(u->peer_now, line, &reply, err);
-    client_peer_reply_done(&reply);
-    if (ok)
-        u->peer_db = db;
-    return ok;
+    return !u->asking || client_peer_ask(u->peer_now, "ASKING", reply, err);
 }
 
 static bool ask_key(struct undo *u, const char *command, struct rd_slice name,
                     struct client_peer_reply *reply, struct rd_err *err)
 {
     const struct rd_slice argv[] = {rd_slice_str(command), name};
-    return client_peer_ask_argv(u->peer_now, argv, 2, reply, err);
+    return ask_first(u, reply, err) && client_peer_ask_argv(u->peer_now, argv, 2, reply, err);
 }
 
 /* PEXPIRETIME is of 7.0; before it, the time to live that is left is exact to a few milliseconds.
@@ -42,14 +35,13 @@ static bool read_expiry(struct undo *u, struct rd_slice name, int64_t *ret, stru
     struct rd_err ignored = {0};
     bool ok = ask_key(u, "PEXPIRETIME", name, &reply, &ignored);
     *ret = ok && reply.items[0].integer >= 0 ? reply.items[0].integer : ENGINE_NO_EXPIRE;
-    if (!ok && ignored.code == RD_ERR_PROTOCOL && u->no_pexpiretime == false) {
-        u->no_pexpiretime = true;
-        rd_err_reset(&ignored);
-    }
-    if (!ok && u->no_pexpiretime) {
+    bool is_moved = ignored.reason.id == RESP_REASON_MOVED || ignored.reason.id == RESP_REASON_ASK;
+    if (!ok && ignored.code == RD_ERR_PROTOCOL && ignored.sys == 0 && !is_moved) {
         ok = ask_key(u, "PTTL", name, &reply, err);
         if (ok && reply.items[0].integer >= 0)
             *ret = cli_now_ms() + reply.items[0].integer;
+    } else if (!ok) {
+        rd_err_adopt(err, &ignored);
     }
     client_peer_reply_done(&reply);
     return ok;
@@ -80,7 +72,8 @@ static bool read_now(struct undo *u, const struct undo_key *key, struct history_
     int64_t expire_ms = ENGINE_NO_EXPIRE;
     *ret = NULL;
     rd_buf_reset(&u->dump_now);
-    bool ok = select_db(u, key->db, err) && ask_key(u, "DUMP", key->name, &reply, err);
+    bool ok =
+        undo_nodes_choose(u, key->db, key->name, err) && ask_key(u, "DUMP", key->name, &reply, err);
     if (ok && !reply.items[0].null) {
         struct rd_slice dump = reply.items[0].text;
         ok = (rd_buf_add(&u->dump_now, dump.ptr, dump.len) || rd_err_nomem(err, dump.len)) &&
@@ -105,8 +98,8 @@ static bool read_end(struct undo *u, const struct undo_key *key, struct history_
     return !is_there || *ret != NULL;
 }
 
-bool undo_target_plan(struct undo *u, const struct undo_key *key, struct history_merge *ret,
-                      struct history_mirror **ret_now, struct rd_err *err)
+static bool plan(struct undo *u, const struct undo_key *key, struct history_merge *ret,
+                 struct history_mirror **ret_now, struct rd_err *err)
 {
     if (!(u->peer_now != NULL ? read_now : read_end)(u, key, ret_now, err))
         return false;
@@ -119,6 +112,22 @@ bool undo_target_plan(struct undo *u, const struct undo_key *key, struct history
                   : u->ours ? HISTORY_PREFER_NOW
                             : HISTORY_PREFER_NONE;
     return history_merge(ret, err);
+}
+
+bool undo_target_plan(struct undo *u, const struct undo_key *key, struct history_merge *ret,
+                      struct history_mirror **ret_now, struct rd_err *err)
+{
+    struct rd_err why = {0};
+    u->asking = false;
+    for (unsigned i = 0; i < UNDO_TRIES; i++) {
+        rd_err_reset(&why);
+        if (plan(u, key, ret, ret_now, &why))
+            return true;
+        if (!undo_nodes_follow(u, &why, i))
+            break;
+    }
+    rd_err_adopt(err, &why);
+    return false;
 }
 
 /* ---- what takes it back ---- */
@@ -139,19 +148,39 @@ static bool save_all(struct undo *u, const void *bytes, size_t len, struct rd_er
     return true;
 }
 
-/* Before the key is changed: nothing is done that cannot be taken back. */
-static bool save_back(struct undo *u, const struct undo_key *key, const struct rd_buf *back,
-                      struct rd_err *err)
+static bool put_select(struct rd_sink *sink, unsigned db)
 {
-    struct rd_buf select = {0};
-    char db[16];
-    int len = snprintf(db, sizeof db, "%u", key->db);
-    bool ok = u->save_db == key->db ||
-              rd_buf_printf(&select, "*2\r\n$6\r\nSELECT\r\n$%d\r\n%s\r\n", len, db) ||
-              rd_err_nomem(err, sizeof db);
-    ok = ok && save_all(u, select.ptr, select.len, err) && save_all(u, back->ptr, back->len, err);
+    char text[RD_NUM_I64_MAX];
+    const struct rd_slice argv[] = {rd_slice_str("SELECT"),
+                                    {(const uint8_t *)text, rd_num_put_i64(text, db)}};
+    return rd_resp_put_command(sink, argv, 2);
+}
+
+static bool put_back(struct undo *u, const struct undo_key *key,
+                     const struct history_commands *back, struct rd_buf *ret, struct rd_err *err)
+{
+    struct rd_sink *sink;
+    bool select = u->save_db != key->db;
+    if (u->cluster)
+        return ((!select || rd_buf_printf(ret, "SELECT %u\n", key->db)) &&
+                undo_put_lines(back, ret)) ||
+               rd_err_nomem(err, back->bytes.len);
+    if (!rd_sink_open_buf(&sink, ret, NULL, err))
+        return false;
+    if (select)
+        put_select(sink, key->db);
+    rd_sink_write(sink, back->bytes.ptr, back->bytes.len);
+    return rd_sink_close(sink, err);
+}
+
+/* Before the key is changed: nothing is done that cannot be taken back. */
+static bool save_back(struct undo *u, const struct undo_key *key,
+                      const struct history_commands *back, struct rd_err *err)
+{
+    struct rd_buf bytes = {0};
+    bool ok = put_back(u, key, back, &bytes, err) && save_all(u, bytes.ptr, bytes.len, err);
     u->save_db = key->db;
-    rd_buf_done(&select);
+    rd_buf_done(&bytes);
     return ok;
 }
 
@@ -202,7 +231,7 @@ static enum outcome execute(struct undo *u, const struct history_commands *comma
 {
     struct client_peer_reply reply = {0};
     enum outcome outcome = FAILED;
-    bool ok = client_peer_send_line(u->peer_now, "MULTI", err) &&
+    bool ok = ask_first(u, &reply, err) && client_peer_send_line(u->peer_now, "MULTI", err) &&
               client_peer_send_bytes(u->peer_now, rd_buf_slice(&commands->bytes), err) &&
               client_peer_send_line(u->peer_now, "EXEC", err) &&
               client_peer_flush(u->peer_now, err);
@@ -219,7 +248,8 @@ static enum outcome execute(struct undo *u, const struct history_commands *comma
 static bool watch(struct undo *u, const struct undo_key *key, struct rd_err *err)
 {
     struct client_peer_reply reply = {0};
-    bool ok = select_db(u, key->db, err) && ask_key(u, "WATCH", key->name, &reply, err);
+    bool ok = undo_nodes_choose(u, key->db, key->name, err) &&
+              ask_key(u, "WATCH", key->name, &reply, err);
     client_peer_reply_done(&reply);
     return ok;
 }
@@ -238,12 +268,12 @@ static enum outcome try(struct undo *u, const struct undo_key *key, struct rd_er
     struct history_mirror *now = NULL;
     enum outcome outcome = FAILED;
     uint64_t saved = u->save_len;
-    bool ok = watch(u, key, err) && undo_target_plan(u, key, &merge, &now, err);
+    bool ok = watch(u, key, err) && plan(u, key, &merge, &now, err);
     if (ok && (merge.redo.n == 0 || merge.conflicts > 0)) {
         outcome = unwatch(u, err) ? DONE : FAILED;
         if (merge.conflicts > 0)
             undo_report_refused(u, key, "it was written while undo ran, and is a conflict now");
-    } else if (ok && save_back(u, key, &merge.back.bytes, err)) {
+    } else if (ok && save_back(u, key, &merge.back, err)) {
         bool partly = false;
         outcome = execute(u, &merge.redo, &partly, err);
         u->applied += outcome == DONE;
@@ -259,10 +289,14 @@ static enum outcome try(struct undo *u, const struct undo_key *key, struct rd_er
 static bool apply_to_server(struct undo *u, const struct undo_key *key, struct rd_err *err)
 {
     struct rd_err why = {0};
+    u->asking = false;
     for (unsigned i = 0; i < UNDO_TRIES; i++) {
+        rd_err_reset(&why);
         enum outcome outcome = try(u, key, &why);
         if (outcome == DONE)
             return true;
+        if (outcome == FAILED && undo_nodes_follow(u, &why, i))
+            continue;
         if (outcome == FAILED) {
             if (why.reason.id == 0 || why.code != RD_ERR_PROTOCOL) {
                 rd_err_adopt(err, &why);
@@ -272,7 +306,10 @@ static bool apply_to_server(struct undo *u, const struct undo_key *key, struct r
             return true;
         }
     }
-    undo_report_refused(u, key, "it is written so often that it could not be changed");
+    undo_report_refused(u, key,
+                        why.code != RD_ERR_OK
+                            ? "the servers of the cluster send each other the key"
+                            : "it is written so often that it could not be changed");
     return true;
 }
 
@@ -280,13 +317,10 @@ static bool apply_to_file(struct undo *u, const struct undo_key *key, struct rd_
 {
     struct history_merge merge = {.ctx = u};
     struct history_mirror *now = NULL;
-    char line[64], db[16];
-    bool ok = undo_target_plan(u, key, &merge, &now, err);
+    bool ok = plan(u, key, &merge, &now, err);
     if (ok && merge.redo.n > 0) {
-        int len = snprintf(db, sizeof db, "%u", key->db);
-        len = snprintf(line, sizeof line, "*2\r\n$6\r\nSELECT\r\n$%d\r\n%s\r\n", len, db);
         if (u->peer_db != key->db)
-            rd_sink_write(u->out, line, (size_t)len);
+            put_select(u->out, key->db);
         u->peer_db = key->db;
         rd_sink_write(u->out, merge.redo.bytes.ptr, merge.redo.bytes.len);
         u->applied++;
@@ -305,10 +339,10 @@ bool undo_target_apply(struct undo *u, const struct undo_key *key, struct rd_err
 
 static bool open_server(struct undo *u, struct rd_err *err)
 {
-    if (!peer_target_find(&u->server, &u->peer, u->to, err) ||
-        !client_peer_open(&u->peer_now, &u->server, err))
+    if (!peer_target_find(&u->server, &u->peer, u->to, err) || !undo_nodes_open(u, err))
         return false;
-    u->peer_db = u->server.has_db ? (unsigned)u->server.db : 0;
+    if (u->cluster && u->save == u->save_name) /* redis-cli --pipe does not follow a cluster */
+        snprintf(u->save_name, sizeof u->save_name, "undo-%lld.txt", (long long)u->cli->began_ms);
     rebuild_data_begin(&u->scratch, u->cli->began_ms * 1000);
     u->has_scratch = true;
     return true;
@@ -347,8 +381,7 @@ void undo_target_done(struct undo *u)
     rd_sink_abort(u->out);
     if (u->save_fd >= 0)
         close(u->save_fd);
-    client_peer_close(u->peer_now);
-    client_target_done(&u->server);
+    undo_nodes_done(u);
     rd_buf_done(&u->dump_now);
     if (u->has_scratch)
         rebuild_data_end(&u->scratch);

@@ -12,18 +12,27 @@
 
 typedef bool (*key_fn)(struct undo *u, const struct undo_key *key, struct rd_err *err);
 
+static bool each_of_batch(struct undo *u, size_t at, uint64_t done, key_fn fn, struct rd_err *err)
+{
+    bool ok = at == u->traced || undo_trace(u, at, UNDO_BATCH, err);
+    u->traced = at;
+    for (size_t i = 0; ok && i < u->n_keys; i++) {
+        ok = fn(u, &u->keys[i], err);
+        cli_progress_at(u->cli, done + i);
+    }
+    return ok;
+}
+
+/* The batch that is still in memory comes first: it need not be traced again. */
 static bool each_key(struct undo *u, const char *what, key_fn fn, struct rd_err *err)
 {
+    size_t n = (u->names.n + UNDO_BATCH - 1) / UNDO_BATCH;
+    size_t first = u->traced != SIZE_MAX ? u->traced / UNDO_BATCH : 0;
     bool ok = true;
     cli_progress_begin(u->cli, what, u->names.n);
-    for (size_t at = 0; ok && at < u->names.n; at += UNDO_BATCH) {
-        bool again = at == u->traced && u->names.n <= UNDO_BATCH; /* it is still in memory */
-        ok = again || undo_trace(u, at, UNDO_BATCH, err);
-        u->traced = at;
-        for (size_t i = 0; ok && i < u->n_keys; i++) {
-            ok = fn(u, &u->keys[i], err);
-            cli_progress_at(u->cli, at + i);
-        }
+    for (size_t i = 0; ok && i < n; i++) {
+        size_t batch = i == 0 ? first : i <= first ? i - 1 : i;
+        ok = each_of_batch(u, batch * UNDO_BATCH, (uint64_t)i * UNDO_BATCH, fn, err);
     }
     cli_progress_end(u->cli);
     return ok;
@@ -144,12 +153,11 @@ int tool_undo(struct cli *cli, int argc, char **argv)
 {
     struct undo u = {
         .cli = cli, .from_ms = INT64_MIN, .until_ms = INT64_MAX, .save_fd = -1, .traced = SIZE_MAX};
-    char save[64];
     int status;
     recorded_init(&u.in, cli);
     peer_opts_init(&u.peer);
-    snprintf(save, sizeof save, "undo-%lld.resp", (long long)cli->began_ms);
-    u.save = save;
+    snprintf(u.save_name, sizeof u.save_name, "undo-%lld.resp", (long long)cli->began_ms);
+    u.save = u.save_name;
     /* clang-format off */
     const struct cli_opt opts[] = {
         {.name = "command", .letter = 'c', .kind = CLI_STRING, .arg = "PLACE", .string = &u.command,

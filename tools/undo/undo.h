@@ -4,6 +4,7 @@
  *     choose.c   which commands are taken back, and which keys they changed
  *     trace.c    replays these keys: each before and after the commands
  *     target.c   the keys as they are now, and the transactions that change them
+ *     nodes.c    the server that has a key: the only one, or a master of a cluster
  *     report.c   the plan, as text and as JSON
  */
 #ifndef TOOLS_UNDO_UNDO_H
@@ -35,6 +36,7 @@ struct undo {
     struct peer_opts peer;
     bool dry_run, ours, theirs, json, force;
     const char *save;
+    char save_name[64]; /* if none is given */
 
     /* choose.c */
     bool by_place;
@@ -51,7 +53,13 @@ struct undo {
 
     /* target.c */
     struct client_target server;
-    struct client_peer *peer_now;
+    struct client_peer *member;   /* the connection to it */
+    struct client_peer *peer_now; /* to the server that has the key */
+    bool cluster, asking;         /* the next commands are for a slot that is being moved */
+    struct undo_node **nodes;     /* of a cluster, as far as they are connected */
+    size_t n_nodes;
+    uint16_t *owners; /* of each slot: the number of the node + 1; 0: not known */
+    size_t node_now;
     struct rebuild_data scratch;
     bool has_scratch;
     unsigned peer_db;
@@ -60,7 +68,6 @@ struct undo {
     unsigned save_db;
     struct rd_sink *out;    /* --to FILE */
     struct rd_buf dump_now; /* of the key that was read last */
-    bool no_pexpiretime;    /* the server does not have it */
     size_t traced;          /* where the batch in memory begins in names; SIZE_MAX: none */
 
     /* report.c */
@@ -94,7 +101,18 @@ bool undo_target_begin(struct undo *u, struct rd_err *err);
 bool undo_target_end(struct undo *u, struct rd_err *err);
 void undo_target_done(struct undo *u);
 
+/* nodes.c. Connects, and asks whether it is a cluster. */
+bool undo_nodes_open(struct undo *u, struct rd_err *err);
+/* u->peer_now becomes the connection for a key, with its database selected. */
+bool undo_nodes_choose(struct undo *u, unsigned db, struct rd_slice name, struct rd_err *err);
+/* Whether a failure says that another server has the key. Then that one is chosen next, after a
+ * while if there were several such failures before. */
+bool undo_nodes_follow(struct undo *u, const struct rd_err *why, unsigned tries);
+void undo_nodes_done(struct undo *u);
+
 /* report.c */
+/* The commands as lines of redis-cli. */
+bool undo_put_lines(const struct history_commands *commands, struct rd_buf *out);
 bool undo_report_key(struct undo *u, const struct undo_key *key, const struct history_merge *merge);
 bool undo_report_conflict(void *ctx, const struct history_conflict *conflict, struct rd_err *err);
 void undo_report_refused(struct undo *u, const struct undo_key *key, const char *why);
