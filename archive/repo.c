@@ -253,7 +253,7 @@ static bool is_gone(const struct rd_err *err)
 }
 
 /* Leaves out the sets that were removed meanwhile. */
-static bool read_manifests(struct archive_repo *repo, struct archive_sets *sets, struct rd_err *err)
+static bool read_each(struct archive_repo *repo, struct archive_sets *sets, struct rd_err *err)
 {
     size_t kept = 0;
     bool ok = true;
@@ -273,6 +273,63 @@ static bool read_manifests(struct archive_repo *repo, struct archive_sets *sets,
     }
     sets->n = kept;
     return ok;
+}
+
+/* What the threads that read ahead know: the sets themselves are moved meanwhile. */
+struct listed {
+    char id[ARCHIVE_ID_MAX];
+    uint64_t size;
+    bool there;
+};
+
+struct manifests {
+    const struct archive_repo *repo;
+    struct listed *listed;
+};
+
+static void note_manifest(struct listed *ret, const struct archive_set *set)
+{
+    memcpy(ret->id, set->id, sizeof ret->id);
+    for (size_t i = 0; i < set->n_objects; i++) {
+        if (strcmp(set->objects[i], ARCHIVE_MANIFEST_NAME) != 0)
+            continue;
+        ret->there = true;
+        ret->size = set->sizes[i];
+    }
+}
+
+static bool manifest_object(void *ctx, size_t i, char ret_name[ARCHIVE_NAME_MAX],
+                            uint64_t *ret_size)
+{
+    const struct manifests *m = ctx;
+    *ret_size = m->listed[i].size;
+    return m->listed[i].there &&
+           full_name(ret_name, m->repo, m->listed[i].id, ARCHIVE_MANIFEST_NAME, NULL);
+}
+
+static bool read_ahead(struct archive_repo *repo, struct archive_sets *sets, struct rd_err *err)
+{
+    struct manifests m = {.repo = repo, .listed = rd_calloc(sets->n, sizeof *m.listed)};
+    struct archive_repo ahead = *repo;
+    const struct archive_prefetch_opts opts = {
+        .parallel = repo->parallel, .object = manifest_object, .ctx = &m, .n = sets->n};
+    if (m.listed == NULL)
+        return rd_err_nomem(err, sets->n * sizeof *m.listed);
+    for (size_t i = 0; i < sets->n; i++)
+        note_manifest(&m.listed[i], &sets->sets[i]);
+    bool ok = archive_prefetch_open(&ahead.store, repo->store, &opts, err);
+    if (ok) {
+        ok = read_each(&ahead, sets, err);
+        archive_store_close(ahead.store);
+    }
+    rd_free(m.listed);
+    return ok;
+}
+
+static bool read_manifests(struct archive_repo *repo, struct archive_sets *sets, struct rd_err *err)
+{
+    return repo->parallel != NULL && sets->n > 1 ? read_ahead(repo, sets, err)
+                                                 : read_each(repo, sets, err);
 }
 
 static bool list_all(struct archive_repo *repo, struct archive_sets *sets, struct rd_err *err)

@@ -20,6 +20,7 @@
 
 #include "archive/lock.h"
 #include "archive/manifest.h"
+#include "archive/prefetch.h"
 #include "archive/store.h"
 
 struct archive_set;
@@ -34,6 +35,7 @@ struct archive_repo {
     bool (*open_chunks)(struct rd_src **ret, struct archive_repo *repo,
                         const struct archive_set *set, const struct archive_file *file,
                         const struct rd_seal_ring *ring, struct rd_err *err);
+    const struct archive_parallel *parallel; /* borrowed; NULL: objects are read one by one */
 };
 
 #define ARCHIVE_MANIFEST_NAME "manifest.json"

@@ -2,6 +2,7 @@
 #include "backup/config.h"
 
 #include "archive/lock.h"
+#include "archive/prefetch.h"
 #include "archive/retain.h"
 #include "backup/system.h"
 #include "base/buf.h"
@@ -171,6 +172,19 @@ bool backup_get_expiry(const struct backup_target *target, uint64_t *ret_ms, str
            ((*ret_ms >= MIN_MS && *ret_ms <= MAX_MS) ||
             rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                        "lock-expire must be a time from 1s to 24h"));
+}
+
+bool backup_get_parallel(const struct backup_target *target, unsigned *ret, struct rd_err *err)
+{
+    enum { PARALLEL = 16 };
+    const char *text = backup_get(target, BACKUP_KEY_PARALLEL);
+    uint64_t n = PARALLEL;
+    if (text != NULL &&
+        (!rd_num_get_u64(rd_slice_str(text), &n) || n == 0 || n > ARCHIVE_PARALLEL_MAX))
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s must be a number from 1 to %d",
+                          keys[BACKUP_KEY_PARALLEL].name, ARCHIVE_PARALLEL_MAX);
+    *ret = (unsigned)n;
+    return true;
 }
 
 /* ---- the file ---- */

@@ -61,6 +61,8 @@ enum {
     X(SSH_KNOWN_HOSTS, "ssh-known-hosts", "FILE", BACKUP_FOR_REPOSITORY,                           \
       "the keys of hosts; ~/.ssh/known_hosts")                                                     \
     X(CA_FILE, "ca-file", "FILE", BACKUP_FOR_REPOSITORY, "trusted authorities for the repository") \
+    X(PARALLEL, "parallel", "N", BACKUP_FOR_READING,                                               \
+      "connections that read a remote repository; 16")                                             \
     X(KEY_FILE, "key-file", "FILE", BACKUP_FOR_KEYS, "the key that seals sets")                    \
     X(KEY_COMMAND, "key-command", "CMD", BACKUP_FOR_KEYS, "a command that prints the key")         \
     X(PASSPHRASE_FILE, "passphrase-file", "FILE", BACKUP_FOR_KEYS,                                 \
@@ -155,6 +157,8 @@ bool backup_get_size(const struct backup_target *target, enum backup_key key, ui
                      struct rd_err *err);
 /* The time after which a lock expires. RD_ERR_USAGE unless it is from 1 second to a day. */
 bool backup_get_expiry(const struct backup_target *target, uint64_t *ret_ms, struct rd_err *err);
+/* How many connections read a remote repository. RD_ERR_USAGE unless it is from 1 to 64. */
+bool backup_get_parallel(const struct backup_target *target, unsigned *ret, struct rd_err *err);
 /* The name of a key. */
 const char *backup_key_name(enum backup_key key);
 /* The value of a key, or NULL. */

@@ -5,12 +5,33 @@
 
 /* ---- repositories ---- */
 
+static bool open_again(void *ctx, struct archive_store **ret, const atomic_bool *cancel,
+                       struct rd_err *err)
+{
+    const struct backup_again *again = ctx;
+    return backup_open_again(ret, again->target, again->where, cancel, err);
+}
+
+/* Objects of a remote repository are read over several connections. */
+static void set_parallel(struct backup_open *open, size_t i, const char *where, unsigned n)
+{
+    struct backup_again *again = &open->agains[i];
+    if (n < 2 || !open->stores[i]->ops->remote)
+        return;
+    *again = (struct backup_again){.target = open->target, .where = where};
+    again->parallel = (struct archive_parallel){.open = open_again, .ctx = again, .n = n};
+    open->repos[i].parallel = &again->parallel;
+}
+
 bool backup_open(const struct backup_target *target, enum backup_mode mode, struct backup_open *ret,
                  struct rd_err *err)
 {
     const char *where;
     size_t n_open = 0;
+    unsigned parallel;
     *ret = (struct backup_open){.target = target};
+    if (!backup_get_parallel(target, &parallel, err))
+        return false;
     if (mode == BACKUP_LIST ||
         (mode == BACKUP_JUDGE && !backup_keys_open(&ret->keys, target, &ret->keys_err)))
         backup_keys_look(&ret->keys, target);
@@ -21,9 +42,11 @@ bool backup_open(const struct backup_target *target, enum backup_mode mode, stru
         size_t i = ret->n;
         ret->repos[i].target = target->name;
         ret->repos[i].ring = &ret->keys.ring;
-        if (backup_open_store(&ret->stores[i], target, where, mode, &ret->errs[i]))
-            n_open++;
+        if (!backup_open_store(&ret->stores[i], target, where, mode, &ret->errs[i]))
+            continue;
+        n_open++;
         ret->repos[i].store = ret->stores[i];
+        set_parallel(ret, i, where, parallel);
     }
     if (mode != BACKUP_WRITE || n_open > 0 || ret->n == 0)
         return true;

@@ -19,12 +19,20 @@ enum backup_mode {
     BACKUP_WRITE
 };
 
+/* How a repository is opened again; private. */
+struct backup_again {
+    const struct backup_target *target;
+    const char *where;
+    struct archive_parallel parallel;
+};
+
 struct backup_open {
     const struct backup_target *target;
     struct archive_store *stores[BACKUP_STORES];
     struct archive_repo repos[BACKUP_STORES];
     struct rd_err errs[BACKUP_STORES]; /* set: this one failed, and is left out */
     struct backup_hold holds[BACKUP_STORES];
+    struct backup_again agains[BACKUP_STORES];
     size_t n;
     struct backup_keys keys;
     struct rd_err keys_err; /* of BACKUP_JUDGE: why keys were not read */

@@ -1,5 +1,7 @@
 #include "backup/replay.h"
 
+#include "backup/ahead.h"
+
 #include <inttypes.h>
 
 #include "repl/capture_reader.h"
@@ -100,12 +102,21 @@ static bool replay_segment(struct replay *p, size_t i, struct rd_err *err)
 static bool replay_stream(const struct backup_plan *plan, struct rebuild_data *data,
                           struct rd_err *err)
 {
-    struct replay p = {.plan = plan, .data = data, .at = plan->base_offset};
+    struct backup_ahead ahead = {.store = NULL};
+    struct backup_plan local = *plan;
+    struct replay p = {.plan = &local, .data = data, .at = plan->base_offset};
+    if (plan->node == 0 && plan->first <= plan->last) {
+        if (!backup_ahead_begin(&ahead, plan->repo, &plan->stream, plan->first,
+                                plan->last - plan->first + 1, err))
+            return false;
+        local.repo = &ahead.repo;
+    }
     rd_watch_begin(plan->watch, "the stream", plan->offset - p.at, NULL);
     bool ok = true;
     for (size_t i = plan->first; ok && i <= plan->last; i++)
         ok = replay_segment(&p, i, err);
     rd_watch_end(plan->watch);
+    backup_ahead_end(&ahead);
     return ok && (p.at == plan->offset ||
                   rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
                              "the stream ends at offset %" PRIu64 ", before %" PRIu64, p.at,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backup/ahead.h"
 #include "base/digest.h"
 #include "base/show.h"
 #include "capture/segment_in.h"
@@ -37,12 +38,13 @@ static bool read_events(struct backup_verify_stream *v, struct segment_in *in,
                       "the times of the commands differ from those in the name");
 }
 
-static bool read_segment(struct backup_verify_stream *v, const struct archive_segment *segment,
-                         struct archive_order *order, struct rd_err *err)
+static bool read_segment(struct backup_verify_stream *v, struct archive_repo *repo,
+                         const struct archive_segment *segment, struct archive_order *order,
+                         struct rd_err *err)
 {
     struct segment_in in;
     struct rd_src *src;
-    if (!archive_segment_open_next(v->repo, segment, v->ring, order, &src, err) ||
+    if (!archive_segment_open_next(repo, segment, v->ring, order, &src, err) ||
         !segment_in_open(&in, src, segment->number, segment->start, err))
         return false;
     bool ok = segment_in_verify(&in, err) && archive_segment_matches(segment, &in.header, err) &&
@@ -93,15 +95,15 @@ static bool is_unknown_key(struct backup_verify_stream *v, const struct archive_
     return !known;
 }
 
-static bool check_all(struct backup_verify_stream *v, const struct archive_stream *stream,
-                      struct rd_err *err)
+static bool check_each(struct backup_verify_stream *v, struct archive_repo *repo,
+                       const struct archive_stream *stream, struct rd_err *err)
 {
     struct archive_order order = {.any = false};
-    for (size_t i = 0; i < stream->n && v->level > BACKUP_LEVEL_LIST; i++) {
+    for (size_t i = 0; i < stream->n; i++) {
         struct rd_err why = {0};
         char name[ARCHIVE_NAME_MAX];
         rd_watch_at(v->watch, i);
-        if (read_segment(v, &stream->segments[i], &order, &why))
+        if (read_segment(v, repo, &stream->segments[i], &order, &why))
             continue;
         if (why.code == RD_ERR_IO && why.sys == ENOENT) {
             v->n_gone++;
@@ -122,6 +124,19 @@ static bool check_all(struct backup_verify_stream *v, const struct archive_strea
         report_damage(v, name, &why);
     }
     return true;
+}
+
+static bool check_all(struct backup_verify_stream *v, const struct archive_stream *stream,
+                      struct rd_err *err)
+{
+    struct backup_ahead ahead;
+    if (v->level == BACKUP_LEVEL_LIST)
+        return true;
+    if (!backup_ahead_begin(&ahead, v->repo, stream, 0, stream->n, err))
+        return false;
+    bool ok = check_each(v, &ahead.repo, stream, err);
+    backup_ahead_end(&ahead);
+    return ok;
 }
 
 /* A segment with a damaged name is not one: the stream would only seem to have a gap. */

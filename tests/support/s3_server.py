@@ -9,7 +9,8 @@ and the connection ends before the answer).
 
 What it knows: objects (GET with ranges, HEAD, PUT with If-None-Match, DELETE), uploads in parts,
 and lists of version 2, in pages of `page` keys, and of uploads. s3.conditions = False: it ignores
-If-None-Match, as some stores do.
+If-None-Match, as some stores do. s3.delay: seconds that each request is on its way; s3.most: how
+many of them were on their way at a time.
 """
 
 import dataclasses
@@ -121,6 +122,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         parts = urllib.parse.urlsplit(self.path)
         query = dict(urllib.parse.parse_qsl(parts.query, keep_blank_values=True))
+        s3.under_way += 1
+        s3.most = max(s3.most, s3.under_way)
+        time.sleep(s3.delay)  # on the way: requests do not wait for each other
+        s3.under_way -= 1
         with s3.lock:
             s3.requests.append((self.command, self.path, dict(self.headers)))
             fault = s3.faults(self.command, self.path, len(s3.requests)) if s3.faults else None
@@ -274,6 +279,7 @@ class S3Server:
         self.objects, self.uploads, self.requests = {}, {}, []
         self.times = {}  # Last-Modified of objects
         self.faults, self.page, self.lock = None, page, threading.Lock()
+        self.delay = self.under_way = self.most = 0
         self.conditions, self.n_uploads = True, 0
 
     def __enter__(self):

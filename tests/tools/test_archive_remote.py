@@ -79,6 +79,30 @@ class InS3(Remote, ArchiveCase):
         self.assertEqual(running.end(), 0)
         self.check(digest, "--target-offset", str(offset))
 
+    def test_objects_are_read_over_several_connections(self):
+        master = self.server()
+        self.archived(master.port, more=self.there() + "segment-size = 1kb\n")
+        for _ in range(2):
+            running = self.start("nightly", "--base-interval", "1s")
+            running.says("offset")
+            offset, _, digest = self.moments(master, 4, pause=0.1)[-1]
+            self.wait_for(master)
+            self.assertEqual(running.end(), 0)
+        self.s3.delay = 0.03
+        for parallel, least, most in ((1, 1, 1), (4, 2, 4), (None, 2, 16)):
+            more = ["--parallel", str(parallel)] if parallel else []
+            for args in (["verify", "nightly"], ["list", "nightly"]):
+                self.s3.most = 0
+                self.good(args[0], *more)
+                self.assertGreaterEqual(self.s3.most, least)
+                self.assertLessEqual(self.s3.most, most)
+            self.check(digest, "--target-offset", str(offset), *more)
+        # A connection that fails is not needed.
+        self.s3.faults = lambda method, path, n: 503 if n % 3 == 0 else None
+        self.check(digest, "--target-offset", str(offset))
+        self.s3.faults = None
+        self.fails(2, "parallel must be a number from 1 to 64", "list", "--parallel", "0")
+
 
 @unittest.skipIf(ssh_server.missing(), ssh_server.missing())
 class BySFTP(Remote, ArchiveCase):
