@@ -64,7 +64,7 @@ size_t backup_archiver_events(struct backup_archiver *a,
 static int64_t oldest_us(const struct backup_archiver *a, int64_t now_us)
 {
     int64_t oldest = a->shipped.oldest_us;
-    if (a->dirty_ms != 0 && a->dirty_us < oldest)
+    if (a->roll.dirty_ms != 0 && a->dirty_us < oldest)
         oldest = a->dirty_us;
     if (a->up || a->heard_ms == 0)
         return oldest;
@@ -153,6 +153,7 @@ static void note_link(struct backup_archiver *a, const struct capture_link *link
     a->up = link->stream_ms != 0;
     a->heard_ms = link->heard_ms;
     a->n_full = link->n_full;
+    a->changes = link->n_changes;
     if (full && a->had_stream) {
         a->gaps++;
         backup_archiver_say(a, "gap", true,
@@ -169,22 +170,13 @@ static void on_full(struct capture *c)
     backup_archiver_uncover(c->ctx);
 }
 
-static void note_data(struct backup_archiver *a, uint64_t now_ms)
-{
-    if (a->dirty_ms != 0 || repl_capture_writer_received(a->writer) == a->rolled)
-        return;
-    a->dirty_ms = now_ms;
-    a->dirty_us = capture_now_us();
-}
-
 static bool roll(struct backup_archiver *a, struct rd_err *err)
 {
     if (!repl_capture_writer_roll(a->writer, err)) {
         rd_err_origin(err, a->spool);
         return false;
     }
-    a->rolled = repl_capture_writer_written(a->writer);
-    a->dirty_ms = 0;
+    backup_roll_done(&a->roll, repl_capture_writer_written(a->writer), a->changes);
     pthread_mutex_lock(&a->mutex);
     pthread_cond_broadcast(&a->changed);
     pthread_mutex_unlock(&a->mutex);
@@ -195,13 +187,16 @@ static bool roll_if_due(struct backup_archiver *a, bool busy, uint64_t now_ms,
                         uint64_t *ret_wait_ms, struct rd_err *err)
 {
     struct repl_capture_point point;
+    uint64_t left_ms;
     if (a->writer == NULL || !repl_capture_writer_point(a->writer, &point))
         return true;
-    note_data(a, now_ms);
-    if (a->dirty_ms == 0)
-        return true;
-    if (now_ms - a->dirty_ms < a->interval_ms) {
-        capture_sooner(ret_wait_ms, a->dirty_ms + a->interval_ms - now_ms);
+    uint64_t received = repl_capture_writer_received(a->writer);
+    a->changes = a->of_log ? received : a->changes;
+    if (backup_roll_note(&a->roll, received, a->changes, now_ms))
+        a->dirty_us = capture_now_us();
+    if (!backup_roll_due(&a->roll, now_ms, &left_ms)) {
+        if (left_ms != UINT64_MAX)
+            capture_sooner(ret_wait_ms, left_ms);
         return true;
     }
     if (busy) {
@@ -381,7 +376,7 @@ static bool get_settings(struct backup_archiver *a, struct rd_err *err)
                           .tick = tick,
                           .on_full = on_full,
                           .ctx = a};
-    a->interval_ms = INTERVAL_MS;
+    a->roll.interval_ms = INTERVAL_MS;
     a->base_ms = (uint64_t)BASE_HOURS * 3600 * 1000;
     if (source == NULL && backup_get(target, BACKUP_KEY_SENTINEL) == NULL)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
@@ -404,7 +399,7 @@ static bool get_settings(struct backup_archiver *a, struct rd_err *err)
         return false;
     }
     return check_settings_of_bases(target, err) &&
-           backup_get_interval(target, BACKUP_KEY_ARCHIVE_INTERVAL, &a->interval_ms, err) &&
+           backup_get_interval(target, BACKUP_KEY_ARCHIVE_INTERVAL, &a->roll.interval_ms, err) &&
            backup_get_interval(target, BACKUP_KEY_BASE_INTERVAL, &a->base_ms, err) &&
            backup_get_size(target, BACKUP_KEY_SEGMENT_SIZE, &c->segment_size, err) &&
            backup_get_size(target, BACKUP_KEY_SPOOL_SIZE, &c->max_size, err);

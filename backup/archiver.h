@@ -24,6 +24,7 @@
 #include <pthread.h>
 
 #include "backup/places.h"
+#include "backup/roll.h"
 #include "capture/capture.h"
 
 enum { BACKUP_ARCHIVER_EVENTS = 32, BACKUP_ARCHIVER_LOOK_MS = 500 /* between two looks */ };
@@ -73,7 +74,7 @@ struct backup_archiver {
     const struct backup_target *target;
     struct capture capture;
     struct client_opts opts; /* of the servers */
-    uint64_t interval_ms, base_ms;
+    uint64_t base_ms;
     char run[ARCHIVE_ID_MAX];    /* of the capture in the spool */
     char spool[BACKUP_PATH_MAX]; /* its folder */
     struct rd_fs fs;             /* the spool, for all threads */
@@ -87,13 +88,13 @@ struct backup_archiver {
     uint64_t received;                  /* its end, when it was looked at last */
     bool up;                            /* the source gives its stream */
     uint64_t heard_ms;                  /* the last time that it did; 0: never */
-    uint64_t rolled;                    /* the offset at which the last segment was closed */
-    uint64_t dirty_ms; /* since when there is something after it; 0: there is not */
-    int64_t dirty_us;  /* the same by the clock */
-    uint64_t n_full;   /* of the link, when it was looked at last */
-    bool had_stream;   /* there is a stream that may have a gap */
-    bool resumes;      /* the spool had a stream when the run began */
-    uint64_t gaps;     /* the master did not continue */
+    uint64_t changes;        /* commands that may have changed data, when they were counted last */
+    struct backup_roll roll; /* when its segment is closed */
+    int64_t dirty_us;        /* roll.dirty_ms by the clock */
+    uint64_t n_full;         /* of the link, when it was looked at last */
+    bool had_stream;         /* there is a stream that may have a gap */
+    bool resumes;            /* the spool had a stream when the run began */
+    uint64_t gaps;           /* the master did not continue */
     uint64_t worst_rpo_ms;
 
     pthread_t ship_thread, base_thread;

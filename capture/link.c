@@ -301,7 +301,10 @@ static bool has_enough(const struct capture_link *link, const struct repl_event 
 static void note_command(struct capture_link *link, const struct repl_event *ev)
 {
     const struct resp_command *cmd = &ev->command;
-    if (ev->place.kind == REPL_PING || ev->place.kind == REPL_GETACK || cmd->argc == 0)
+    if (ev->place.kind == REPL_PING || ev->place.kind == REPL_GETACK)
+        return;
+    link->n_changes++;
+    if (cmd->argc == 0)
         return;
     if (rebuild_unsupported_note(&link->unsupported, cmd->argc, cmd->argv))
         capture_event(link->capture, link, "unknown-command", true, "%s", link->unsupported.text);

@@ -75,6 +75,7 @@ struct capture_link {
     uint64_t mark;      /* an offset received at mark_ms and not acknowledged yet */
     uint64_t mark_ms;
     uint64_t n_bytes;    /* of the stream, in this run */
+    uint64_t n_changes;  /* commands that may change data, in this run */
     uint64_t n_before;   /* of these, before this connection */
     uint64_t n_snapshot; /* bytes of snapshots, in this run */
     uint64_t n_full, n_partial, n_lost;
