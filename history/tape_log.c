@@ -5,6 +5,7 @@
 #include "base/endian.h"
 #include "base/mem.h"
 #include "history/tape_impl.h"
+#include "rebuild/rebuild.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -50,17 +51,6 @@ static bool tell_apart(struct rd_src *src, const char *path, struct history_inde
     return ok;
 }
 
-/* Nine bytes before its end, a snapshot that is the whole file has the end mark. A command after a
- * snapshot may have that byte there, too. */
-static bool ends_as_snapshot(struct rd_src *src)
-{
-    enum { TRAILER = 9, END_MARK = 0xff };
-    struct rd_slice s;
-    return rd_src_can_seek(src) && rd_src_size(src) != RD_NO_OFFSET &&
-           rd_src_size(src) >= TRAILER && rd_src_seek(src, rd_src_size(src) - TRAILER, NULL) &&
-           rd_src_need(src, TRAILER, &s) == RD_SRC_OK && s.ptr[0] == END_MARK;
-}
-
 /* Where the snapshot at the beginning of a file ends. */
 static bool measure_snapshot(struct rd_src *src, uint64_t *ret, struct rd_err *err)
 {
@@ -96,7 +86,7 @@ static bool look_for_snapshot(struct rd_src *src, bool by_name, bool *ret, uint6
     if (!*ret)
         return true;
     *ret_end = RD_NO_OFFSET;
-    if (by_name && ends_as_snapshot(src))
+    if (by_name && rebuild_ends_as_snapshot(src))
         return true;
     return (!rd_src_can_seek(src) || rd_src_seek(src, 0, err)) &&
            measure_snapshot(src, ret_end, err);

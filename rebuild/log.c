@@ -25,19 +25,19 @@ static bool has_preamble_mark(struct rd_src *src)
     return found;
 }
 
-/* Nine bytes before its end, a snapshot has the end mark, followed by the checksum. */
-static bool ends_as_snapshot(struct rd_src *src)
+bool rebuild_ends_as_snapshot(struct rd_src *src)
 {
     enum { TRAILER = 9, END_MARK = 0xff };
     struct rd_slice s;
-    return rd_src_size(src) >= TRAILER && rd_src_seek(src, rd_src_size(src) - TRAILER, NULL) &&
+    return rd_src_can_seek(src) && rd_src_size(src) != RD_NO_OFFSET &&
+           rd_src_size(src) >= TRAILER && rd_src_seek(src, rd_src_size(src) - TRAILER, NULL) &&
            rd_src_need(src, TRAILER, &s) == RD_SRC_OK && s.ptr[0] == END_MARK;
 }
 
 static bool is_begun_log(struct rd_src *src)
 {
     return rd_src_can_seek(src) && rd_src_size(src) != RD_NO_OFFSET && has_preamble_mark(src) &&
-           !ends_as_snapshot(src);
+           !rebuild_ends_as_snapshot(src);
 }
 
 bool rebuild_is_log(struct rd_src *src)

@@ -80,4 +80,9 @@ bool rebuild_from_capture(const struct rebuild_opts *opts, const char *path, str
  * snapshot. The source is of no use after that. */
 bool rebuild_is_log(struct rd_src *src);
 
+/* Whether a source ends like a snapshot: nine bytes before its end there is the end mark, followed
+ * by the checksum. A command after a snapshot may have that byte there, too. False also if the
+ * source cannot seek. It is somewhere else after that. */
+bool rebuild_ends_as_snapshot(struct rd_src *src);
+
 #endif
