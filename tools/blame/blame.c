@@ -83,7 +83,7 @@ static bool put_line(const struct blame *b, const struct history_mirror *m,
 static bool put_title(const struct history_mirror *m, struct rd_buf *out)
 {
     uint64_t n = recorded_length(m);
-    return recorded_put_quoted(out, m->name, BLAME_CUT) &&
+    return cli_put_quoted(out, m->name, BLAME_CUT) &&
            rd_buf_printf(out, " in database %u: %s of %s %s\n", m->db, engine_type_name(m->type),
                          rd_show_count(n).s, recorded_unit(m, n));
 }

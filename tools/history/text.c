@@ -41,7 +41,7 @@ static bool put_key(const struct tool_history *h, const struct version *v, struc
 {
     if (h->in.names.n <= 1)
         return true;
-    return recorded_put_quoted(out, v->mirror->name, HISTORY_CUT) && rd_buf_printf(out, " ");
+    return cli_put_quoted(out, v->mirror->name, HISTORY_CUT) && rd_buf_printf(out, " ");
 }
 
 static bool put_counts(const struct version *v, struct rd_buf *out)
@@ -77,7 +77,7 @@ static bool put_state(const struct version *v, struct rd_buf *out)
 static bool put_move(const struct version *v, const char *word, struct rd_buf *out)
 {
     return rd_buf_printf(out, " %s ", word) &&
-           recorded_put_quoted(out, rd_buf_slice(&v->other), HISTORY_CUT) &&
+           cli_put_quoted(out, rd_buf_slice(&v->other), HISTORY_CUT) &&
            (v->other_db == v->mirror->db || rd_buf_printf(out, " of database %u", v->other_db));
 }
 
@@ -132,16 +132,16 @@ static bool put_name(const struct history_mirror *m, const struct history_edit *
                      struct rd_buf *out)
 {
     if (edit->of == HISTORY_OF_GROUPS)
-        return rd_buf_printf(out, "group ") && recorded_put_quoted(out, edit->name, cut);
+        return rd_buf_printf(out, "group ") && cli_put_quoted(out, edit->name, cut);
     if (edit->of == HISTORY_OF_EXPIRIES)
-        return recorded_put_quoted(out, edit->name, cut) && rd_buf_printf(out, " expires");
+        return cli_put_quoted(out, edit->name, cut) && rd_buf_printf(out, " expires");
     if (m->type == ENGINE_STREAM)
         return recorded_put_id(out, edit->name);
     if (m->type == ENGINE_LIST)
         return rd_buf_printf(out, "[%" PRIu64 "]", edit->index);
     if (m->type == ENGINE_STRING)
         return edit->index == 0 || rd_buf_printf(out, "at %" PRIu64, edit->index);
-    return recorded_put_quoted(out, edit->name, cut);
+    return cli_put_quoted(out, edit->name, cut);
 }
 
 static bool put_element(const struct tool_history *h, const struct history_mirror *m,

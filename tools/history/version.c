@@ -136,7 +136,7 @@ bool version_add_command(const struct tool_history *h, struct version *v)
         return false;
     v->n_commands++;
     return (v->commands.len == 0 || rd_buf_add_byte(&v->commands, '\n')) &&
-           recorded_put_line(&v->commands, line, h->full ? SIZE_MAX : HISTORY_CUT) &&
+           cli_put_line(&v->commands, line->argv, line->argc, h->full ? SIZE_MAX : HISTORY_CUT) &&
            add_json(v, line);
 }
 

@@ -319,32 +319,3 @@ bool recorded_is_before(struct history_place a, struct history_place b)
 {
     return a.part != b.part ? a.part < b.part : a.offset < b.offset;
 }
-
-/* ---- text ---- */
-
-static bool put_byte(struct rd_buf *buf, uint8_t c)
-{
-    static const char plain[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
-    const char *found = c != 0 ? strchr(plain, c) : NULL;
-    if (found != NULL)
-        return rd_buf_printf(buf, "\\%c", letters[found - plain]);
-    return c >= 0x20 && c < 0x7f ? rd_buf_add_byte(buf, c) : rd_buf_printf(buf, "\\x%02x", c);
-}
-
-bool recorded_put_quoted(struct rd_buf *buf, struct rd_slice bytes, size_t cut)
-{
-    size_t len = bytes.len > cut ? cut : bytes.len;
-    bool ok = rd_buf_add_byte(buf, '"');
-    for (size_t i = 0; ok && i < len; i++)
-        ok = put_byte(buf, bytes.ptr[i]);
-    return ok && rd_buf_add_byte(buf, '"') &&
-           (len == bytes.len || rd_buf_printf(buf, "...(%zu bytes)", bytes.len));
-}
-
-bool recorded_put_line(struct rd_buf *buf, const struct rebuild_line *line, size_t cut)
-{
-    bool ok = true;
-    for (size_t i = 0; ok && i < line->argc; i++)
-        ok = (i == 0 || rd_buf_add_byte(buf, ' ')) && recorded_put_quoted(buf, line->argv[i], cut);
-    return ok;
-}

@@ -16,6 +16,7 @@
 #include "history/who.h"
 #include "tools/check_aof/check_aof.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/quote.h"
 #include "tools/vault/vault.h"
 
 enum { RECORDED_MONITOR_FILES = 64 };
@@ -118,11 +119,6 @@ bool recorded_find_place(const struct recorded *r, const char *text, struct hist
                          struct rd_err *err);
 /* "2024-05-01T12:00:00.250Z", or "-". */
 struct rd_shown recorded_time(int64_t time_us);
-
-/* Bytes in double quotes, escaped; those after `cut` bytes are left out, with the length. */
-bool recorded_put_quoted(struct rd_buf *buf, struct rd_slice bytes, size_t cut);
-/* A command line: quoted words with blanks between them. */
-bool recorded_put_line(struct rd_buf *buf, const struct rebuild_line *line, size_t cut);
 
 /* Whether a place comes before another one. */
 bool recorded_is_before(struct history_place a, struct history_place b);

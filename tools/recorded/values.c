@@ -103,7 +103,7 @@ bool recorded_put_fields(struct rd_buf *out, struct rd_slice fields, size_t cut)
     struct rd_slice text;
     bool ok = true;
     for (bool first = true; ok && recorded_next_field(&fields, &text); first = false)
-        ok = (first || rd_buf_add_byte(out, ' ')) && recorded_put_quoted(out, text, cut);
+        ok = (first || rd_buf_add_byte(out, ' ')) && cli_put_quoted(out, text, cut);
     return ok;
 }
 
@@ -115,16 +115,16 @@ bool recorded_put_content(struct rd_buf *out, const struct history_mirror *m,
         return rd_buf_printf(out, "%s", rd_show_time(ms).s);
     return m->type == ENGINE_STREAM && of == HISTORY_OF_VALUE
                ? recorded_put_fields(out, content, cut)
-               : recorded_put_quoted(out, content, cut);
+               : cli_put_quoted(out, content, cut);
 }
 
 static bool put_name(struct rd_buf *out, const struct history_mirror *m,
                      const struct recorded_value *value, size_t cut)
 {
     if (value->of == HISTORY_OF_GROUPS)
-        return rd_buf_printf(out, "group ") && recorded_put_quoted(out, value->name, cut);
+        return rd_buf_printf(out, "group ") && cli_put_quoted(out, value->name, cut);
     if (value->of == HISTORY_OF_EXPIRIES)
-        return recorded_put_quoted(out, value->name, cut) && rd_buf_printf(out, " expires");
+        return cli_put_quoted(out, value->name, cut) && rd_buf_printf(out, " expires");
     switch (m->type) {
     case ENGINE_STREAM:
         return recorded_put_id(out, value->name);
@@ -133,7 +133,7 @@ static bool put_name(struct rd_buf *out, const struct history_mirror *m,
     case ENGINE_HASH:
     case ENGINE_SET:
     case ENGINE_ZSET:
-        return recorded_put_quoted(out, value->name, cut);
+        return cli_put_quoted(out, value->name, cut);
     default:
         return rd_buf_printf(out, "at %" PRIu64, value->index);
     }

@@ -5,47 +5,22 @@
  *     {"number":17,"time_s":1714564800,"file":"…","offset":1234,"length":29,"db":0,"multi":false,
  *      "command":[…]}
  */
+#include "tools/cli/quote.h"
 #include "tools/show/show.h"
 
 #include <inttypes.h>
 
-static bool put_byte(struct rd_buf *buf, uint8_t c)
-{
-    static const char plain[] = "\"\\\n\r\t\a\b", letters[] = "\"\\nrtab";
-    const char *found = c != 0 ? strchr(plain, c) : NULL;
-    if (found != NULL)
-        return rd_buf_printf(buf, "\\%c", letters[found - plain]);
-    if (c >= 0x20 && c < 0x7f)
-        return rd_buf_add_byte(buf, c);
-    return rd_buf_printf(buf, "\\x%02x", c);
-}
-
 static bool put_argument(struct rd_buf *buf, struct rd_slice arg, const struct show_form *form)
 {
-    size_t len = arg.len > form->longest ? form->cut : arg.len;
-    if (!rd_buf_add(buf, " \"", 2))
-        return false;
-    for (size_t i = 0; i < len; i++)
-        if (!put_byte(buf, arg.ptr[i]))
-            return false;
-    return rd_buf_add_byte(buf, '"') &&
-           (len == arg.len || rd_buf_printf(buf, "...(%zu bytes)", arg.len));
-}
-
-/* The name of a file, with control characters escaped. */
-static bool put_name(struct rd_buf *buf, const char *name)
-{
-    for (; *name != '\0'; name++)
-        if (!put_byte(buf, (uint8_t)*name))
-            return false;
-    return true;
+    return rd_buf_add_byte(buf, ' ') &&
+           cli_put_quoted(buf, arg, arg.len > form->longest ? form->cut : arg.len);
 }
 
 /* "FILE:OFFSET"; for a capture "CHAPTER:OFFSET". */
 static bool put_place(struct rd_buf *buf, const struct show_item *item)
 {
-    bool ok =
-        item->file != NULL ? put_name(buf, item->file) : rd_buf_printf(buf, "%zu", item->index);
+    bool ok = item->file != NULL ? cli_put_escaped(buf, rd_slice_str(item->file))
+                                 : rd_buf_printf(buf, "%zu", item->index);
     return ok && rd_buf_printf(buf, ":%" PRIu64 " [%" PRIu64 "%s]", item->offset, item->db,
                                item->in_multi ? " multi" : "");
 }
@@ -137,10 +112,10 @@ bool show_line_item(struct rd_buf *buf, const struct show_item *item, const stru
 
 static bool snapshot_text(struct rd_buf *buf, const struct show_snapshot *s)
 {
-    return rd_buf_add(buf, "# ", 2) && put_name(buf, s->file) &&
+    return rd_buf_add(buf, "# ", 2) && cli_put_escaped(buf, rd_slice_str(s->file)) &&
            rd_buf_printf(buf, ": snapshot: %s key%s%s", rd_show_count(s->keys).s,
                          s->keys == 1 ? "" : "s", s->writer[0] != '\0' ? ", written by " : "") &&
-           put_name(buf, s->writer);
+           cli_put_escaped(buf, rd_slice_str(s->writer));
 }
 
 static bool snapshot_json(struct rd_buf *buf, const struct show_snapshot *s)

@@ -44,7 +44,7 @@ static bool put_commands(const struct history_commands *commands, bool all, stru
         ok = rd_buf_printf(out, "   ");
         for (size_t i = 0; ok && i < command.argc; i++)
             ok = rd_buf_add_byte(out, ' ') &&
-                 recorded_put_quoted(out, command.argv[i], all ? SIZE_MAX : UNDO_CUT);
+                 cli_put_quoted(out, command.argv[i], all ? SIZE_MAX : UNDO_CUT);
         ok = ok && rd_buf_add_byte(out, '\n');
         shown++;
     }
@@ -60,8 +60,7 @@ bool undo_put_lines(const struct history_commands *commands, struct rd_buf *out)
     struct resp_command command;
     bool ok = begin_reading(&r, commands);
     while (ok && rd_resp_reader_next(r.reader, &command) == RESP_COMMAND) {
-        const struct rebuild_line line = {NULL, command.argc, command.argv};
-        ok = recorded_put_line(out, &line, SIZE_MAX) && rd_buf_add_byte(out, '\n');
+        ok = cli_put_line(out, command.argv, command.argc, SIZE_MAX) && rd_buf_add_byte(out, '\n');
     }
     end_reading(&r);
     return ok;
@@ -69,7 +68,7 @@ bool undo_put_lines(const struct history_commands *commands, struct rd_buf *out)
 
 static bool put_key(const struct undo_key *key, struct rd_buf *out)
 {
-    return recorded_put_quoted(out, key->name, UNDO_CUT) &&
+    return cli_put_quoted(out, key->name, UNDO_CUT) &&
            rd_buf_printf(out, " in database %u: ", key->db);
 }
 
@@ -94,7 +93,7 @@ static bool put_side(struct rd_buf *out, const char *word, struct rd_slice conte
     if (!rd_buf_printf(out, "%s ", word))
         return false;
     return content.ptr == NULL ? rd_buf_printf(out, "absent")
-                               : recorded_put_quoted(out, content, UNDO_CUT);
+                               : cli_put_quoted(out, content, UNDO_CUT);
 }
 
 static bool text_conflict(const struct history_conflict *c, struct rd_buf *out)
@@ -108,7 +107,7 @@ static bool text_conflict(const struct history_conflict *c, struct rd_buf *out)
     else if (c->is_expiry)
         ok = ok && rd_buf_printf(out, "the time to live");
     else
-        ok = ok && recorded_put_quoted(out, c->name, UNDO_CUT) &&
+        ok = ok && cli_put_quoted(out, c->name, UNDO_CUT) &&
              (c->of != HISTORY_OF_EXPIRIES || rd_buf_printf(out, " expires:"));
     return ok && put_side(out, " was", c->before) && put_side(out, ", is", c->now) &&
            rd_buf_printf(out, " now\n");
