@@ -3,8 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/crc64.h"
-#include "base/endian.h"
+#include "repl/capture/sum.h"
 #include "base/num.h"
 
 static const char header_magic[8] = {'R', 'D', 'C', 'A', 'P', 'T', '\r', '\n'};
@@ -78,8 +77,7 @@ void repl_capture_header_put(uint8_t dst[CAPTURE_HEADER], const struct repl_capt
     memcpy(dst + 152, seg->replid.hex, REPL_REPLID_LEN);
     memcpy(dst + 192, seg->replid2.hex, REPL_REPLID_LEN);
     rd_put_le64(dst + 232, seg->interrupted ? (uint64_t)seg->since_us : 0);
-    *ret_seed = rd_crc64(0, dst, CAPTURE_HEADER - 8);
-    rd_put_le64(dst + CAPTURE_HEADER - 8, *ret_seed);
+    *ret_seed = capture_sum_put(dst, CAPTURE_HEADER - 8, 0);
 }
 
 /* 40 digits, or (optional) 40 zero bytes for none. */
@@ -104,8 +102,8 @@ bool repl_capture_header_get(const uint8_t src[CAPTURE_HEADER], struct repl_capt
     struct repl_capture_segment seg = {.last_us = REPL_CAPTURE_NO_TIME};
     if (memcmp(src, header_magic, 8) != 0)
         return rd_err_set(err, RD_ERR_CORRUPT, 0, "not a segment of a capture");
-    *ret_seed = rd_crc64(0, src, CAPTURE_HEADER - 8);
-    if (*ret_seed != rd_get_le64(src + CAPTURE_HEADER - 8))
+    *ret_seed = rd_get_le64(src + CAPTURE_HEADER - 8);
+    if (!capture_sum_is(src, CAPTURE_HEADER - 8, 0))
         return rd_err_set(err, RD_ERR_CHECKSUM, 0, "checksum mismatch in the header");
     uint32_t version = rd_get_le32(src + 8), flags = rd_get_le32(src + 12);
     uint32_t known = IN_MULTI | BEGINS | CONTINUES | SNAPSHOT;
@@ -153,14 +151,13 @@ void repl_capture_block_put(uint8_t dst[CAPTURE_BLOCK], const struct capture_blo
     rd_put_le64(dst + 40, block->synced);
     rd_put_le64(dst + 48, block->db);
     rd_put_le64(dst + 56, block->crc);
-    rd_put_le64(dst + 64, rd_crc64(seed, dst, CAPTURE_BLOCK - 8));
+    capture_sum_put(dst, CAPTURE_BLOCK - 8, seed);
 }
 
 bool repl_capture_block_get(const uint8_t src[CAPTURE_BLOCK], uint64_t seed,
                             struct capture_block *ret)
 {
-    if (memcmp(src, block_magic, 4) != 0 ||
-        rd_crc64(seed, src, CAPTURE_BLOCK - 8) != rd_get_le64(src + 64))
+    if (memcmp(src, block_magic, 4) != 0 || !capture_sum_is(src, CAPTURE_BLOCK - 8, seed))
         return false;
     *ret = (struct capture_block){.flags = rd_get_le32(src + 4),
                                   .len = rd_get_le32(src + 8),
@@ -208,14 +205,13 @@ void repl_capture_trailer_put(uint8_t dst[CAPTURE_TRAILER], const struct capture
     rd_put_le64(dst + 48, trailer->index_crc);
     rd_put_le64(dst + 56, trailer->in_multi);
     rd_put_le64(dst + 64, (uint64_t)trailer->until_us);
-    rd_put_le64(dst + TRAILER_CRC, rd_crc64(seed, dst, TRAILER_CRC));
+    capture_sum_put(dst, TRAILER_CRC, seed);
 }
 
 bool repl_capture_trailer_get(const uint8_t src[CAPTURE_TRAILER], uint64_t seed, uint64_t file_size,
                               struct capture_trailer *ret)
 {
-    if (memcmp(src, trailer_magic, 4) != 0 ||
-        rd_crc64(seed, src, TRAILER_CRC) != rd_get_le64(src + TRAILER_CRC))
+    if (memcmp(src, trailer_magic, 4) != 0 || !capture_sum_is(src, TRAILER_CRC, seed))
         return false;
     *ret = (struct capture_trailer){.n_entries = rd_get_le32(src + 4),
                                     .index_at = rd_get_le64(src + 8),

@@ -3,8 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/crc64.h"
-#include "base/endian.h"
+#include "repl/capture/sum.h"
 
 static const char header_magic[8] = {'R', 'D', 'M', 'O', 'N', 'I', '\r', '\n'};
 static const char block_magic[4] = {'\xf1', 'M', 'O', 'N'};
@@ -17,8 +16,7 @@ void repl_monitor_header_put(uint8_t dst[MONITOR_HEADER], const struct monitor_h
     rd_put_le32(dst + 8, MONITOR_VERSION);
     rd_put_le64(dst + 16, header->number);
     rd_put_le64(dst + 24, (uint64_t)header->start_us);
-    *ret_seed = rd_crc64(0, dst, MONITOR_HEADER - 8);
-    rd_put_le64(dst + MONITOR_HEADER - 8, *ret_seed);
+    *ret_seed = capture_sum_put(dst, MONITOR_HEADER - 8, 0);
 }
 
 bool repl_monitor_header_get(const uint8_t src[MONITOR_HEADER], struct monitor_header *ret,
@@ -26,8 +24,8 @@ bool repl_monitor_header_get(const uint8_t src[MONITOR_HEADER], struct monitor_h
 {
     if (memcmp(src, header_magic, 8) != 0)
         return rd_err_set(err, RD_ERR_CORRUPT, 0, "not a recording of MONITOR");
-    *ret_seed = rd_crc64(0, src, MONITOR_HEADER - 8);
-    if (*ret_seed != rd_get_le64(src + MONITOR_HEADER - 8))
+    *ret_seed = rd_get_le64(src + MONITOR_HEADER - 8);
+    if (!capture_sum_is(src, MONITOR_HEADER - 8, 0))
         return rd_err_set(err, RD_ERR_CHECKSUM, 0, "checksum mismatch in the header");
     if (rd_get_le32(src + 8) != MONITOR_VERSION)
         return rd_err_set(err, RD_ERR_UNSUPPORTED, 8, "version %" PRIu32 " of the format",
@@ -47,13 +45,13 @@ void repl_monitor_block_put(uint8_t dst[MONITOR_BLOCK], const struct monitor_blo
     rd_put_le64(dst + 16, (uint64_t)block->base_us);
     rd_put_le64(dst + 24, (uint64_t)block->until_us);
     rd_put_le64(dst + 32, block->crc);
-    rd_put_le64(dst + 48, rd_crc64(seed, dst, 48));
+    capture_sum_put(dst, MONITOR_BLOCK - 8, seed);
 }
 
 bool repl_monitor_block_get(const uint8_t src[MONITOR_BLOCK], uint64_t seed,
                             struct monitor_block *ret)
 {
-    if (memcmp(src, block_magic, 4) != 0 || rd_get_le64(src + 48) != rd_crc64(seed, src, 48))
+    if (memcmp(src, block_magic, 4) != 0 || !capture_sum_is(src, MONITOR_BLOCK - 8, seed))
         return false;
     *ret = (struct monitor_block){.flags = rd_get_le32(src + 4),
                                   .len = rd_get_le32(src + 8),
