@@ -1,9 +1,9 @@
 /* page.h - reports as HTML pages: a template into which data is inserted.
  *
- * The templates are head.html, base.css, CSS of the tool, body.html of the tool, base.js,
- * JavaScript of the tool and foot.html, one after another; the build makes an array of them
- * (embed.c). A page loads nothing. Its Content-Security-Policy allows only its own style and
- * script, by their digests.
+ * The templates are head.html, base.css, CSS of the tool, top.html, body.html of the tool,
+ * data.html, base.js, JavaScript of the tool and foot.html, one after another; the build makes an
+ * array of them (embed.c). A page loads nothing. Its Content-Security-Policy allows only its own
+ * style and script, by their digests.
  *
  * The data is JSON in a script element of a type that no browser runs. Every "<" in it is written
  * as \u003c, so that no text can end the element.
