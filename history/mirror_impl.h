@@ -5,6 +5,18 @@
 #include "history/ask.h"
 #include "history/mirror.h"
 
+/* A mirror that belongs to no set; history_mirror_free(). */
+struct history_mirror *history_mirror_make(unsigned db, struct rd_slice name, struct rd_err *err);
+/* It has no value any more. */
+void history_mirror_empty(struct history_mirror *m);
+/* The mirror of a key, a new one if there is none. NULL: RD_ERR_MEMORY. */
+struct history_mirror *history_mirrors_get(struct history_mirrors *mirrors, unsigned db,
+                                           struct rd_slice name, struct rd_err *err);
+/* Makes the table of mirrors anew, with so many slots. */
+bool history_mirrors_fill_slots(struct history_mirrors *mirrors, size_t n_slots);
+bool history_mirrors_add_writer(struct history_mirrors *mirrors, const struct history_visit *visit,
+                                uint32_t *ret, struct rd_err *err);
+
 /* A mirror follows a command, or (line NULL) is compared with the engine. */
 struct follow {
     struct history_mirrors *mirrors;
@@ -17,6 +29,11 @@ struct follow {
     bool whole;    /* so everything that is there was written by it, or the key was absent */
     struct rd_err *err;
 };
+
+/* Brings a mirror up to the engine. */
+bool history_follow(struct follow *f);
+/* Removes all elements, one edit each. */
+bool history_follow_clear(const struct follow *f);
 
 bool history_follow_is(const struct follow *f, const char *command);
 /* False: err is set, or the caller of the replay wants no more. */

@@ -1,33 +1,8 @@
-#include "history/replay.h"
+#include "history/replay_impl.h"
 
-#include "base/endian.h"
 #include "base/mem.h"
 #include "history/ask.h"
 #include "history/touch.h"
-
-enum { DB_OPCODE = 0xfe, EXPIRE_OPCODE = 0xfc, END_OPCODE = 0xff, LONG_LEN = 0x80 };
-
-/* A command of a transaction, until its EXEC: a copy. */
-struct queued {
-    struct history_command command;
-    struct resp_command line;
-    struct rd_slice *argv; /* one block, with the bytes after it */
-};
-
-struct replay {
-    const struct history_replay_opts *opts;
-    struct rebuild_data data;
-    struct history_names names; /* those of the caller, and those that were pulled in */
-    bool begun;                 /* data is */
-    bool again;                 /* names were added: this pass only looks for more */
-    bool unknown_start;         /* what keys hold is not known until they are written */
-    struct history_names
-        known;              /* with unknown_start: "DB name" of keys that were looked at since */
-    uint64_t chapter, next; /* offset after the last command that was taken in a chapter */
-    struct queued *queue;
-    size_t n_queue, cap_queue;
-    struct rd_err *err;
-};
 
 enum history_state history_state_of(const struct rebuild_data *data, unsigned db,
                                     struct rd_slice name)
@@ -54,8 +29,8 @@ static bool pull(struct replay *r, struct rd_slice name)
 }
 
 /* Whether a command changes one of the keys. */
-static bool is_written(const struct replay *r, const struct rebuild_line *line,
-                       const struct rebuild_line_keys *keys)
+bool history_replay_is_written(const struct replay *r, const struct rebuild_line *line,
+                               const struct rebuild_line_keys *keys)
 {
     for (size_t i = 0; i < keys->n; i++)
         if (rebuild_line_writes(&keys->list[i]) &&
@@ -89,7 +64,7 @@ static bool pull_read(struct replay *r, const struct rebuild_line *line,
 
 /* ---- reading more than is named ---- */
 
-static void pull_in_script(void *ctx, unsigned db, const struct rebuild_line *line)
+void history_replay_pull_in_script(void *ctx, unsigned db, const struct rebuild_line *line)
 {
     struct replay *r = ctx;
     struct rebuild_line_keys keys;
@@ -155,9 +130,9 @@ static bool pull_sorted(struct replay *r, unsigned db, const struct rebuild_line
 
 /* ---- one command ---- */
 
-static bool visit(struct replay *r, enum history_moment moment,
-                  const struct history_command *command, const struct rebuild_line *line,
-                  bool for_any)
+bool history_replay_visit(struct replay *r, enum history_moment moment,
+                          const struct history_command *command, const struct rebuild_line *line,
+                          bool for_any)
 {
     const struct history_visit v = {.moment = moment,
                                     .place = {command->part, command->offset},
@@ -230,13 +205,13 @@ static bool run(struct replay *r, const struct history_command *command,
     unsigned db = (unsigned)command->db;
     r->data.session.db = db;
     if ((r->unknown_start && !meet_all(r, db, line, keys)) ||
-        !visit(r, HISTORY_BEFORE, command, line, for_any) ||
+        !history_replay_visit(r, HISTORY_BEFORE, command, line, for_any) ||
         !rebuild_data_apply(&r->data, &step, r->err))
         return false;
     if (r->data.counts.lost)
         forget_all(r);
     drop_others(r, db, line, keys);
-    return r->again || visit(r, HISTORY_AFTER, command, line, for_any);
+    return r->again || history_replay_visit(r, HISTORY_AFTER, command, line, for_any);
 }
 
 /* A command that changes one of the keys, or may change any. */
@@ -252,7 +227,7 @@ static bool take_relevant(struct replay *r, const struct history_command *comman
     return r->again || run(r, command, line, keys, for_any);
 }
 
-static bool take_write(struct replay *r, const struct history_command *command)
+bool history_replay_take(struct replay *r, const struct history_command *command)
 {
     const struct resp_command *cmd = command->line;
     const struct rebuild_line line = {engine_command_resolve(cmd->argv, cmd->argc), cmd->argc,
@@ -267,86 +242,13 @@ static bool take_write(struct replay *r, const struct history_command *command)
     if (touch == HISTORY_TOUCHES_ANY)
         return take_relevant(r, command, &line, &keys, true);
     rebuild_line_find_keys(&line, &keys);
-    bool ok = !is_written(r, &line, &keys) || take_relevant(r, command, &line, &keys, false);
+    bool ok = !history_replay_is_written(r, &line, &keys) ||
+              take_relevant(r, command, &line, &keys, false);
     rebuild_line_keys_done(&keys);
     return ok;
 }
 
-/* ---- transactions ---- */
-
-static void empty_queue(struct replay *r)
-{
-    for (size_t i = 0; i < r->n_queue; i++)
-        rd_free(r->queue[i].argv);
-    r->n_queue = 0;
-}
-
-static bool copy_line(const struct resp_command *from, struct queued *ret)
-{
-    size_t len = from->argc * sizeof *from->argv;
-    for (size_t i = 0; i < from->argc; i++)
-        len += from->argv[i].len;
-    ret->argv = rd_alloc(len);
-    if (ret->argv == NULL)
-        return false;
-    uint8_t *bytes = (uint8_t *)(ret->argv + from->argc);
-    for (size_t i = 0; i < from->argc; i++) {
-        ret->argv[i] = rd_slice(bytes, from->argv[i].len);
-        if (from->argv[i].len > 0)
-            memcpy(bytes, from->argv[i].ptr, from->argv[i].len);
-        bytes += from->argv[i].len;
-    }
-    ret->line = *from;
-    ret->line.argv = ret->argv;
-    return true;
-}
-
-static bool is_wanted(const struct replay *r, const struct resp_command *cmd)
-{
-    const struct rebuild_line line = {engine_command_resolve(cmd->argv, cmd->argc), cmd->argc,
-                                      cmd->argv};
-    struct rebuild_line_keys keys;
-    enum history_touch touch = history_touch_of(&line, NULL, NULL);
-    if (touch != HISTORY_TOUCHES_KEYS)
-        return touch == HISTORY_TOUCHES_ANY;
-    rebuild_line_find_keys(&line, &keys);
-    bool wanted = is_written(r, &line, &keys);
-    rebuild_line_keys_done(&keys);
-    return wanted;
-}
-
-/* A command before it may pull in a key that this one writes: while names are added, all commands
- * of the transaction are looked at when it ends. */
-static bool add_to_queue(struct replay *r, const struct history_command *command)
-{
-    if (!is_wanted(r, command->line))
-        return true;
-    if (r->n_queue == r->cap_queue) {
-        size_t cap = r->cap_queue == 0 ? 16 : r->cap_queue * 2;
-        struct queued *queue = rd_realloc(r->queue, cap * sizeof *queue);
-        if (queue == NULL)
-            return rd_err_nomem(r->err, cap * sizeof *queue);
-        r->queue = queue;
-        r->cap_queue = cap;
-    }
-    struct queued *queued = &r->queue[r->n_queue];
-    queued->command = *command;
-    if (!copy_line(command->line, queued))
-        return rd_err_nomem(r->err, command->len);
-    r->n_queue++;
-    return true;
-}
-
-static bool run_queue(struct replay *r)
-{
-    bool ok = true;
-    for (size_t i = 0; ok && i < r->n_queue; i++) {
-        r->queue[i].command.line = &r->queue[i].line;
-        ok = take_write(r, &r->queue[i].command);
-    }
-    empty_queue(r);
-    return ok;
-}
+/* ---- the stream ---- */
 
 static bool is_exec(const struct resp_command *cmd)
 {
@@ -363,142 +265,15 @@ static bool take(void *ctx, const struct history_command *command, struct rd_err
     r->chapter = chapter;
     r->next = command->offset + command->len;
     if (command->kind == REPL_MULTI)
-        empty_queue(r);
+        history_replay_queue_empty(r);
     else if (command->kind == REPL_EXEC && is_exec(command->line))
-        return run_queue(r);
+        return history_replay_queue_run(r);
     else if (command->kind == REPL_EXEC || !command->in_multi)
-        empty_queue(r);
+        history_replay_queue_empty(r);
     if (command->kind != REPL_WRITE)
         return true;
-    return command->in_multi ? add_to_queue(r, command) : take_write(r, command);
-}
-
-/* ---- snapshots ---- */
-
-static void begin_data(struct replay *r)
-{
-    if (r->begun)
-        rebuild_data_end(&r->data);
-    rebuild_data_begin(&r->data, r->opts->now_us);
-    r->data.keep_unknown = true;
-    r->data.on_script_line = pull_in_script;
-    r->data.ctx = r;
-    r->begun = true;
-    r->unknown_start = false;
-    history_names_done(&r->known);
-}
-
-static bool put_len(struct rd_buf *buf, uint64_t len)
-{
-    uint8_t bytes[5] = {LONG_LEN};
-    rd_put_be32(bytes + 1, (uint32_t)len);
-    return rd_buf_add(buf, bytes, sizeof bytes);
-}
-
-/* The beginning of a record, up to its value. */
-static bool put_head(struct rd_buf *buf, const struct rdb_event *ev)
-{
-    uint8_t expiry[9] = {EXPIRE_OPCODE};
-    rd_put_le64(expiry + 1, (uint64_t)ev->key.expire_ms);
-    return rd_buf_add_byte(buf, DB_OPCODE) && put_len(buf, ev->key.db) &&
-           (ev->key.expire_ms == RDB_NO_EXPIRE || rd_buf_add(buf, expiry, sizeof expiry)) &&
-           rd_buf_add_byte(buf, ev->key.type->number) && put_len(buf, ev->key.name.len) &&
-           rd_buf_add(buf, ev->key.name.ptr, ev->key.name.len);
-}
-
-static enum rdb_status copy_record(struct history_records *records, const struct rdb_event *ev,
-                                   struct rd_buf *to, struct rd_err *err)
-{
-    struct rd_sink *sink;
-    if (!put_head(to, ev)) {
-        rd_err_nomem(err, to->len);
-        return RDB_FAIL;
-    }
-    if (!rd_sink_open_buf(&sink, to, NULL, err))
-        return RDB_FAIL;
-    enum rdb_status status = rdb_reader_copy_value(records->reader, sink);
-    if (status == RDB_FAIL)
-        rd_err_adopt(err, rdb_reader_err(records->reader));
-    return rd_sink_close(sink, err) ? status : RDB_FAIL;
-}
-
-/* Copies the records of the keys that begin before `end`. */
-static bool copy_records(struct replay *r, struct history_records *records, uint64_t end,
-                         struct rd_buf *to)
-{
-    struct rdb_event ev;
-    enum rdb_status status;
-    while ((status = rdb_reader_next(records->reader, &ev)) == RDB_EVENT) {
-        if (ev.kind == RDB_UPDATE)
-            return rd_err_set(r->err, RD_ERR_UNSUPPORTED, ev.offset, "a command among the keys");
-        if (ev.kind != RDB_KEY)
-            continue;
-        if (ev.key.record >= end)
-            return true;
-        status = history_names_has(&r->names, ev.key.name) ? copy_record(records, &ev, to, r->err)
-                                                           : rdb_reader_skip_value(records->reader);
-        if (status == RDB_FAIL)
-            break;
-    }
-    if (status == RDB_FAIL)
-        rd_err_adopt(r->err, rdb_reader_err(records->reader));
-    return status == RDB_END;
-}
-
-/* A checksum of 0 is that of a server that computes none. */
-static bool put_end(struct rd_buf *buf, struct rd_err *err)
-{
-    static const uint8_t end[] = {END_OPCODE, 0, 0, 0, 0, 0, 0, 0, 0};
-    return rd_buf_add(buf, end, sizeof end) || rd_err_nomem(err, sizeof end);
-}
-
-static bool load_records(struct replay *r, const struct rd_buf *bytes, enum rdb_dialect dialect,
-                         int version)
-{
-    const struct rdb_reader_opts opts =
-        RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED, .no_sum = true);
-    struct rdb_reader *reader;
-    struct rd_src *src;
-    if (!rd_src_open_memory(&src, rd_buf_slice(bytes), NULL, r->err))
-        return false;
-    bool ok = rdb_reader_new_records(&reader, src, dialect, version, &opts, r->err);
-    if (ok) {
-        ok = rebuild_data_load(&r->data, reader, "snapshot", NULL, r->err);
-        rdb_reader_free(reader);
-    }
-    rd_src_close(src);
-    return ok;
-}
-
-static bool load_span(struct replay *r, size_t part, const struct history_span *span)
-{
-    struct history_records records;
-    struct rd_buf bytes = {0};
-    if (!history_tape_snapshot(r->opts->tape, part, span, &records, r->err))
-        return false;
-    bool ok = copy_records(r, &records, span != NULL ? span->end : UINT64_MAX, &bytes);
-    enum rdb_dialect dialect = rdb_reader_dialect(records.reader);
-    int version = rdb_reader_version(records.reader);
-    history_records_close(&records);
-    if (!ok)
-        rd_err_origin(r->err, r->opts->tape->parts[part].name);
-    ok = ok &&
-         (bytes.len == 0 || (put_end(&bytes, r->err) && load_records(r, &bytes, dialect, version)));
-    rd_buf_done(&bytes);
-    return ok;
-}
-
-static bool load_snapshot(struct replay *r, size_t part, const struct history_spans *spans,
-                          bool whole)
-{
-    const struct history_command at = {.part = part, .time_us = r->opts->tape->parts[part].time_us};
-    begin_data(r);
-    if (whole && !load_span(r, part, NULL))
-        return false;
-    for (size_t i = 0; !whole && i < spans->n; i++)
-        if (!load_span(r, part, &spans->list[i]))
-            return false;
-    return r->again || visit(r, HISTORY_LOADED, &at, NULL, true);
+    return command->in_multi ? history_replay_queue_add(r, command)
+                             : history_replay_take(r, command);
 }
 
 /* ---- the whole ---- */
@@ -508,7 +283,7 @@ static bool read_commands(struct replay *r, size_t part, const struct history_sp
 {
     struct history_tape *tape = r->opts->tape;
     if (tape->parts[part].unknown) {
-        begin_data(r);
+        history_replay_begin_data(r);
         r->unknown_start = true;
     }
     if (whole)
@@ -527,7 +302,7 @@ static bool take_part(struct replay *r, size_t part)
     bool ok =
         history_indexes_find(r->opts->indexes, r->opts->tape, part, &names, &spans, &whole, r->err);
     ok = ok && (r->opts->tape->parts[part].kind == HISTORY_SNAPSHOT
-                    ? load_snapshot(r, part, &spans, whole)
+                    ? history_replay_load(r, part, &spans, whole)
                     : read_commands(r, part, &spans, whole));
     history_spans_done(&spans);
     return ok;
@@ -538,8 +313,8 @@ static bool pass(struct replay *r)
     bool ok = true;
     r->again = false;
     r->chapter = r->next = 0;
-    empty_queue(r);
-    begin_data(r);
+    history_replay_queue_empty(r);
+    history_replay_begin_data(r);
     for (size_t i = 0; ok && i < r->opts->tape->n; i++)
         ok = take_part(r, i);
     return ok;
@@ -557,7 +332,7 @@ bool history_replay(const struct history_replay_opts *opts, struct rd_err *err)
             opts->restart(opts->ctx);
         ok = pass(&r);
     }
-    empty_queue(&r);
+    history_replay_queue_empty(&r);
     rd_free(r.queue);
     if (r.begun)
         rebuild_data_end(&r.data);

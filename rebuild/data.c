@@ -1,6 +1,5 @@
 #include "rebuild/data.h"
 
-#include "base/copy.h"
 #include "base/resp.h"
 #include "engine/admit.h"
 #include "engine/command.h"
@@ -116,22 +115,15 @@ struct rebuild_queued {
 static void add_to_queue(struct rebuild_queue *queue, const struct rebuild_step *step)
 {
     const struct resp_command *cmd = step->command;
-    size_t len = cmd->argc * sizeof *cmd->argv;
-    for (size_t i = 0; i < cmd->argc; i++)
-        len += cmd->argv[i].len;
     if (queue->n == queue->cap) {
         queue->cap = queue->cap > 0 ? queue->cap * 2 : 16;
         queue->list = engine_scratch_realloc(queue->list, queue->cap * sizeof *queue->list);
     }
     struct rebuild_queued *queued = &queue->list[queue->n++];
-    *queued = (struct rebuild_queued){
-        .offset = step->offset, .argc = cmd->argc, .argv = engine_scratch_alloc(len)};
-    uint8_t *bytes = (uint8_t *)(queued->argv + cmd->argc);
-    for (size_t i = 0; i < cmd->argc; i++) {
-        queued->argv[i] = rd_slice(bytes, cmd->argv[i].len);
-        rd_copy_short(bytes, cmd->argv[i].ptr, cmd->argv[i].len);
-        bytes += cmd->argv[i].len;
-    }
+    *queued = (struct rebuild_queued){.offset = step->offset,
+                                      .argc = cmd->argc,
+                                      .argv = engine_scratch_alloc(rebuild_line_copy_size(cmd))};
+    rebuild_line_copy(cmd, queued->argv);
 }
 
 static void close_queue(struct rebuild_queue *queue)

@@ -1,5 +1,6 @@
 #include "rebuild/line.h"
 
+#include "base/copy.h"
 #include "base/num.h"
 #include "engine/mem.h"
 #include "rebuild/data.h"
@@ -153,4 +154,24 @@ bool rebuild_line_is_for_all_keys(const struct rebuild_line *line)
     return rebuild_line_is(line, "flushall") || rebuild_line_is(line, "flushdb") ||
            rebuild_line_is(line, "swapdb") || rebuild_line_is(line, "trimslots") ||
            rebuild_line_is(line, "cluster|flushslot");
+}
+
+/* ---- copies of commands ---- */
+
+size_t rebuild_line_copy_size(const struct resp_command *command)
+{
+    size_t len = command->argc * sizeof *command->argv;
+    for (size_t i = 0; i < command->argc; i++)
+        len += command->argv[i].len;
+    return len;
+}
+
+void rebuild_line_copy(const struct resp_command *command, struct rd_slice *block)
+{
+    uint8_t *bytes = (uint8_t *)(block + command->argc);
+    for (size_t i = 0; i < command->argc; i++) {
+        block[i] = rd_slice(bytes, command->argv[i].len);
+        rd_copy_short(bytes, command->argv[i].ptr, command->argv[i].len);
+        bytes += command->argv[i].len;
+    }
 }

@@ -13,7 +13,7 @@
 #ifndef REBUILD_LINE_H
 #define REBUILD_LINE_H
 
-#include "base/slice.h"
+#include "base/resp.h"
 #include "engine/command.h"
 
 enum { REBUILD_LINE_KEYS = 16 }; /* as many need no allocation */
@@ -67,5 +67,12 @@ bool rebuild_line_arg_is(const struct rebuild_line *line, size_t i, const char *
 
 /* Whether it has this name, in lower case: "config|get". */
 bool rebuild_line_is(const struct rebuild_line *line, const char *name);
+
+/* ---- copies of commands ---- */
+
+/* Bytes of a block with the arguments of a command, and what they point to. */
+size_t rebuild_line_copy_size(const struct resp_command *command);
+/* Writes it. The arguments begin the block. */
+void rebuild_line_copy(const struct resp_command *command, struct rd_slice *block);
 
 #endif
