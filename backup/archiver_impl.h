@@ -15,6 +15,19 @@ enum {
 void *backup_ship_run(void *archiver);
 void *backup_base_run(void *archiver);
 
+/* What they do in one turn, without waiting. _new() of ship.c opens the repositories; an error that
+ * cannot pass is a->fatal, and then _turn() must not be called. NULL: no memory. */
+struct backup_ship;
+struct backup_base;
+
+struct backup_ship *backup_ship_new(struct backup_archiver *a);
+void backup_ship_turn(struct backup_ship *ship);
+void backup_ship_free(struct backup_ship *ship);
+
+struct backup_base *backup_base_new(struct backup_archiver *a);
+void backup_base_turn(struct backup_base *base);
+void backup_base_free(struct backup_base *base);
+
 /* Archives an append-only folder until it is stopped. */
 bool backup_tail_run(struct backup_archiver *a, struct rd_err *err);
 

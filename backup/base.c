@@ -6,16 +6,15 @@
  */
 #include "backup/archiver_impl.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "archive/stream.h"
 #include "backup/login.h"
 #include "backup/source.h"
 #include "backup/system.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "base/show.h"
 #include "capture/clock.h"
@@ -23,7 +22,7 @@
 /* Before the next attempt to take a set for which the master has to fork, then doubled. */
 enum { FORK_RETRY_MS = 15000, FORK_RETRY_MAX_MS = 30 * 60000 };
 
-struct base {
+struct backup_base {
     struct backup_archiver *a;
     char hint[300]; /* about the last attempt; may be empty */
     bool known;     /* whether the repository was searched for a base */
@@ -75,7 +74,7 @@ static bool find_base(struct archive_repo *repo, const char *run, uint64_t newes
     return ok;
 }
 
-static bool look_up(struct base *base, struct rd_err *err)
+static bool look_up(struct backup_base *base, struct rd_err *err)
 {
     struct backup_archiver *a = base->a;
     struct backup_open open;
@@ -100,29 +99,34 @@ static bool look_up(struct base *base, struct rd_err *err)
 
 /* ---- the snapshot of the spool ---- */
 
+struct found {
+    char *name;
+    bool any;
+};
+
+static void look_at_name(void *arg, const char *name)
+{
+    struct found *found = arg;
+    size_t len = strlen(name);
+    if (len < 5 || len >= REPL_CAPTURE_NAME || strcmp(name + len - 4, ".rdb") != 0 ||
+        (found->any && strcmp(name, found->name) > 0))
+        return;
+    memcpy(found->name, name, len + 1);
+    found->any = true;
+}
+
 /* The oldest one: "00000001-1500.rdb". An empty name: there is none. */
 static bool find_snapshot(const struct backup_archiver *a, char ret[REPL_CAPTURE_NAME],
                           struct rd_err *err)
 {
-    DIR *dir = opendir(a->spool);
-    const struct dirent *entry;
-    bool found = false;
+    struct found found = {.name = ret};
     ret[0] = '\0';
-    while (dir != NULL && (errno = 0, entry = readdir(dir)) != NULL) {
-        size_t len = strlen(entry->d_name);
-        if (len < 5 || len >= REPL_CAPTURE_NAME || strcmp(entry->d_name + len - 4, ".rdb") != 0 ||
-            (found && strcmp(entry->d_name, ret) > 0))
-            continue;
-        memcpy(ret, entry->d_name, len + 1);
-        found = true;
-    }
-    if (errno != 0) {
-        rd_err_sys(err, errno, "cannot list the spool");
-        rd_err_origin(err, a->spool);
-    }
-    if (dir != NULL)
-        closedir(dir);
-    return err->code == RD_ERR_OK;
+    int sys = a->fs.list(a->fs.ctx, look_at_name, &found);
+    if (sys == 0)
+        return true;
+    rd_err_sys(err, -sys, "cannot list the spool");
+    rd_err_origin(err, a->spool);
+    return false;
 }
 
 /* The segment next to it has the history. If it does not exist, the writer is about to create it.
@@ -147,7 +151,7 @@ static bool find_segment(const struct backup_archiver *a, const char *snapshot,
 
 /* ---- a set ---- */
 
-static void note_base(struct base *base, const struct backup_set *set)
+static void note_base(struct backup_base *base, const struct backup_set *set)
 {
     struct backup_archiver *a = base->a;
     pthread_mutex_lock(&a->mutex);
@@ -164,14 +168,15 @@ static void note_base(struct base *base, const struct backup_set *set)
                         set->m.offset, rd_show_count(set->m.keys).s, rd_show_plural(set->m.keys));
 }
 
-static void say_error(struct base *base, const char *event, const struct rd_err *err)
+static void say_error(struct backup_base *base, const char *event, const struct rd_err *err)
 {
     char line[600];
     if (err->code != RD_ERR_OK)
         backup_archiver_say(base->a, event, true, "%s", rd_err_render(err, line, sizeof line));
 }
 
-static void after(struct base *base, const struct backup_set *set, const struct rd_err *failed)
+static void after(struct backup_base *base, const struct backup_set *set,
+                  const struct rd_err *failed)
 {
     struct backup_after errs;
     backup_after(base->a->target, set, failed, &errs);
@@ -183,7 +188,7 @@ static void after(struct base *base, const struct backup_set *set, const struct 
 
 /* Leaves out the repositories that have the snapshot of the spool already. False: none of the
  * others can be opened. */
-static bool leave_out(const struct base *base, struct backup_open *open, struct rd_err *err)
+static bool leave_out(const struct backup_base *base, struct backup_open *open, struct rd_err *err)
 {
     bool any = false;
     for (size_t i = 0; i < open->n; i++) {
@@ -201,7 +206,8 @@ static bool leave_out(const struct base *base, struct backup_open *open, struct 
 }
 
 /* The first error of a repository that does not have it. */
-static bool is_everywhere(struct base *base, const struct backup_open *open, struct rd_err *err)
+static bool is_everywhere(struct backup_base *base, const struct backup_open *open,
+                          struct rd_err *err)
 {
     bool all = true;
     for (size_t i = 0; i < open->n; i++) {
@@ -216,7 +222,7 @@ static bool is_everywhere(struct base *base, const struct backup_open *open, str
 /* Warnings go to the caller; progress belongs to the main thread. */
 static void on_say(void *ctx, enum rd_watch_kind kind, const char *text)
 {
-    struct base *base = ctx;
+    struct backup_base *base = ctx;
     if (kind == RD_WATCH_WARNING)
         rd_watch_warn(base->a->watch, "%s", text);
     else if (kind == RD_WATCH_HINT)
@@ -224,7 +230,7 @@ static void on_say(void *ctx, enum rd_watch_kind kind, const char *text)
 }
 
 /* False for a snapshot of the spool that not all repositories have yet. */
-static bool take_base(struct base *base, const struct backup_from *from, struct rd_err *err)
+static bool take_base(struct backup_base *base, const struct backup_from *from, struct rd_err *err)
 {
     struct backup_open open = {0};
     struct backup_set set = {.open = &open, .from = from};
@@ -254,7 +260,7 @@ static bool take_base(struct base *base, const struct backup_from *from, struct 
     return ok;
 }
 
-static bool take_snapshot(struct base *base, const char *name, struct rd_err *err)
+static bool take_snapshot(struct backup_base *base, const char *name, struct rd_err *err)
 {
     struct backup_archiver *a = base->a;
     struct repl_capture_segment segment;
@@ -267,18 +273,20 @@ static bool take_snapshot(struct base *base, const char *name, struct rd_err *er
         memset(base->has, 0, sizeof base->has);
     memcpy(base->snapshot, name, sizeof base->snapshot);
     const struct backup_from from = {.snapshot = path,
+                                     .spool = &a->fs,
+                                     .name = name,
                                      .source = a->source,
                                      .replid = segment.replid.hex,
                                      .offset = segment.start};
     if (!take_base(base, &from, err))
         return false;
-    if (unlink(path) != 0)
+    if (a->fs.unlink(a->fs.ctx, name) != 0)
         return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "cannot remove %s", path);
     repl_capture_unlink_keys(&a->fs, name);
     return true;
 }
 
-static bool take_server(struct base *base, struct rd_err *err)
+static bool take_server(struct backup_base *base, struct rd_err *err)
 {
     struct backup_archiver *a = base->a;
     struct client_opts opts;
@@ -301,7 +309,7 @@ static bool take_server(struct base *base, struct rd_err *err)
 
 /* ---- the thread ---- */
 
-static bool is_due(const struct base *base)
+static bool is_due(const struct backup_base *base)
 {
     struct backup_archiver *a = base->a;
     int64_t now_ms = backup_now_ms();
@@ -315,7 +323,7 @@ static bool is_due(const struct base *base)
 }
 
 /* An attempt that read the server made the master fork: the next ones come later and later. */
-static void failed(struct base *base, const struct rd_err *err)
+static void failed(struct backup_base *base, const struct rd_err *err)
 {
     struct backup_archiver *a = base->a;
     char line[600];
@@ -341,7 +349,7 @@ static void failed(struct base *base, const struct rd_err *err)
     pthread_mutex_unlock(&a->mutex);
 }
 
-static void work(struct base *base)
+void backup_base_turn(struct backup_base *base)
 {
     char name[REPL_CAPTURE_NAME];
     struct rd_err err = {0};
@@ -361,12 +369,25 @@ static void work(struct base *base)
         failed(base, &err);
 }
 
+struct backup_base *backup_base_new(struct backup_archiver *a)
+{
+    struct backup_base *base = rd_calloc(1, sizeof *base);
+    if (base != NULL)
+        base->a = a;
+    return base;
+}
+
+void backup_base_free(struct backup_base *base)
+{
+    rd_free(base);
+}
+
 void *backup_base_run(void *archiver)
 {
     struct backup_archiver *a = archiver;
-    struct base base = {.a = a};
+    struct backup_base base = {.a = a};
     for (bool over = false; !over;) {
-        work(&base);
+        backup_base_turn(&base);
         pthread_mutex_lock(&a->mutex);
         over = atomic_load(&a->cancel) || a->fatal.code != RD_ERR_OK;
         if (!over)

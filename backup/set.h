@@ -19,12 +19,15 @@
 #include "backup/open.h"
 
 struct client_target;
+struct rd_fs;
 
 /* Where a set comes from, instead of the source of its target. */
 struct backup_from {
     const struct client_target *server; /* NULL: */
     const char *snapshot;               /* this file, with the position below */
-    const char *source;                 /* the description of the source in the manifest */
+    const struct rd_fs *spool;          /* the folder in which it has this name; NULL: a path */
+    const char *name;
+    const char *source; /* the description of the source in the manifest */
     const char *replid;
     uint64_t offset;
 };

@@ -12,13 +12,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "archive/stream.h"
 #include "backup/hold.h"
 #include "backup/open.h"
-#include "backup/take.h"
+#include "backup/spool_file.h"
 #include "backup/system.h"
+#include "backup/take.h"
+#include "base/mem.h"
 #include "base/pump.h"
 #include "base/show.h"
 #include "capture/clock.h"
@@ -39,7 +40,7 @@ struct place {
     bool refused; /* it has foreign data in the place of a segment: nothing goes there any more */
 };
 
-struct ship {
+struct backup_ship {
     struct backup_archiver *a;
     struct place places[BACKUP_STORES];
     size_t n;
@@ -63,7 +64,7 @@ static void close_place(struct place *place)
 }
 
 /* A capture that begins anew does not continue the stream that the repository has. */
-static void look_for_lost_spool(struct ship *ship, const struct place *place)
+static void look_for_lost_spool(struct backup_ship *ship, const struct place *place)
 {
     struct backup_archiver *a = ship->a;
     if (a->resumes || place->listed.n == 0 || ship->said_lost)
@@ -78,7 +79,7 @@ static void look_for_lost_spool(struct ship *ship, const struct place *place)
     pthread_mutex_unlock(&a->mutex);
 }
 
-static bool read_listing(struct ship *ship, struct place *place, struct rd_err *err)
+static bool read_listing(struct backup_ship *ship, struct place *place, struct rd_err *err)
 {
     if (place->known)
         return true;
@@ -89,7 +90,7 @@ static bool read_listing(struct ship *ship, struct place *place, struct rd_err *
     return true;
 }
 
-static bool open_place(struct ship *ship, struct place *place, struct rd_err *err)
+static bool open_place(struct backup_ship *ship, struct place *place, struct rd_err *err)
 {
     if (place->store != NULL)
         return true;
@@ -113,7 +114,7 @@ static bool open_place(struct ship *ship, struct place *place, struct rd_err *er
 
 /* A run that is alive, and a configuration that cannot work, end the service. Everything else may
  * pass. */
-static void place_failed(struct ship *ship, struct place *place, const struct rd_err *err)
+static void place_failed(struct backup_ship *ship, struct place *place, const struct rd_err *err)
 {
     char line[600];
     bool first = !place->failing;
@@ -136,7 +137,7 @@ static void place_failed(struct ship *ship, struct place *place, const struct rd
 
 /* Trying again would not help. The other repositories get the stream; without others, the service
  * ends. */
-static void place_refused(struct ship *ship, struct place *place, const struct rd_err *err)
+static void place_refused(struct backup_ship *ship, struct place *place, const struct rd_err *err)
 {
     char line[600];
     bool any = false;
@@ -152,7 +153,7 @@ static void place_refused(struct ship *ship, struct place *place, const struct r
         backup_archiver_give_up(ship->a, err);
 }
 
-static void place_works(struct ship *ship, struct place *place)
+static void place_works(struct backup_ship *ship, struct place *place)
 {
     if (place->failing)
         backup_archiver_say(ship->a, "repository-back", false, "%s accepts segments again",
@@ -165,20 +166,24 @@ static void place_works(struct ship *ship, struct place *place)
 
 struct item {
     struct archive_segment segment;
+    char name[REPL_CAPTURE_NAME];
     char path[BACKUP_PATH_MAX];
     uint64_t size;
     const uint8_t *before; /* SHA-256 of the segment before it; NULL: not known */
 };
 
 /* Reads the whole segment, because damaged segments must not be shipped. */
-static bool measure(struct ship *ship, const struct repl_capture_segment *header, struct item *ret,
-                    struct rd_err *err)
+static bool measure(struct backup_ship *ship, const struct repl_capture_segment *header,
+                    struct item *ret, struct rd_err *err)
 {
     struct segment_in in;
     struct repl_capture_event ev;
     if (!backup_archiver_path(ret->path, ship->a, header->name, err) ||
-        !segment_in_open_file(&in, ret->path, header->number, header->start, err))
+        !segment_in_open_in(&in, &ship->a->fs, header->number, header->start, err)) {
+        rd_err_origin(err, ret->path);
         return false;
+    }
+    memcpy(ret->name, header->name, sizeof ret->name);
     archive_segment_of(&ret->segment, ship->a->run, &in.header);
     ret->segment.compression = ship->settings.compression;
     ret->segment.sealed = ship->key != NULL;
@@ -200,8 +205,8 @@ static bool measure(struct ship *ship, const struct repl_capture_segment *header
     return ok;
 }
 
-static bool put(struct ship *ship, struct place *place, const struct item *item, struct rd_src *src,
-                struct rd_err *err)
+static bool put(struct backup_ship *ship, struct place *place, const struct item *item,
+                struct rd_src *src, struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
     struct archive_file file = {.compression = item->segment.compression};
@@ -222,21 +227,22 @@ static bool put(struct ship *ship, struct place *place, const struct item *item,
     return false;
 }
 
-static bool upload(struct ship *ship, struct place *place, const struct item *item,
+static bool upload(struct backup_ship *ship, struct place *place, const struct item *item,
                    struct rd_err *err)
 {
     struct rd_src *src;
-    if (!rd_src_open_file(&src, item->path, NULL, err))
+    if (!backup_spool_file_open(&src, &ship->a->fs, item->name, item->path, err))
         return false;
     bool ok = put(ship, place, item, src, err);
     rd_src_close(src);
     return ok;
 }
 
-static bool sum_file(const char *path, struct archive_store_sum *ret, struct rd_err *err)
+static bool sum_file(struct backup_ship *ship, const struct item *item,
+                     struct archive_store_sum *ret, struct rd_err *err)
 {
     struct rd_src *src;
-    if (!rd_src_open_file(&src, path, NULL, err))
+    if (!backup_spool_file_open(&src, &ship->a->fs, item->name, item->path, err))
         return false;
     bool ok = archive_store_sum_src(src, ret, err);
     rd_src_close(src);
@@ -264,14 +270,14 @@ static void set_foreign(struct rd_err *err, const struct rd_err *why)
 
 /* Whether an object of an earlier run, or of a lost answer, holds the segment. A sealed object has
  * other bytes each time, so what it holds is compared. */
-static enum archive_store_proof compare(struct ship *ship, struct place *place,
+static enum archive_store_proof compare(struct backup_ship *ship, struct place *place,
                                         const struct item *item,
                                         const struct archive_segment *there, struct rd_err *err)
 {
     struct archive_store_sum plain;
     struct rd_err why = {0};
     char name[ARCHIVE_NAME_MAX];
-    if (!sum_file(item->path, &plain, err))
+    if (!sum_file(ship, item, &plain, err))
         return ARCHIVE_STORE_FAILED;
     enum archive_store_proof proof =
         archive_segment_prove(&place->repo, there, &ship->keys.ring, &plain, &why);
@@ -287,7 +293,7 @@ static enum archive_store_proof compare(struct ship *ship, struct place *place,
 /* Compares everything that the listing has in the place of a segment: the compression and the seal
  * may be those of an earlier configuration. An object that is not the segment decides, because
  * nothing can be restored after two segments with one number. */
-static enum archive_store_proof compare_listed(struct ship *ship, struct place *place,
+static enum archive_store_proof compare_listed(struct backup_ship *ship, struct place *place,
                                                const struct item *item, struct rd_err *err)
 {
     enum archive_store_proof found = ARCHIVE_STORE_ABSENT;
@@ -305,7 +311,7 @@ static enum archive_store_proof compare_listed(struct ship *ship, struct place *
 }
 
 /* After this the segment is proved to be in the repository. */
-static bool put_once(struct ship *ship, struct place *place, const struct item *item,
+static bool put_once(struct backup_ship *ship, struct place *place, const struct item *item,
                      bool *ret_uploaded, struct rd_err *err)
 {
     struct rd_err why = {0};
@@ -326,7 +332,7 @@ static bool put_once(struct ship *ship, struct place *place, const struct item *
     return false;
 }
 
-static void count_shipped(struct ship *ship, const struct item *item)
+static void count_shipped(struct backup_ship *ship, const struct item *item)
 {
     struct backup_archiver *a = ship->a;
     pthread_mutex_lock(&a->mutex);
@@ -339,7 +345,8 @@ static void count_shipped(struct ship *ship, const struct item *item)
 }
 
 /* The newest segment that the listing has up to this one; 0: none. */
-static uint64_t newest_listed(const struct ship *ship, const struct place *place, uint64_t number)
+static uint64_t newest_listed(const struct backup_ship *ship, const struct place *place,
+                              uint64_t number)
 {
     uint64_t newest = 0;
     for (size_t i = 0; i < place->listed.n; i++) {
@@ -351,7 +358,7 @@ static uint64_t newest_listed(const struct ship *ship, const struct place *place
 }
 
 /* Numbers that are missing were removed because the spool was full, or were damaged. */
-static void look_for_hole(struct ship *ship, struct place *place,
+static void look_for_hole(struct backup_ship *ship, struct place *place,
                           const struct repl_capture_segment *header)
 {
     struct backup_archiver *a = ship->a;
@@ -378,7 +385,7 @@ static bool due(const struct place *place, struct backup_archiver *a)
 }
 
 /* Says so once. Until the spool can be read again, it is not known what waits in it. */
-static void spool_failed(struct ship *ship, const struct rd_err *err)
+static void spool_failed(struct backup_ship *ship, const struct rd_err *err)
 {
     char line[600];
     if (!ship->spool_said)
@@ -390,13 +397,15 @@ static void spool_failed(struct ship *ship, const struct rd_err *err)
 /* Not the fault of the repository. A damaged segment makes a gap; it is kept under another name for
  * a salvage. Everything else may pass, and a segment that is gone was removed because the spool was
  * full. */
-static void segment_failed(struct ship *ship, const struct item *item, const struct rd_err *err)
+static void segment_failed(struct backup_ship *ship, const struct item *item,
+                           const struct rd_err *err)
 {
-    char line[600], aside[BACKUP_PATH_MAX + 16];
+    const struct rd_fs *fs = &ship->a->fs;
+    char line[600], aside[REPL_CAPTURE_NAME + 16];
     bool damaged = err->code == RD_ERR_CORRUPT || err->code == RD_ERR_TRUNCATED ||
                    err->code == RD_ERR_CHECKSUM;
-    snprintf(aside, sizeof aside, "%s.damaged", item->path);
-    if (damaged && rename(item->path, aside) == 0)
+    snprintf(aside, sizeof aside, "%s.damaged", item->name);
+    if (damaged && fs->rename(fs->ctx, item->name, aside) == 0)
         backup_archiver_say(ship->a, "spool", true, "a segment of the spool is left out: %s",
                             rd_err_render(err, line, sizeof line));
     else if (err->sys != ENOENT)
@@ -404,7 +413,7 @@ static void segment_failed(struct ship *ship, const struct item *item, const str
 }
 
 /* Bound into the seal, so that segments of two archives that were taken for one are noticed. */
-static const uint8_t *digest_before(const struct ship *ship,
+static const uint8_t *digest_before(const struct backup_ship *ship,
                                     const struct repl_capture_segment *header)
 {
     const struct repl_capture_segment *last = &ship->last;
@@ -412,7 +421,7 @@ static const uint8_t *digest_before(const struct ship *ship,
 }
 
 /* Whether it is proved that all repositories have the segment now. */
-static bool ship_segment(struct ship *ship, const struct repl_capture_segment *header,
+static bool ship_segment(struct backup_ship *ship, const struct repl_capture_segment *header,
                          const bool *tried)
 {
     struct item item = {.before = digest_before(ship, header)};
@@ -464,7 +473,8 @@ static bool ship_segment(struct ship *ship, const struct repl_capture_segment *h
 
 /* ---- the spool ---- */
 
-static bool has_snapshot_file(const struct ship *ship, const struct repl_capture_segment *header)
+static bool has_snapshot_file(const struct backup_ship *ship,
+                              const struct repl_capture_segment *header)
 {
     char name[REPL_CAPTURE_NAME];
     uint64_t size;
@@ -474,7 +484,7 @@ static bool has_snapshot_file(const struct ship *ship, const struct repl_capture
     return ship->a->fs.size(ship->a->fs.ctx, name, &size) != -ENOENT;
 }
 
-static void publish_spool(struct ship *ship)
+static void publish_spool(struct backup_ship *ship)
 {
     struct backup_archiver *a = ship->a;
     if (ship->spool_said && !ship->spool_failing)
@@ -487,7 +497,8 @@ static void publish_spool(struct ship *ship)
     pthread_mutex_unlock(&a->mutex);
 }
 
-static void publish(struct ship *ship, const struct repl_capture_list *list, size_t n_shipped)
+static void publish(struct backup_ship *ship, const struct repl_capture_list *list,
+                    size_t n_shipped)
 {
     struct backup_archiver *a = ship->a;
     size_t n = 0;
@@ -512,7 +523,7 @@ static void publish(struct ship *ship, const struct repl_capture_list *list, siz
     pthread_mutex_unlock(&a->mutex);
 }
 
-static void ship_spool(struct ship *ship)
+static void ship_spool(struct backup_ship *ship)
 {
     const struct backup_archiver *a = ship->a;
     struct repl_capture_list list;
@@ -541,7 +552,7 @@ static void ship_spool(struct ship *ship)
     repl_capture_list_done(&list);
 }
 
-static void ship_all(struct ship *ship)
+void backup_ship_turn(struct backup_ship *ship)
 {
     ship->spool_failing = false;
     ship_spool(ship);
@@ -550,7 +561,7 @@ static void ship_all(struct ship *ship)
 
 /* ---- the thread ---- */
 
-static bool add_place(struct ship *ship, const char *where, struct rd_err *err)
+static bool add_place(struct backup_ship *ship, const char *where, struct rd_err *err)
 {
     struct place *place = &ship->places[ship->n];
     place->where = where;
@@ -561,7 +572,7 @@ static bool add_place(struct ship *ship, const char *where, struct rd_err *err)
     return true;
 }
 
-static bool add_places(struct ship *ship, struct rd_err *err)
+static bool add_places(struct backup_ship *ship, struct rd_err *err)
 {
     const char *where;
     for (size_t i = 0; (where = backup_repository(ship->a->target, i)) != NULL; i++)
@@ -570,7 +581,7 @@ static bool add_places(struct ship *ship, struct rd_err *err)
     return true;
 }
 
-static bool begin_index(struct ship *ship, struct rd_err *err)
+static bool begin_index(struct backup_ship *ship, struct rd_err *err)
 {
     const struct backup_target *target = ship->a->target;
     bool yes;
@@ -583,7 +594,7 @@ static bool begin_index(struct ship *ship, struct rd_err *err)
     return true;
 }
 
-static bool begin(struct ship *ship, struct rd_err *err)
+static bool begin(struct backup_ship *ship, struct rd_err *err)
 {
     return add_places(ship, err) && backup_keys_open(&ship->keys, ship->a->target, err) &&
            backup_keys_seal(&ship->keys, &ship->key, err) &&
@@ -591,7 +602,7 @@ static bool begin(struct ship *ship, struct rd_err *err)
 }
 
 /* At the beginning, so that a second run and a wrong key are found at once. */
-static void open_all(struct ship *ship)
+static void open_all(struct backup_ship *ship)
 {
     for (size_t i = 0; i < ship->n; i++) {
         struct rd_err err = {0};
@@ -607,34 +618,53 @@ static bool finished(struct backup_archiver *a)
             (a->shipped.n_waiting == 0 || a->shipped.failing || a->shipped.spool_failing));
 }
 
+struct backup_ship *backup_ship_new(struct backup_archiver *a)
+{
+    struct rd_err err = {0};
+    struct backup_ship *ship = rd_calloc(1, sizeof *ship);
+    if (ship == NULL) {
+        rd_err_nomem(&err, sizeof *ship);
+        backup_archiver_give_up(a, &err);
+        return NULL;
+    }
+    ship->a = a;
+    if (begin(ship, &err))
+        open_all(ship);
+    else
+        backup_archiver_give_up(a, &err);
+    return ship;
+}
+
+void backup_ship_free(struct backup_ship *ship)
+{
+    for (size_t i = 0; ship != NULL && i < ship->n; i++) {
+        close_place(&ship->places[i]);
+        archive_stream_done(&ship->places[i].listed);
+        backup_hold_done(&ship->places[i].hold);
+    }
+    if (ship != NULL)
+        backup_keys_done(&ship->keys);
+    rd_free(ship);
+}
+
 void *backup_ship_run(void *archiver)
 {
     struct backup_archiver *a = archiver;
-    struct ship ship = {.a = a};
-    struct rd_err err = {0};
-    if (begin(&ship, &err))
-        open_all(&ship);
-    else
-        backup_archiver_give_up(a, &err);
+    struct backup_ship *ship = backup_ship_new(a);
     for (bool over = false; !over;) {
         pthread_mutex_lock(&a->mutex);
         bool last = atomic_load(&a->draining);
         bool dead = a->fatal.code != RD_ERR_OK;
         pthread_mutex_unlock(&a->mutex);
         if (!dead)
-            ship_all(&ship);
+            backup_ship_turn(ship);
         pthread_mutex_lock(&a->mutex);
         over = dead || (last && finished(a));
         if (!over && !atomic_load(&a->draining))
             backup_archiver_wait(a, BACKUP_ARCHIVER_LOOK_MS);
         pthread_mutex_unlock(&a->mutex);
     }
-    for (size_t i = 0; i < ship.n; i++) {
-        close_place(&ship.places[i]);
-        archive_stream_done(&ship.places[i].listed);
-        backup_hold_done(&ship.places[i].hold);
-    }
-    backup_keys_done(&ship.keys);
+    backup_ship_free(ship);
     pthread_mutex_lock(&a->mutex);
     a->shipped.ended = true;
     pthread_cond_broadcast(&a->changed);

@@ -11,6 +11,7 @@
 #include "backup/login.h"
 #include "backup/scan.h"
 #include "backup/snapshot.h"
+#include "backup/spool_file.h"
 #include "backup/system.h"
 #include "capture/download.h"
 
@@ -95,18 +96,22 @@ static bool read_server(const struct rd_watch *watch, struct backup_set *set, co
 
 /* ---- files ---- */
 
-static bool read_file(const struct rd_watch *watch, struct backup_set *set, const char *path,
-                      struct rd_err *err)
+static bool read_src(const struct rd_watch *watch, struct backup_set *set, struct rd_src *src,
+                     const char *path, struct rd_err *err)
 {
-    struct rd_src *src;
-    if (!rd_src_open_unwrapped(&src, path, NULL, err))
-        return false;
     snprintf(set->m.source, sizeof set->m.source, "%s", path);
     rd_watch_begin(watch, path, rd_src_size(src), src);
     bool ok = backup_snapshot_take(set, src, "dump.rdb", err);
     rd_watch_end(watch);
     rd_src_close(src);
     return ok;
+}
+
+static bool read_file(const struct rd_watch *watch, struct backup_set *set, const char *path,
+                      struct rd_err *err)
+{
+    struct rd_src *src;
+    return rd_src_open_unwrapped(&src, path, NULL, err) && read_src(watch, set, src, path, err);
 }
 
 /* The log in the folder of a server: in a folder of its own, since Redis 7.0. */
@@ -170,7 +175,12 @@ static bool read_from(const struct rd_watch *watch, struct backup_set *set, stru
         snprintf(set->m.source, sizeof set->m.source, "%s", from->server->name);
         return take_download(watch, set, from->server, err);
     }
-    if (!read_file(watch, set, from->snapshot, err))
+    struct rd_src *src;
+    bool ok = from->spool == NULL
+                  ? read_file(watch, set, from->snapshot, err)
+                  : backup_spool_file_open(&src, from->spool, from->name, from->snapshot, err) &&
+                        read_src(watch, set, src, from->snapshot, err);
+    if (!ok)
         return false;
     snprintf(set->m.source, sizeof set->m.source, "%s", from->source);
     snprintf(set->m.replid, sizeof set->m.replid, "%s", from->replid);

@@ -22,20 +22,26 @@ static int one_open(void *ctx, const char *name, enum rd_fs_mode mode)
         return -EROFS;
     if (strcmp(name, in->name) != 0)
         return -ENOENT;
+    if (in->folder != NULL)
+        return in->folder->open(in->folder->ctx, name, RD_FS_READ_AT);
     int fd = fcntl(in->fd, F_DUPFD_CLOEXEC, 0);
     return fd >= 0 ? fd : -errno;
 }
 
 static int one_close(void *ctx, int fd)
 {
-    (void)ctx;
+    const struct segment_in *in = ctx;
+    if (in->folder != NULL)
+        return in->folder->close(in->folder->ctx, fd);
     return close(fd) == 0 ? 0 : -errno;
 }
 
 static ssize_t one_read_at(void *ctx, int fd, void *dst, size_t size, uint64_t offset)
 {
+    const struct segment_in *in = ctx;
     ssize_t n;
-    (void)ctx;
+    if (in->folder != NULL)
+        return in->folder->read_at(in->folder->ctx, fd, dst, size, offset);
     while ((n = pread(fd, dst, size, (off_t)offset)) < 0 && errno == EINTR)
         ;
     return n >= 0 ? n : -errno;
@@ -69,10 +75,14 @@ static bool read_header(struct segment_in *in, struct rd_err *err)
     return ok || rd_err_set(err, RD_ERR_CORRUPT, in->size, "the segment has no end");
 }
 
-static bool open_reader(struct segment_in *in, uint64_t number, uint64_t start, struct rd_err *err)
+static void set_name(struct segment_in *in, uint64_t number, uint64_t start)
+{
+    snprintf(in->name, sizeof in->name, "%08" PRIu64 "-%" PRIu64 ".seg", number, start);
+}
+
+static bool open_reader(struct segment_in *in, struct rd_err *err)
 {
     const struct repl_capture_reader_opts opts = {.max_whole = REBUILD_STREAM_COMMAND};
-    snprintf(in->name, sizeof in->name, "%08" PRIu64 "-%" PRIu64 ".seg", number, start);
     in->fs = (struct rd_fs){.ctx = in,
                             .open = one_open,
                             .close = one_close,
@@ -86,11 +96,12 @@ bool segment_in_open(struct segment_in *in, struct rd_src *src, uint64_t number,
                      struct rd_err *err)
 {
     *in = (struct segment_in){.fd = -1};
+    set_name(in, number, start);
     bool ok = spool_copy(&in->spool, src, NULL, NULL, err);
     in->fd = in->spool.open ? in->spool.fd : -1;
     in->size = in->spool.size;
     ok = ok && (in->fd >= 0 || rd_err_set(err, RD_ERR_TRUNCATED, 0, "the segment is empty")) &&
-         open_reader(in, number, start, err);
+         open_reader(in, err);
     if (!ok)
         rd_err_origin(err, rd_src_origin(src));
     rd_src_close(src);
@@ -104,13 +115,29 @@ bool segment_in_open_file(struct segment_in *in, const char *path, uint64_t numb
 {
     struct stat st;
     *in = (struct segment_in){.owns_fd = true};
+    set_name(in, number, start);
     in->fd = regular_file_open(path, err);
     bool ok = in->fd >= 0 && fstat(in->fd, &st) == 0;
     if (ok)
         in->size = (uint64_t)st.st_size;
-    if (ok && open_reader(in, number, start, err))
+    if (ok && open_reader(in, err))
         return true;
     rd_err_origin(err, path);
+    segment_in_close(in);
+    return false;
+}
+
+bool segment_in_open_in(struct segment_in *in, const struct rd_fs *folder, uint64_t number,
+                        uint64_t start, struct rd_err *err)
+{
+    *in = (struct segment_in){.folder = folder, .fd = -1, .owns_fd = true};
+    set_name(in, number, start);
+    int sys = folder->size(folder->ctx, in->name, &in->size);
+    if (sys == 0)
+        sys = in->fd = folder->open(folder->ctx, in->name, RD_FS_READ_AT);
+    bool ok = sys >= 0 || rd_err_sys(err, -sys, "cannot open");
+    if (ok && open_reader(in, err))
+        return true;
     segment_in_close(in);
     return false;
 }
@@ -158,7 +185,7 @@ void segment_in_close(struct segment_in *in)
 {
     repl_capture_reader_close(in->reader);
     if (in->owns_fd && in->fd >= 0)
-        close(in->fd);
+        one_close(in, in->fd);
     spool_done(&in->spool);
     *in = (struct segment_in){.fd = -1};
 }

@@ -20,7 +20,8 @@
 
 struct segment_in {
     struct spool spool;
-    int fd; /* of the spool, or of a file */
+    const struct rd_fs *folder; /* NULL: fd is a descriptor of the system */
+    int fd;                     /* of the spool, or of a file */
     bool owns_fd;
     uint64_t size;
     char name[REPL_CAPTURE_NAME]; /* as in a capture: "00000001-1500.seg" */
@@ -38,6 +39,10 @@ bool segment_in_open(struct segment_in *in, struct rd_src *src, uint64_t number,
 /* The same for a file, which is not copied. */
 bool segment_in_open_file(struct segment_in *in, const char *path, uint64_t number, uint64_t start,
                           struct rd_err *err);
+
+/* The same for a file of this folder, whose calls are borrowed. */
+bool segment_in_open_in(struct segment_in *in, const struct rd_fs *folder, uint64_t number,
+                        uint64_t start, struct rd_err *err);
 
 /* Checks the SHA-256 of the file: RD_ERR_CHECKSUM. */
 bool segment_in_verify(struct segment_in *in, struct rd_err *err);
