@@ -364,6 +364,9 @@ void archive_stream_needed(const struct archive_stream *stream, const struct arc
         size_t end = archive_stream_chain(stream, begin);
         size_t first =
             has_base(stream, begin, sets) ? first_needed(stream, begin, end, sets, why) : begin;
+        if (begin > 0 && needed[begin - 1] &&
+            archive_segment_lost(&stream->segments[begin - 1], &stream->segments[begin]) > 0)
+            first = begin;
         for (; begin < end; begin++)
             needed[begin] = begin >= first || stream->segments[begin].latest_ms >= newest;
     }

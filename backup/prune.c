@@ -1,5 +1,8 @@
 #include "backup/prune.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "backup/open.h"
 #include "base/mem.h"
 #include "base/show.h"
@@ -170,6 +173,59 @@ static bool remove_indexes(struct archive_repo *repo, const struct backup_prune 
     return ok;
 }
 
+struct look {
+    const struct archive_repo *repo;
+    const struct backup_prune *plan;
+    bool has_other;
+};
+
+/* "TARGET/sets/ID/…" */
+static void look_at(void *arg, const char *name, uint64_t size)
+{
+    struct look *look = arg;
+    const char *id = name + strlen(look->repo->target) + strlen("/sets/");
+    size_t len = strcspn(id, "/");
+    bool known = false;
+    (void)size;
+    for (size_t i = 0; !known && i < look->plan->sets.n; i++) {
+        const char *own = look->plan->sets.sets[i].id;
+        known = strlen(own) == len && memcmp(own, id, len) == 0;
+    }
+    look->has_other = look->has_other || !known;
+}
+
+/* A set that the store did not list before may need segments that no other one needs. Nobody else
+ * can have stored one: the sets are locked. */
+static bool check_sets(struct archive_repo *repo, const struct backup_prune *plan,
+                       struct rd_err *err)
+{
+    struct look look = {.repo = repo, .plan = plan};
+    char folder[ARCHIVE_NAME_MAX];
+    snprintf(folder, sizeof folder, "%s/sets", repo->target);
+    if (!repo->store->ops->list(repo->store, folder, look_at, &look, err))
+        return false;
+    if (!look.has_other)
+        return true;
+    rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET,
+               "it lists a set that it did not list before: no segments are removed");
+    rd_err_origin(err, folder);
+    return false;
+}
+
+static bool remove_segments(struct archive_repo *repo, const struct backup_prune *plan,
+                            struct rd_err *err)
+{
+    if (plan->n_segments_gone == 0)
+        return true;
+    if (!check_sets(repo, plan, err))
+        return false;
+    for (size_t i = 0; i < plan->stream.n; i++)
+        if (!plan->needed[i] && !archive_segment_remove(repo, &plan->stream.segments[i], err))
+            return false;
+    archive_stream_tidy(repo);
+    return true;
+}
+
 bool backup_prune_run(struct archive_repo *repo, const struct backup_prune *plan, size_t *ret_n,
                       struct rd_err *err)
 {
@@ -184,12 +240,7 @@ bool backup_prune_run(struct archive_repo *repo, const struct backup_prune *plan
     }
     archive_repo_clean(repo);
     archive_repo_tidy(repo);
-    for (size_t i = 0; i < plan->stream.n; i++)
-        if (!plan->needed[i] && !archive_segment_remove(repo, &plan->stream.segments[i], err))
-            return false;
-    if (plan->n_segments_gone > 0)
-        archive_stream_tidy(repo);
-    return remove_indexes(repo, plan, err);
+    return remove_segments(repo, plan, err) && remove_indexes(repo, plan, err);
 }
 
 bool backup_prune_leftovers(struct archive_repo *repo, const struct archive_sets *sets,

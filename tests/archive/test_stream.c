@@ -316,6 +316,33 @@ Test(stream, what_no_set_needs_may_go)
     archive_stream_done(&found);
 }
 
+/* The store may not have listed the segment in between: what follows it would be lost for good. */
+Test(stream, segments_after_a_hole_stay_with_those_before_it)
+{
+    struct archive_file file = {.role = ARCHIVE_ROLE_RDB};
+    static const uint64_t numbers[] = {1, 2, 4, 5};
+    for (size_t i = 0; i < 4; i++) {
+        struct archive_segment s = segment(numbers[i], 10 * numbers[i], 10 * numbers[i] + 10);
+        put(&s);
+    }
+    struct archive_segment later = segment(7, 200, 210);
+    later.chapter++;
+    put(&later);
+    struct archive_stream found = list();
+    struct archive_set all[] = {set_at(15, &file), set_at(200, &file)};
+    struct archive_sets sets = {.sets = all, .n = 2};
+    bool needed[5];
+    static const bool every[] = {true, true, true, true, true};
+    archive_stream_needed(&found, &sets, NULL, needed);
+    cr_expect_arr_eq(needed, every, sizeof every);
+    /* They go with the base before the hole. */
+    static const unsigned why[] = {0, 1};
+    static const bool last[] = {false, false, false, false, true};
+    archive_stream_needed(&found, &sets, why, needed);
+    cr_expect_arr_eq(needed, last, sizeof last);
+    archive_stream_done(&found);
+}
+
 /* A base that waits in the spool is not given up because of a newer set of another kind. */
 Test(stream, segments_without_any_base_stay)
 {

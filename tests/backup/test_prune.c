@@ -105,6 +105,57 @@ Test(backup_prune, nothing_is_removed_without_the_lock)
     backup_prune_done(&plan);
 }
 
+static void put_segment(struct archive_repo *repo, uint64_t number)
+{
+    struct archive_segment segment = {.run = "20200101T000000Z-00000001",
+                                      .number = number,
+                                      .chapter = number,
+                                      .replid = "1234567890123456789012345678901234567890",
+                                      .start = 1000 * number,
+                                      .end = 1000 * number + 500,
+                                      .first_ms = 1000,
+                                      .latest_ms = 1000};
+    char name[ARCHIVE_NAME_MAX];
+    cr_assert(archive_segment_name(name, repo, &segment, &err), "%s", err.text);
+    cr_assert(archive_store_write(repo->store, name, rd_slice_str("bytes"), &err), "%s", err.text);
+}
+
+static size_t count_segments(struct archive_repo *repo)
+{
+    struct archive_stream stream;
+    cr_assert(archive_stream_list(repo, &stream, &err), "%s", err.text);
+    size_t n = stream.n;
+    archive_stream_done(&stream);
+    return n;
+}
+
+/* The plan does not know a set that the store listed only later. It may need every segment. */
+Test(backup_prune, no_segment_is_removed_if_the_store_lists_another_set)
+{
+    const struct place_file file = {"dump.rdb", ARCHIVE_ROLE_RDB,
+                                    rd_slice("the bytes", FILE_BYTES)};
+    struct archive_repo *repo = lock();
+    size_t n;
+    put_segment(repo, 1);
+    make_plan(repo, 1);
+    /* A chain without a base is kept until a later one has one. */
+    plan.n_segments_gone = 1;
+    plan.needed[0] = false;
+    place_take(&place, &file, 1, 0);
+    repo = lock();
+    cr_expect_not(backup_prune_run(repo, &plan, &n, &err));
+    cr_expect_eq(err.code, RD_ERR_IO);
+    cr_expect_eq(count_segments(repo), 1);
+    backup_prune_done(&plan);
+    err = (struct rd_err){0};
+    make_plan(repo, 1);
+    plan.n_segments_gone = 1;
+    plan.needed[0] = false;
+    cr_assert(backup_prune_run(repo, &plan, &n, &err), "%s", err.text);
+    cr_expect_eq(count_segments(repo), 0);
+    backup_prune_done(&plan);
+}
+
 /* The manifest goes first: what an interrupted run leaves is never listed as a set. */
 Test(backup_prune, a_run_that_fails_leaves_whole_sets_and_remains)
 {
