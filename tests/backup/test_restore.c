@@ -146,10 +146,10 @@ Test(backup_restore, another_repository_has_its_turn_unless_bytes_are_out_alread
 Test(backup_restore, the_repository_with_the_newest_set_comes_first)
 {
     take_snapshot();
-    place.buckets[0].locked_by = 99; /* the next set is in the second one only */
+    place.buckets[0].occupied = true; /* the next set is in the second one only */
     snapshot.ptr[14] = 'x';
     take_snapshot();
-    place.buckets[0].locked_by = 0;
+    place.buckets[0].occupied = false;
     cr_assert_null(place_find(&place, 0, "dump.rdb"));
     cr_assert(restore(write_buf, NULL, false), "%s", err.text);
     cr_expect(got_is(&snapshot));

@@ -37,12 +37,11 @@ CLOCK = [
 ]
 END_S = 120  # of one invocation
 MS = re.compile(rb"(?<!\d)[12]\d{12}(?!\d)")
-FAR_MS = 10**12  # some fixtures have keys that expire so much later
+FAR_MS = (0, 10**11, 10**12)  # some fixtures have keys that expire so much later
 
 
 def is_now(number):
-    late = int(number) - time.time() * 1000
-    return abs(late) < 86400000 or abs(late - FAR_MS) < 86400000
+    return any(abs(int(number) - time.time() * 1000 - far) < 86400000 for far in FAR_MS)
 
 
 def normal(data):
@@ -345,7 +344,7 @@ def answer(program, world, args, copied):
         copy(os.path.join(world, copied),
              os.path.join(world, "in", os.path.basename(copied)))
     done = run(program, world, args)
-    replayed = args[0] == "restore" or any(".aof" in a or "sync" in a for a in args)
+    replayed = args[0] == "restore" or any("aof" in a or "sync" in a for a in args)
     found = [done.returncode, normal(done.stdout), normal(done.stderr),
              files_of(os.path.join(world, "in"), replayed),
              files_of(os.path.join(world, "out"), replayed)]

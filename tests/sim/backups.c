@@ -325,6 +325,8 @@ static bool run(struct history *h)
     for (unsigned i = 0; i < STEPS; i++)
         if (!step(h))
             return false;
+    for (size_t i = 0; i < BUCKETS; i++)
+        bucket_settle(&h->buckets[i]);
     begin_life(h, 0, 0);
     if (!take_set(h))
         return wrong("the last backup failed");
@@ -335,7 +337,7 @@ const char *sim_backups_run(uint64_t seed, struct sim_backups *sums)
 {
     static struct history h;
     struct rd_err err = {0};
-    h = (struct history){.faults = {.seed = seed}, .sums = sums};
+    h = (struct history){.faults = {.seed = seed, .delays = 8}, .sums = sums};
     if (!backup_config_set(&h.config, BACKUP_KEY_REPOSITORY, "/nowhere/1", &err) ||
         !backup_config_set(&h.config, BACKUP_KEY_REPOSITORY, "/nowhere/2", &err) ||
         !backup_config_set(&h.config, BACKUP_KEY_LOCK_WAIT, "0s", &err) ||

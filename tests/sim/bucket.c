@@ -10,6 +10,7 @@ struct member {
     struct archive_store store;
     struct bucket *bucket;
     struct bucket_faults *faults;
+    struct bucket_lock *lock; /* that it holds; NULL: none */
 };
 
 static struct member *member_of(struct archive_store *store)
@@ -30,8 +31,17 @@ uint64_t bucket_draw(struct bucket_faults *f, uint64_t n)
 
 enum fate { WORKS, FAILS, FAILS_LATE };
 
+bool bucket_dies(struct bucket_faults *f)
+{
+    if (!f->dead && f->deaths_per_mille > 0 && bucket_draw(f, 1000) < f->deaths_per_mille)
+        f->dead = true;
+    return f->dead;
+}
+
 static enum fate draw_fate(struct bucket_faults *f)
 {
+    if (f->between != NULL)
+        f->between(f->ctx);
     bool late = bucket_draw(f, 2) == 0;
     if (f->dead)
         late = false;
@@ -71,6 +81,40 @@ static void add(struct bucket *b, const char *name, const struct rd_buf *bytes, 
     rd_buf_add(&object->bytes, bytes->ptr, bytes->len);
 }
 
+/* One call passes, or all that are needed. */
+static void pass(struct bucket *b, bool all)
+{
+    for (size_t i = 0; i < b->n_late;) {
+        struct bucket_late *late = &b->late[i];
+        if (!all && --late->calls > 0) {
+            i++;
+            continue;
+        }
+        add(b, late->object.name, &late->object.bytes, false);
+        rd_buf_done(&late->object.bytes);
+        *late = b->late[--b->n_late];
+    }
+}
+
+void bucket_settle(struct bucket *bucket)
+{
+    pass(bucket, true);
+}
+
+/* A request that times out may be executed all the same. */
+static void delay(struct bucket *b, struct bucket_faults *f, const char *name,
+                  const struct rd_buf *bytes)
+{
+    enum { CALLS = 60 };
+    if (f->delays == 0 || b->n_late == BUCKET_LATE || bucket_draw(f, f->delays) != 0)
+        return;
+    struct bucket_late *late = &b->late[b->n_late++];
+    *late = (struct bucket_late){.calls = 1 + (unsigned)bucket_draw(f, CALLS)};
+    snprintf(late->object.name, sizeof late->object.name, "%s", name);
+    rd_buf_add(&late->object.bytes, bytes->ptr, bytes->len);
+    f->n_delayed++;
+}
+
 static void erase(struct bucket *b, struct bucket_object *object)
 {
     rd_buf_done(&object->bytes);
@@ -101,6 +145,8 @@ static bool finish(struct put *put, struct rd_err *err)
         return fate == WORKS ? archive_store_set_exists(err, put->name) : failed(put->name, err);
     if (fate != FAILS)
         add(b, put->name, &put->bytes, false);
+    else
+        delay(b, put->member->faults, put->name, &put->bytes);
     if (fate == WORKS)
         return true;
     failed(put->name, err);
@@ -134,6 +180,7 @@ static bool bucket_put(struct archive_store *store, const char *name, struct rd_
     static const struct rd_sink_ops ops = {.write = put_write, .close = put_close};
     const struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = 512, .origin = name);
     struct member *member = member_of(store);
+    pass(member->bucket, false);
     if (draw_fate(member->faults) != WORKS)
         return failed(name, err);
     if (find(member->bucket, name) != NULL)
@@ -184,8 +231,10 @@ static bool bucket_get(struct archive_store *store, const char *name, struct rd_
     static const struct rd_src_ops ops = {.read = copy_read, .close = copy_close};
     const struct rd_src_opts opts = RD_SRC_OPTS(.origin = name);
     struct member *member = member_of(store);
-    struct bucket_object *object = find(member->bucket, name);
-    if (draw_fate(member->faults) != WORKS)
+    pass(member->bucket, false);
+    bool works = draw_fate(member->faults) == WORKS;
+    const struct bucket_object *object = find(member->bucket, name);
+    if (!works)
         return failed(name, err);
     if (object == NULL) {
         rd_err_sys(err, ENOENT, "cannot open the object");
@@ -205,8 +254,10 @@ static bool bucket_stat(struct archive_store *store, const char *name, struct ar
                         struct rd_err *err)
 {
     struct member *member = member_of(store);
+    pass(member->bucket, false);
+    bool works = draw_fate(member->faults) == WORKS;
     const struct bucket_object *object = find(member->bucket, name);
-    if (draw_fate(member->faults) != WORKS)
+    if (!works)
         return failed(name, err);
     *ret = (struct archive_object){.there = object != NULL,
                                    .size = object != NULL ? object->bytes.len : 0};
@@ -220,6 +271,7 @@ static bool bucket_list(struct archive_store *store, const char *folder,
     struct member *member = member_of(store);
     const struct bucket *b = member->bucket;
     size_t len = strlen(folder);
+    pass(member->bucket, false);
     if (draw_fate(member->faults) != WORKS)
         return failed(folder, err);
     bool is_short = bucket_draw(member->faults, 1000) < member->faults->per_mille;
@@ -234,6 +286,7 @@ static bool bucket_list(struct archive_store *store, const char *folder,
 static bool bucket_remove(struct archive_store *store, const char *name, struct rd_err *err)
 {
     struct member *member = member_of(store);
+    pass(member->bucket, false);
     enum fate fate = draw_fate(member->faults);
     struct bucket_object *object = find(member->bucket, name);
     if (fate != FAILS && object != NULL)
@@ -241,40 +294,54 @@ static bool bucket_remove(struct archive_store *store, const char *name, struct 
     return fate == WORKS || failed(name, err);
 }
 
-/* ---- the lock ---- */
+/* ---- locks ---- */
+
+static struct bucket_lock *lock_named(struct bucket *b, const char *name)
+{
+    for (size_t i = 0; i < BUCKET_LOCKS; i++)
+        if (b->locks[i].name[0] == '\0' || strcmp(b->locks[i].name, name) == 0)
+            return &b->locks[i];
+    return NULL;
+}
 
 static bool bucket_lock(struct archive_store *store, const char *name, const char *owner,
                         struct rd_err *err)
 {
     struct member *member = member_of(store);
-    struct bucket *b = member->bucket;
+    struct bucket_lock *lock = lock_named(member->bucket, name);
     (void)owner;
-    if (draw_fate(member->faults) != WORKS)
+    if (lock == NULL || draw_fate(member->faults) != WORKS)
         return failed(name, err);
-    if (b->locked_by != 0 && b->locked_by != member->faults->life)
+    if (member->bucket->occupied || (lock->life != 0 && lock->life != member->faults->life))
         return rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "locked by another life");
-    b->locked_by = member->faults->life;
+    snprintf(lock->name, sizeof lock->name, "%s", name);
+    lock->life = member->faults->life;
+    member->lock = lock;
     return true;
 }
 
 static bool bucket_held(struct archive_store *store, struct rd_err *err)
 {
     const struct member *member = member_of(store);
-    return (!member->faults->dead && member->bucket->locked_by == member->faults->life) ||
+    return (!member->faults->dead && member->lock != NULL &&
+            member->lock->life == member->faults->life) ||
            rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "not locked any more");
 }
 
 static void bucket_unlock(struct archive_store *store)
 {
-    bucket_bury(member_of(store)->bucket, member_of(store)->faults);
+    struct member *member = member_of(store);
+    if (member->lock != NULL && member->lock->life == member->faults->life)
+        member->lock->life = 0;
+    member->lock = NULL;
 }
 
 static bool bucket_lock_owner(struct archive_store *store, const char *name,
                               char ret[ARCHIVE_OWNER_MAX], bool *ret_held, struct rd_err *err)
 {
-    (void)name;
+    const struct bucket_lock *lock = lock_named(member_of(store)->bucket, name);
     (void)err;
-    *ret_held = member_of(store)->bucket->locked_by != 0;
+    *ret_held = member_of(store)->bucket->occupied || (lock != NULL && lock->life != 0);
     snprintf(ret, ARCHIVE_OWNER_MAX, "a life");
     return true;
 }
@@ -310,12 +377,14 @@ struct archive_store *bucket_open(struct bucket *bucket, struct bucket_faults *f
 
 void bucket_bury(struct bucket *bucket, const struct bucket_faults *faults)
 {
-    if (bucket->locked_by == faults->life)
-        bucket->locked_by = 0;
+    for (size_t i = 0; i < BUCKET_LOCKS; i++)
+        if (bucket->locks[i].life == faults->life)
+            bucket->locks[i].life = 0;
 }
 
 void bucket_done(struct bucket *bucket)
 {
+    bucket_settle(bucket);
     while (bucket->n > 0)
         erase(bucket, &bucket->objects[0]);
 }
