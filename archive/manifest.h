@@ -56,7 +56,8 @@ enum archive_role {
 #define ARCHIVE_COMPRESSIONS(X)                                                                    \
     X(NONE, "none", "")                                                                            \
     X(LZ4, "lz4", ".lz4")                                                                          \
-    X(GZIP, "gzip", ".gz")
+    X(GZIP, "gzip", ".gz")                                                                         \
+    X(ZSTD, "zstd", ".zst")
 
 enum archive_compression {
 #define X(name, word, suffix) ARCHIVE_COMPRESSION_##name,

@@ -5,6 +5,7 @@
 #include "base/lz4.h"
 #include "base/mem.h"
 #include "base/zlib.h"
+#include "base/zstd.h"
 
 #include <inttypes.h>
 
@@ -170,6 +171,8 @@ static bool add_compressor(struct rd_sink **sink, const struct archive_pipe *pip
         return rd_lz4_open_sink(sink, *sink, pipe->level, err);
     case ARCHIVE_COMPRESSION_GZIP:
         return rd_zlib_open_sink(sink, *sink, pipe->level, err);
+    case ARCHIVE_COMPRESSION_ZSTD:
+        return rd_zstd_open_sink(sink, *sink, pipe->level, err);
     default:
         return true;
     }
@@ -211,6 +214,8 @@ static bool add_decompressor(struct rd_src **src, const struct archive_file *fil
         return rd_lz4_open_src(src, *src, err);
     case ARCHIVE_COMPRESSION_GZIP:
         return rd_zlib_open_src(src, *src, err);
+    case ARCHIVE_COMPRESSION_ZSTD:
+        return rd_zstd_open_own_src(src, *src, err);
     default:
         return true;
     }

@@ -5,14 +5,16 @@
 
 enum { TAIL_MAX = 64 };
 
-/* The bytes before and after the digest: an lz4 frame that decompressors skip, or an empty member
- * of gzip with an extra field. */
+/* The bytes before and after the digest: a frame that decompressors of lz4 and zstd skip, or an
+ * empty member of gzip with an extra field. */
 static const struct form {
     uint8_t before[16], after[16];
     size_t n_before, n_after;
 } forms[] = {
     [ARCHIVE_COMPRESSION_LZ4] = {.before = {0x5d, 0x2a, 0x4d, 0x18, ARCHIVE_SHA256, 0, 0, 0},
                                  .n_before = 8},
+    [ARCHIVE_COMPRESSION_ZSTD] = {.before = {0x5d, 0x2a, 0x4d, 0x18, ARCHIVE_SHA256, 0, 0, 0},
+                                  .n_before = 8},
     [ARCHIVE_COMPRESSION_GZIP] = {.before = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255,
                                              4 + ARCHIVE_SHA256, 0, 'R', 'D', ARCHIVE_SHA256, 0},
                                   .n_before = 16,

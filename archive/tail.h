@@ -1,8 +1,8 @@
 /* tail.h - a digest at the end of a compressed object; private to archive/.
  *
  * Segments of the stream are not in a manifest. If a segment is compressed and not sealed, its
- * object ends with the SHA-256 of its name, a zero byte and all bytes before. lz4 and gzip skip
- * these bytes (docs/format/repository.md), so standard tools can still decompress the object.
+ * object ends with the SHA-256 of its name, a zero byte and all bytes before. lz4, zstd and gzip
+ * skip these bytes (docs/format/repository.md), so standard tools can still decompress the object.
  */
 #ifndef ARCHIVE_TAIL_H
 #define ARCHIVE_TAIL_H

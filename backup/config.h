@@ -69,7 +69,7 @@ enum {
       "a passphrase instead of a key")                                                             \
     X(PASSPHRASE_COMMAND, "passphrase-command", "CMD", BACKUP_FOR_KEYS,                            \
       "a command that prints the passphrase")                                                      \
-    X(COMPRESS, "compress", "none|lz4|gzip", BACKUP_FOR_WRITING, "compression; lz4")               \
+    X(COMPRESS, "compress", "none|lz4|gzip|zstd", BACKUP_FOR_WRITING, "compression; lz4")          \
     X(COMPRESS_LEVEL, "compress-level", "N", BACKUP_FOR_WRITING, "level of the compression")       \
     X(KEEP, "keep", "RULES", BACKUP_FOR_KEEP, "which sets prune keeps: \"hourly 48, daily 60\"")   \
     X(LOCK_EXPIRE, "lock-expire", "TIME", BACKUP_FOR_KEEP,                                         \

@@ -7,29 +7,35 @@
 #include "backup/system.h"
 #include "base/num.h"
 #include "base/show.h"
+#include "base/zstd.h"
 
 bool backup_settings(const struct backup_target *target, struct backup_set *set, struct rd_err *err)
 {
+    static const struct {
+        unsigned min, max;
+    } levels[ARCHIVE_COMPRESSION_COUNT] = {[ARCHIVE_COMPRESSION_NONE] = {0, RD_ZSTD_LEVEL_MAX},
+                                           [ARCHIVE_COMPRESSION_LZ4] = {0, 12},
+                                           [ARCHIVE_COMPRESSION_GZIP] = {1, 9},
+                                           [ARCHIVE_COMPRESSION_ZSTD] = {1, RD_ZSTD_LEVEL_MAX}};
     const char *word = backup_get(target, BACKUP_KEY_COMPRESS);
     const char *level = backup_get(target, BACKUP_KEY_COMPRESS_LEVEL);
     uint64_t number = 0;
-    set->compression = ARCHIVE_COMPRESSION_LZ4;
+    unsigned i = ARCHIVE_COMPRESSION_LZ4;
     if (word != NULL) {
-        unsigned i = 0;
+        i = 0;
         while (i < ARCHIVE_COMPRESSION_COUNT &&
                strcmp(word, archive_compression_word((enum archive_compression)i)) != 0)
             i++;
         if (i == ARCHIVE_COMPRESSION_COUNT)
             return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                              "compress must be none, lz4 or gzip");
-        set->compression = (enum archive_compression)i;
+                              "compress must be none, lz4, gzip or zstd");
     }
-    if (level != NULL && (!rd_num_get_u64(rd_slice_str(level), &number) || number > 12))
+    if (level != NULL && (!rd_num_get_u64(rd_slice_str(level), &number) || number < levels[i].min ||
+                          number > levels[i].max))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "compress-level must be a number up to 12");
-    if (set->compression == ARCHIVE_COMPRESSION_GZIP && level != NULL && (number < 1 || number > 9))
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "compress-level must be a number from 1 to 9 for gzip");
+                          "compress-level must be a number from %u to %u for %s", levels[i].min,
+                          levels[i].max, archive_compression_word((enum archive_compression)i));
+    set->compression = (enum archive_compression)i;
     set->level = (int)number;
     return true;
 }

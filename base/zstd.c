@@ -7,7 +7,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-enum { WINDOW_LOG_MAX = 27, OUT_SIZE = 64 * 1024, FRAME_HEAD = 5 };
+enum { WINDOW_LOG_MAX = 27, OWN_WINDOW_LOG_MAX = 23, OUT_SIZE = 64 * 1024, FRAME_HEAD = 5 };
 
 /* On failure the decoder does not report what it has written. It gets as many bytes as it asks for:
  * one block at a time, and the checksum of a frame alone. What it has written before is known. */
@@ -15,12 +15,16 @@ struct unzstd {
     struct rd_unpack unpack;
     ZSTD_DCtx *ctx;
     size_t wanted; /* 0: a frame begins */
+    bool own;      /* the frames are ours */
 };
 
-static enum rd_err_code refused(struct rd_unpack_piece *piece, size_t code)
+static enum rd_err_code refused(const struct unzstd *z, struct rd_unpack_piece *piece, size_t code)
 {
     switch (ZSTD_getErrorCode(code)) {
     case ZSTD_error_frameParameter_windowTooLarge:
+        piece->what = "frame with a window that is never written";
+        if (z->own)
+            return RD_ERR_CORRUPT;
         piece->what = "frame with a window of more than 128 MiB";
         return RD_ERR_LIMIT;
     case ZSTD_error_memory_allocation:
@@ -40,7 +44,7 @@ static enum rd_err_code decode(struct rd_unpack *u, struct rd_unpack_piece *piec
     ZSTD_outBuffer out = {piece->out, piece->cap, 0};
     size_t code = ZSTD_decompressStream(z->ctx, &out, &in);
     if (ZSTD_isError(code))
-        return refused(piece, code);
+        return refused(z, piece, code);
     z->wanted = code;
     piece->n_in = in.pos;
     piece->n_out = out.pos;
@@ -55,20 +59,32 @@ static void free_unzstd(struct rd_unpack *u)
     rd_free(z);
 }
 
-bool rd_zstd_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *err)
+static bool open_src(struct rd_src **ret, struct rd_src *inner, bool own, struct rd_err *err)
 {
     static const struct rd_unpack_codec codec = {
         .name = "zstd", .unit = "frame", .decode = decode, .free = free_unzstd};
     struct unzstd *z = rd_calloc(1, sizeof *z);
     if (z == NULL)
         return rd_err_nomem(err, sizeof *z);
+    z->own = own;
     z->ctx = ZSTD_createDCtx();
     if (z->ctx == NULL ||
-        ZSTD_isError(ZSTD_DCtx_setParameter(z->ctx, ZSTD_d_windowLogMax, WINDOW_LOG_MAX))) {
+        ZSTD_isError(ZSTD_DCtx_setParameter(z->ctx, ZSTD_d_windowLogMax,
+                                            own ? OWN_WINDOW_LOG_MAX : WINDOW_LOG_MAX))) {
         free_unzstd(&z->unpack);
         return rd_err_nomem(err, 0);
     }
     return rd_unpack_open(ret, &z->unpack, &codec, inner, err);
+}
+
+bool rd_zstd_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *err)
+{
+    return open_src(ret, inner, false, err);
+}
+
+bool rd_zstd_open_own_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *err)
+{
+    return open_src(ret, inner, true, err);
 }
 
 struct enzstd {

@@ -30,6 +30,10 @@ enum { RD_ZSTD_LEVEL = 3, RD_ZSTD_LEVEL_MAX = 19 };
 /* On success the new source owns `inner`. On failure the caller keeps it. */
 bool rd_zstd_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *err);
 
+/* The same for what rd_zstd_open_sink() has written: a larger window than it uses, 8 MiB, is damage
+ * (RD_ERR_CORRUPT), and so less memory is enough. */
+bool rd_zstd_open_own_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *err);
+
 /* On success the new sink owns `inner`: closing or aborting the sink does the same to `inner`.
  * level is 1 (fast) to RD_ZSTD_LEVEL_MAX (small), 0 for RD_ZSTD_LEVEL; others are RD_ERR_USAGE. */
 bool rd_zstd_open_sink(struct rd_sink **ret, struct rd_sink *inner, int level, struct rd_err *err);

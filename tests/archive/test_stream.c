@@ -142,7 +142,7 @@ Test(stream, other_names_are_not_segments)
         "lock",
         RUN "/x",
         RUN "/00000001-" ID_A "/00000001-0-9-1-2.seg.new",
-        RUN "/00000001-" ID_A "/00000001-0-9-1-2.seg.zst",
+        RUN "/00000001-" ID_A "/00000001-0-9-1-2.seg.xz",
         RUN "/00000001-" ID_A "/1-0-9-1-2.seg",
         RUN "/00000001-" ID_A "/00000001-00-9-1-2.seg",
         RUN "/00000001-" ID_A "/00000001-0-9-1.seg",

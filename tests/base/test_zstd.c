@@ -148,6 +148,35 @@ Test(zstd, what_is_written_reads_back)
     filter_check_round_trips(&filter, 6);
 }
 
+/* Also at the level with the largest window, and more bytes than that. */
+Test(zstd, what_is_written_reads_back_as_our_own)
+{
+    enum { SIZE = 20 * 1024 * 1024 };
+    static const struct filter own = {rd_zstd_open_own_src, rd_zstd_open_sink};
+    struct rd_buf packed = {0};
+    struct rd_sink *sink;
+    struct rd_src *src;
+    struct rd_err err = {0};
+    static uint8_t block[65536];
+    uint64_t n = 0;
+    struct rd_slice s;
+    filter_check_round_trips(&own, 6);
+    cr_assert(rd_sink_open_buf(&sink, &packed, NULL, NULL));
+    cr_assert(rd_zstd_open_sink(&sink, sink, RD_ZSTD_LEVEL_MAX, NULL));
+    for (size_t i = 0; i < SIZE / sizeof block; i++) {
+        memset(block, (int)i, sizeof block / 2);
+        cr_assert(rd_sink_write(sink, block, sizeof block));
+    }
+    cr_assert(rd_sink_close(sink, NULL));
+    cr_assert(rd_src_open_memory(&src, rd_buf_slice(&packed), NULL, NULL));
+    cr_assert(rd_zstd_open_own_src(&src, src, &err));
+    for (; rd_src_need(src, 1, &s) == RD_SRC_OK; rd_src_consume(src, s.len))
+        n += s.len;
+    cr_expect_eq(n, SIZE);
+    rd_src_close(src);
+    rd_buf_done(&packed);
+}
+
 Test(zstd, size_of_reads_does_not_matter)
 {
     filter_check_feed_sizes(&filter);

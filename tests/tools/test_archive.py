@@ -724,7 +724,8 @@ class Contents(ArchiveCase):
             os.renames(renamed, path)
 
     def test_every_byte_of_a_segment_and_of_its_name_counts(self):
-        for sealed, compress in ((True, "lz4"), (False, "lz4"), (False, "gzip"), (False, "none")):
+        for sealed, compress in ((True, "lz4"), (False, "lz4"), (False, "gzip"),
+                                 (False, "zstd"), (False, "none")):
             with self.subTest(sealed=sealed, compress=compress):
                 shutil.rmtree(self.repository, ignore_errors=True)
                 shutil.rmtree(self.spool, ignore_errors=True)

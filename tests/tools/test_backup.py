@@ -52,7 +52,7 @@ class ConfigurationLines(BackupCase):
 
 class FromFiles(BackupCase):
     def test_a_snapshot_comes_back_as_it_was(self):
-        for compress in ("none", "lz4", "gzip"):
+        for compress in ("none", "lz4", "gzip", "zstd"):
             for sealed in (False, True):
                 with self.subTest(compress=compress, sealed=sealed):
                     shutil.rmtree(self.repository, ignore_errors=True)

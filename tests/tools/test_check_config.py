@@ -86,7 +86,7 @@ class CheckConfig(ArchiveCase):
         self.assertEqual(self.sets(), [])
 
     def test_settings_of_which_a_backup_would_complain(self):
-        for more in ("compress = zstd", "lock-wait = soon", "prune = perhaps", "scan = yes"):
+        for more in ("compress = xz", "lock-wait = soon", "prune = perhaps", "scan = yes"):
             self.nightly(sealed=False, more=more + "\n")
             self.assertIn("settings", self.checks()[0], more)
 
@@ -103,6 +103,8 @@ class CheckConfig(ArchiveCase):
                 ("s3-endpoint = ftp://host", "settings", 2),
                 ("compress = gzip\ncompress-level = 12", "settings", 2),
                 ("compress = gzip\ncompress-level = 0", "settings", 2),
+                ("compress = zstd\ncompress-level = 20", "settings", 2),
+                ("compress-level = 13", "settings", 2),
                 ("compress-level = 13", "settings", 2),
                 ("heartbeat-url = ftp://host/secret", "heartbeat", 2),
                 ("heartbeat-failed-url = host/secret", "heartbeat", 2),
