@@ -8,8 +8,8 @@
 #include "base/src_impl.h"
 #include "rdb/reader.h"
 #include "rdb/writer.h"
-#include "tools/json/ndjson.h"
-#include "tools/json/ndjson_read.h"
+#include "data/ndjson.h"
+#include "data/ndjson_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,7 +18,8 @@ LAYERS = {
     "engine": {"base", "rdb", "engine"},
     "archive": {"base", "rdb", "aof", "repl", "archive"},
     "cluster": {"base", "cluster"},
-    "data": {"base", "rdb", "data"},
+    "json": {"base", "json"},
+    "data": {"base", "rdb", "json", "data"},
     "chunks": {"base", "rdb", "data", "archive", "chunks"},
     "client": {"base", "rdb", "repl", "client"},
     "rebuild": {"base", "rdb", "aof", "repl", "engine", "rebuild"},
@@ -28,12 +29,12 @@ LAYERS = {
                "rebuild", "history", "capture", "backup"},
     "server": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "server"},
     "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "chunks", "backup", "client",
-              "rebuild", "history", "data", "capture", "cluster", "server", "tools"},
+              "rebuild", "history", "json", "data", "capture", "cluster", "server", "tools"},
 }
 
 # The libraries below server/ and tools/.
 LIBRARIES = ("base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild",
-             "history", "capture", "cluster", "data", "chunks")
+             "history", "capture", "cluster", "json", "data", "chunks")
 
 SKIPPED = {".git", ".cache", "__pycache__", "build", "node_modules"}
 

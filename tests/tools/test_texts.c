@@ -4,7 +4,7 @@
 #include "base/src_impl.h"
 #include "rdb/commands.h"
 #include "rdb/plain.h"
-#include "tools/json/ndjson.h"
+#include "data/ndjson.h"
 
 #include <criterion/criterion.h>
 #include <ftw.h>

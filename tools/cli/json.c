@@ -2,7 +2,7 @@
 #include "tools/cli/cli.h"
 
 #include "rdb/rdb.h"
-#include "tools/json/text.h"
+#include "json/text.h"
 
 #include "base/num.h"
 

@@ -6,7 +6,7 @@
 #include "rdb/rdb.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/file_hint.h"
-#include "tools/json/text.h"
+#include "json/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -23,10 +23,10 @@
 #include "tools/cli/servers.h"
 #include "rdb/writer.h"
 #include "tools/input/snapshot_in.h"
-#include "tools/json/ndjson.h"
+#include "data/ndjson.h"
 #include "tools/input/omitted.h"
 #include "tools/input/sized.h"
-#include "tools/input/stage.h"
+#include "data/stage.h"
 
 enum target { TO_RDB, TO_AOF, TO_RESP, TO_NDJSON, TO_CSV, TO_NOTHING };
 

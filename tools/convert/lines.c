@@ -1,7 +1,7 @@
 /* Reads JSON lines. A value is staged in the encoding that its line names. A target that supports
  * the encoding copies it; any other gets it by element. */
 #include "tools/convert/convert.h"
-#include "tools/json/ndjson_read.h"
+#include "data/ndjson_read.h"
 
 static bool put_events(struct job *job, struct ndjson_reader *lines, struct rd_err *err)
 {

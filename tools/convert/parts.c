@@ -10,7 +10,7 @@
  * parts. */
 #include "base/mem.h"
 #include "tools/convert/convert.h"
-#include "tools/input/parts.h"
+#include "data/parts.h"
 
 enum {
     WORTH = 1 << 20, /* bytes of input from which a second thread is started */

@@ -1,7 +1,7 @@
 #include "tools/page/page.h"
 
 #include "base/digest.h"
-#include "tools/json/text.h"
+#include "json/text.h"
 
 static const char data_mark[] = "%DATA%";
 static const char script_mark[] = "%SCRIPT%";

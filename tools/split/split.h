@@ -19,7 +19,7 @@
 #include "tools/input/omitted.h"
 #include "tools/input/snapshot_in.h"
 #include "tools/input/sized.h"
-#include "tools/input/stage.h"
+#include "data/stage.h"
 
 /* A sink can have 256 temporary files; some are reserved for index.json and others. */
 enum { SPLIT_PARTS_MAX = 250, SPLIT_PARTS_DEFAULT = 200, SPLIT_NAME_MAX = 160 };

@@ -1,6 +1,6 @@
 /* text.c - prints the report for a terminal of 80 columns. */
 #include "rdb/version.h"
-#include "tools/json/module_types.h"
+#include "data/module_types.h"
 #include "tools/stat/report.h"
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-#include "tools/json/read.h"
+#include "json/read.h"
 
 #include "base/num.h"
 

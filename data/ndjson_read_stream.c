@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "rdb/reader.h"
 #include "rdb/writer.h"
-#include "tools/json/ndjson_read_impl.h"
+#include "data/ndjson_read_impl.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "tools/input/parts.h"
+#include "data/parts.h"
 
 #include "base/buf.h"
 #include "base/num.h"

@@ -1,10 +1,10 @@
-/* ndjson_module.c - the values of modules, by the tables of tools/json/module_types.h.
+/* ndjson_module.c - the values of modules, by the tables of data/module_types.h.
  *
  * A value that does not have the form of its table is closed where it differs and marked opaque:
  * the file is read to its end in any case.
  */
-#include "tools/json/document.h"
-#include "tools/json/ndjson_impl.h"
+#include "json/document.h"
+#include "data/ndjson_impl.h"
 
 static void put_label(struct ndjson *lines, const char *label)
 {

@@ -1,4 +1,4 @@
-#include "tools/json/ndjson.h"
+#include "data/ndjson.h"
 
 #include "base/buf.h"
 #include "base/src_impl.h"

@@ -13,8 +13,8 @@
  *
  * A zeroed struct is an empty stage; stage_begin() empties it for the next value.
  */
-#ifndef TOOLS_INPUT_STAGE_H
-#define TOOLS_INPUT_STAGE_H
+#ifndef DATA_STAGE_H
+#define DATA_STAGE_H
 
 #include "base/buf.h"
 #include "base/sink.h"

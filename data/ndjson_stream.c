@@ -5,7 +5,7 @@
  * end.
  */
 #include "base/mem.h"
-#include "tools/json/ndjson_impl.h"
+#include "data/ndjson_impl.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
-#include "tools/json/ndjson_read.h"
+#include "data/ndjson_read.h"
 
 #include "base/mem.h"
 #include "rdb/reader.h"
-#include "tools/json/ndjson_read_impl.h"
+#include "data/ndjson_read_impl.h"
 
 enum { SINCE_BINARY_SCORE = 8, DEFAULT_VERSION = 12, SLOT_INFO_MAX = 64 };
 

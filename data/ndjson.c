@@ -1,8 +1,8 @@
-#include "tools/json/ndjson.h"
+#include "data/ndjson.h"
 
 #include "base/mem.h"
 #include "rdb/plain.h"
-#include "tools/json/ndjson_impl.h"
+#include "data/ndjson_impl.h"
 
 /* Text is escaped directly into the sink's buffer, in pieces of this many input bytes. */
 enum { PIECE = 8192, SLOT_INFO_MAX = 64, SCORE_MAX = RD_NUM_F64_MAX + 4, TEXT_SHORT = 64 };

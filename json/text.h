@@ -10,8 +10,8 @@
  * that is divided between two pieces is written whole: up to three bytes wait for the next piece.
  * JSON_HEX and JSON_BASE64 (with padding) write letters and digits only.
  */
-#ifndef TOOLS_JSON_TEXT_H
-#define TOOLS_JSON_TEXT_H
+#ifndef JSON_TEXT_H
+#define JSON_TEXT_H
 
 #include "base/slice.h"
 

@@ -1,10 +1,10 @@
 /* ndjson_impl.h - private to ndjson*.c: the state of the output, and writing text to the sink. */
-#ifndef TOOLS_JSON_NDJSON_IMPL_H
-#define TOOLS_JSON_NDJSON_IMPL_H
+#ifndef DATA_NDJSON_IMPL_H
+#define DATA_NDJSON_IMPL_H
 
 #include "base/buf.h"
-#include "tools/json/module_types.h"
-#include "tools/json/ndjson.h"
+#include "data/module_types.h"
+#include "data/ndjson.h"
 
 /* Type 27 keeps entries that no consumer owns. */
 #define NDJSON_NO_OWNER SIZE_MAX

@@ -1,4 +1,4 @@
-#include "tools/json/ndjson_read.h"
+#include "data/ndjson_read.h"
 
 #include "base/buf.h"
 #include "base/src_impl.h"

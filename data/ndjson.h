@@ -15,13 +15,13 @@
  * the pending entries (32 bytes each) and consumers of one consumer group. To omit a key, pass none
  * of its events.
  */
-#ifndef TOOLS_JSON_NDJSON_H
-#define TOOLS_JSON_NDJSON_H
+#ifndef DATA_NDJSON_H
+#define DATA_NDJSON_H
 
 #include "base/err.h"
 #include "base/sink.h"
 #include "rdb/plain.h"
-#include "tools/json/text.h"
+#include "json/text.h"
 
 struct ndjson_opts {
     enum json_form strings; /* of keys, values, field names, groups, consumers */

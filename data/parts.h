@@ -16,8 +16,8 @@
  * and is then written directly. So a part may have any size. A caller should use parts of
  * PARTS_SIZE bytes, so that no part blocks the other thread.
  */
-#ifndef TOOLS_INPUT_PARTS_H
-#define TOOLS_INPUT_PARTS_H
+#ifndef DATA_PARTS_H
+#define DATA_PARTS_H
 
 #include "base/err.h"
 #include "base/sink.h"

@@ -8,8 +8,8 @@
  * table has the sequence of each known type and encoding version; docs/format/modules.md is the
  * same as text. A value of another type or version is opaque.
  */
-#ifndef TOOLS_JSON_MODULE_TYPES_H
-#define TOOLS_JSON_MODULE_TYPES_H
+#ifndef DATA_MODULE_TYPES_H
+#define DATA_MODULE_TYPES_H
 
 #include <stdbool.h>
 #include <stdint.h>

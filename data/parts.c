@@ -1,4 +1,4 @@
-#include "tools/input/parts.h"
+#include "data/parts.h"
 
 #include "base/mem.h"
 #include "base/sink_impl.h"

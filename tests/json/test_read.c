@@ -1,5 +1,5 @@
 #include "base/src_impl.h"
-#include "tools/json/read.h"
+#include "json/read.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

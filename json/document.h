@@ -4,8 +4,8 @@
  *         while (json_document_next(&text, &in_string, &piece))
  *             ...
  */
-#ifndef TOOLS_JSON_DOCUMENT_H
-#define TOOLS_JSON_DOCUMENT_H
+#ifndef JSON_DOCUMENT_H
+#define JSON_DOCUMENT_H
 
 #include "base/slice.h"
 

@@ -1,4 +1,4 @@
-#include "tools/json/module_types.h"
+#include "data/module_types.h"
 
 #include "rdb/rdb.h"
 

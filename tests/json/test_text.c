@@ -1,4 +1,4 @@
-#include "tools/json/text.h"
+#include "json/text.h"
 
 #include "base/buf.h"
 #include "tests/support/guard.h"

@@ -1,4 +1,4 @@
-#include "tools/json/document.h"
+#include "json/document.h"
 
 #include <string.h>
 

@@ -4,13 +4,13 @@
  *     ndjson_read_value.c    values, but for
  *     ndjson_read_stream.c   streams
  */
-#ifndef TOOLS_JSON_NDJSON_READ_IMPL_H
-#define TOOLS_JSON_NDJSON_READ_IMPL_H
+#ifndef DATA_NDJSON_READ_IMPL_H
+#define DATA_NDJSON_READ_IMPL_H
 
 #include "base/buf.h"
 #include "rdb/encode.h"
-#include "tools/json/read.h"
-#include "tools/json/ndjson_read.h"
+#include "json/read.h"
+#include "data/ndjson_read.h"
 
 enum {
     NDJSON_WORD = 32,           /* bytes of a member's name, a type, an encoding */

@@ -1,4 +1,4 @@
-#include "tools/json/text.h"
+#include "json/text.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>

@@ -18,12 +18,12 @@
  * fields with their names, an entry of a stream, the compressed nodes and the groups of a stream,
  * and a packed value.
  */
-#ifndef TOOLS_JSON_NDJSON_READ_H
-#define TOOLS_JSON_NDJSON_READ_H
+#ifndef DATA_NDJSON_READ_H
+#define DATA_NDJSON_READ_H
 
 #include "rdb/event.h"
-#include "tools/json/text.h"
-#include "tools/input/stage.h"
+#include "json/text.h"
+#include "data/stage.h"
 
 struct ndjson_reader;
 

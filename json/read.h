@@ -12,14 +12,14 @@
  * After a failure every function returns false; the first error is kept and names the line and the
  * byte. White space between tokens is skipped.
  *
- * Strings have the three forms of tools/json/text.h and are decoded to the original bytes.
+ * Strings have the three forms of json/text.h and are decoded to the original bytes.
  */
-#ifndef TOOLS_JSON_READ_H
-#define TOOLS_JSON_READ_H
+#ifndef JSON_READ_H
+#define JSON_READ_H
 
 #include "base/err.h"
 #include "base/src.h"
-#include "tools/json/text.h"
+#include "json/text.h"
 
 struct json_read {
     struct rd_src *src;

@@ -1,4 +1,4 @@
-#include "tools/input/stage.h"
+#include "data/stage.h"
 
 #include "base/mem.h"
 

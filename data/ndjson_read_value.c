@@ -1,6 +1,6 @@
 #include "base/endian.h"
 #include "rdb/reader.h"
-#include "tools/json/ndjson_read_impl.h"
+#include "data/ndjson_read_impl.h"
 
 /* ---- strings ---- */
 
