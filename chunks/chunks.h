@@ -11,7 +11,7 @@
  *     if (rd_sink_close(sink, &err)) {
  *         chunks_writer_stored(writer);      // of the recipe, for the manifest
  *         ... archive_repo_commit() ...
- *         chunks_writer_keep(writer);        // the state for the next set
+ *         chunks_writer_keep(writer, &err);  // the state for the next set
  *     }
  *     chunks_writer_free(writer);
  */
