@@ -273,6 +273,8 @@ static void end_threads(struct backup_archiver *a)
         pthread_join(a->base_thread, NULL);
     if (a->has_ship)
         pthread_join(a->ship_thread, NULL);
+    if (a->has_base)
+        backup_base_look(a);
 }
 
 /* The next run begins another one. */

@@ -54,6 +54,7 @@ struct backup_bases {
     uint64_t n;      /* in this run */
     int64_t last_ms; /* of the newest one; 0: there is none for this stream */
     bool failing;
+    bool looked; /* `covers` is known: the repository was looked at */
     bool covers; /* a set is a base for the end of the stream: it can be restored */
 };
 

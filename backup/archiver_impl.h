@@ -27,6 +27,8 @@ void backup_ship_free(struct backup_ship *ship);
 struct backup_base *backup_base_new(struct backup_archiver *a);
 void backup_base_turn(struct backup_base *base);
 void backup_base_free(struct backup_base *base);
+/* After the end of the threads: a run that was short has not found out whether a set is a base. */
+void backup_base_look(struct backup_archiver *a);
 
 /* Archives an append-only folder until it is stopped. */
 bool backup_tail_run(struct backup_archiver *a, struct rd_err *err);

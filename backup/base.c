@@ -92,6 +92,7 @@ static bool look_up(struct backup_base *base, struct rd_err *err)
     base->known = true;
     pthread_mutex_lock(&a->mutex);
     a->bases.last_ms = ms;
+    a->bases.looked = true;
     a->bases.covers = ms != 0;
     pthread_mutex_unlock(&a->mutex);
     return true;
@@ -158,6 +159,7 @@ static void note_base(struct backup_base *base, const struct backup_set *set)
     a->bases.n++;
     a->bases.last_ms = set->m.begin_ms;
     a->bases.failing = false;
+    a->bases.looked = true;
     a->bases.covers = true;
     a->want_base = false;
     pthread_mutex_unlock(&a->mutex);
@@ -367,6 +369,17 @@ void backup_base_turn(struct backup_base *base)
         ok = take_server(base, &err);
     if (!ok)
         failed(base, &err);
+}
+
+void backup_base_look(struct backup_archiver *a)
+{
+    struct backup_base base = {.a = a};
+    char name[REPL_CAPTURE_NAME];
+    /* With a snapshot in the spool, the next run makes the base. A repository that does not accept
+     * segments would only be waited for. */
+    if (!a->bases.looked && !a->shipped.failing && a->fatal.code == RD_ERR_OK &&
+        find_snapshot(a, name, NULL) && name[0] == '\0')
+        look_up(&base, NULL);
 }
 
 struct backup_base *backup_base_new(struct backup_archiver *a)

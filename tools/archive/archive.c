@@ -48,7 +48,10 @@ static int conclude(struct cli *cli, const struct backup_archiver *a)
     else if (waiting)
         cli_warn(cli, "%" PRIu64 " segment%s in %s: the next run ships them", s->n_waiting,
                  s->n_waiting == 1 ? " remains" : "s remain", a->spool);
-    if (!backup_archiver_is_covered(a))
+    if (!a->bases.looked)
+        cli_warn(cli, "%s: whether a set is a base for the end of the stream is not known",
+                 a->target->name);
+    else if (!backup_archiver_is_covered(a))
         cli_warn(cli,
                  "%s: no set is a base for the end of the stream, so it cannot be restored "
                  "yet: the next run takes one",
