@@ -211,7 +211,7 @@ static bool search_bucket(struct bits *bits, const struct index_shape *shape, ui
                           struct rd_buf *ret)
 {
     uint64_t place = 0, n = get_number(bits);
-    for (uint64_t i = 0; i < n && bits->at <= bits->end; i++) {
+    for (uint64_t i = 0; i < n && bits->at < bits->end; i++) {
         uint64_t unary = 0;
         while (bits->at < bits->end && get_bit(bits) != 0)
             unary++;
