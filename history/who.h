@@ -22,6 +22,10 @@
  * - that a client may have waited for since before the recording: those of BLPOP and the like,
  * - that are scripts: servers before 5.0 can send them as a whole.
  *
+ * A recording is read as a whole, whatever keys are asked for: a client may wait in BLPOP for
+ * hours, so a line long before a command can decide who sent it. A gigabyte takes about a second,
+ * so there is no index of it.
+ *
  * Memory: about 100 bytes for each command that writes the keys, and for each line about them.
  * Threads: one at a time.
  */

@@ -246,8 +246,11 @@ static int run(struct blame *b)
     if (!ok)
         return cli_fail(b->cli, &err);
     if (b->n == 0) {
-        cli_note(b->cli, "%s does not exist at the end of what is recorded",
-                 b->in.names.n == 1 ? rd_show_quote(b->in.names.list[0]).s : "none of these keys");
+        if (b->in.names.n == 1)
+            cli_note(b->cli, "%s does not exist at the end of what is recorded",
+                     rd_show_quote(b->in.names.list[0]).s);
+        else
+            cli_note(b->cli, "none of these keys exists at the end of what is recorded");
         return CLI_FINDINGS;
     }
     return b->any_unknown ? CLI_PARTIAL : CLI_OK;
