@@ -185,17 +185,6 @@ bool archive_key_index_open_sink(struct rd_sink **ret, struct rd_sink *inner, co
     return ok;
 }
 
-bool archive_key_index_open(struct archive_repo *repo, const struct archive_segment *index,
-                            const struct rd_seal_ring *ring, struct rd_seal_info *info,
-                            struct rd_src **ret, struct rd_err *err)
-{
-    char name[ARCHIVE_NAME_MAX];
-    struct rd_src *src;
-    return archive_key_index_name(name, repo, index, err) &&
-           repo->store->ops->get(repo->store, name, &src, err) &&
-           archive_key_index_open_src(ret, src, name, index, ring, info, err);
-}
-
 /* ---- changes ---- */
 
 bool archive_key_index_put(struct archive_repo *repo, const struct archive_segment *segment,

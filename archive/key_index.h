@@ -11,7 +11,9 @@
  *     if (!archive_key_index_list(&repo, &list, &err))
  *         ...
  *     const struct archive_segment *index = archive_key_index_find(&list, segment);
- *     if (index != NULL && archive_key_index_open(&repo, index, ring, &info, &src, &err))
+ *     if (index != NULL && archive_key_index_name(name, &repo, index, &err) &&
+ *         store->ops->get(store, name, &src, &err) &&
+ *         archive_key_index_open_src(&src, src, name, index, ring, &info, &err))
  *         ...
  *     archive_key_indexes_done(&list);
  *
@@ -40,16 +42,10 @@ const struct archive_segment *archive_key_index_find(const struct archive_key_in
 bool archive_key_index_name(char ret[ARCHIVE_NAME_MAX], const struct archive_repo *repo,
                             const struct archive_segment *segment, struct rd_err *err);
 
-/* Reads an index: proved when its end was read without an error. `info` is that of the seal; it is
- * set when the first byte was read. */
-bool archive_key_index_open(struct archive_repo *repo, const struct archive_segment *index,
-                            const struct rd_seal_ring *ring, struct rd_seal_info *info,
-                            struct rd_src **ret, struct rd_err *err);
+/* ---- the bytes of the object, in the repository or elsewhere ---- */
 
-/* ---- elsewhere than in the repository ---- */
-
-/* The bytes of the object of an index, and how to make them. Both own `inner`, also if they fail.
- * The name is borrowed until the first byte was read. */
+/* Reads an index, which is proved when its end was read without an error, and writes one. Both own
+ * `inner`, also if they fail. `info` is that of the seal. */
 bool archive_key_index_open_src(struct rd_src **ret, struct rd_src *inner, const char *name,
                                 const struct archive_segment *index,
                                 const struct rd_seal_ring *ring, struct rd_seal_info *info,

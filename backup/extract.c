@@ -265,9 +265,9 @@ static int extract_list(void *ctx, void (*each)(void *arg, const char *name), vo
 /* ---- what is needed ---- */
 
 struct choice {
-    size_t begin, end;             /* the chain */
-    size_t first;                  /* the segment that goes on after the set */
-    const struct archive_set *set; /* NULL: none */
+    size_t begin, end;       /* the chain */
+    size_t first;            /* the segment that goes on after the set */
+    struct archive_set *set; /* NULL: none */
 };
 
 /* The newest set that is not after the wanted time; before there is one, the oldest. */
@@ -280,11 +280,11 @@ static bool is_better(const struct backup_extract *x, const struct archive_set *
     return set->m.begin_ms <= x->since_ms && than->m.begin_ms <= x->since_ms ? newer : !newer;
 }
 
-static void choose_in_chain(const struct backup_extract *x, const struct archive_sets *sets,
+static void choose_in_chain(const struct backup_extract *x, struct archive_sets *sets,
                             struct choice *c)
 {
     for (size_t k = 0; k < sets->n; k++) {
-        const struct archive_set *set = &sets->sets[k];
+        struct archive_set *set = &sets->sets[k];
         if (!archive_set_good(set) || !backup_plan_is_snapshot(set) || !is_better(x, set, c->set))
             continue;
         size_t i = archive_stream_base(&x->plan.stream, c->begin, c->end, &set->m);
@@ -295,7 +295,7 @@ static void choose_in_chain(const struct backup_extract *x, const struct archive
     }
 }
 
-static struct choice choose(const struct backup_extract *x, const struct archive_sets *sets)
+static struct choice choose(const struct backup_extract *x, struct archive_sets *sets)
 {
     struct choice found = {.set = NULL};
     for (size_t begin = 0, end; begin < x->plan.stream.n; begin = end) {
@@ -308,14 +308,40 @@ static struct choice choose(const struct backup_extract *x, const struct archive
     return found;
 }
 
+/* ---- keys ---- */
+
+static void begin_keys(struct backup_extract *x)
+{
+    x->ring = x->keys->ring;
+    for (size_t i = 0; i < x->ring.n_keys && i < BACKUP_EXTRACT_KEYS; i++)
+        x->known[i] = x->ring.keys[i];
+    x->ring.keys = x->known;
+}
+
+void backup_extract_learn_key(struct backup_extract *x, struct rd_src *object)
+{
+    const struct rd_seal_ring known = {.keys = x->known, .n_keys = x->ring.n_keys};
+    struct rd_seal_key key;
+    struct rd_slice head;
+    if (x->ring.passphrase.len == 0 || x->ring.n_keys == BACKUP_EXTRACT_KEYS ||
+        rd_src_need(object, RD_SEAL_HEADER_1, &head) != RD_SRC_OK)
+        return;
+    if (!rd_seal_find_key(&key, &known, head, NULL)) {
+        if (!rd_seal_find_key(&key, &x->ring, head, NULL))
+            return;
+        x->known[x->ring.n_keys++] = key;
+    }
+    rd_seal_key_done(&key);
+}
+
 /* ---- the whole ---- */
 
-static bool fetch_snapshot(struct backup_extract *x, const struct archive_set *set,
-                           struct rd_err *err)
+static bool fetch_snapshot(struct backup_extract *x, struct archive_set *set, struct rd_err *err)
 {
     const struct archive_file *file = &set->m.files[0];
     struct rd_src *src;
-    if (!archive_set_open(x->repo, set, file, &x->keys->ring, &src, err))
+    if (!archive_set_prove(x->repo, set, err) ||
+        !archive_set_open(x->repo, set, file, &x->ring, &src, err))
         return false;
     rd_watch_begin(x->watch, file->name, file->plain.bytes, src);
     bool ok = spool_copy(&x->snapshot, src, NULL, NULL, err);
@@ -377,7 +403,7 @@ static void list_indexes(struct backup_extract *x)
                       rd_err_render(&err, line, sizeof line));
 }
 
-static bool fetch(struct backup_extract *x, const struct archive_sets *sets, struct rd_err *err)
+static bool fetch(struct backup_extract *x, struct archive_sets *sets, struct rd_err *err)
 {
     struct choice c = choose(x, sets);
     if (c.set == NULL)
@@ -392,7 +418,8 @@ static bool fetch(struct backup_extract *x, const struct archive_sets *sets, str
 bool backup_extract(struct backup_extract *x, struct rd_err *err)
 {
     struct archive_sets sets;
-    x->plan = (struct backup_plan){.watch = x->watch, .repo = x->repo, .ring = &x->keys->ring};
+    begin_keys(x);
+    x->plan = (struct backup_plan){.watch = x->watch, .repo = x->repo, .ring = &x->ring};
     x->fs = (struct rd_fs){.ctx = x,
                            .open = extract_open,
                            .close = extract_close,
@@ -423,4 +450,6 @@ void backup_extract_done(struct backup_extract *x)
         backup_plan_done(&x->plan);
     x->files = NULL;
     x->n_files = 0;
+    for (size_t i = 0; i < BACKUP_EXTRACT_KEYS; i++)
+        rd_seal_key_done(&x->known[i]);
 }

@@ -32,6 +32,8 @@ enum { BACKUP_REASON_INDEX = 601 };
 
 #define BACKUP_NOT_FETCHED UINT64_MAX
 
+enum { BACKUP_EXTRACT_KEYS = BACKUP_RING + 4 };
+
 struct backup_extract_file {
     char name[REPL_CAPTURE_NAME];
     size_t segment; /* in plan.stream */
@@ -61,9 +63,12 @@ struct backup_extract {
     int64_t base_ms;
     uint64_t base_size;
     struct spool snapshot, spool;
-    struct rd_err failed; /* the first error of reading x.fs */
-    uint64_t fetched;     /* bytes of segments and indexes that were read from the repository */
-    size_t n_made;        /* indexes that were made, because there was none */
+    struct rd_err failed;     /* the first error of reading x.fs */
+    uint64_t fetched;         /* bytes of segments and indexes that were read from the repository */
+    size_t n_made;            /* indexes that were made, because there was none */
+    struct rd_seal_ring ring; /* of the keys, and those that the passphrase gave: deriving one for
+                                 each object would take longer than reading it */
+    struct rd_seal_key known[BACKUP_EXTRACT_KEYS];
     struct backup_plan plan;
     struct archive_key_indexes indexes;
     struct backup_extract_file *files;

@@ -11,6 +11,9 @@ bool backup_extract_fetch(struct backup_extract *x, struct backup_extract_file *
 bool backup_extract_keep(struct backup_extract *x, struct backup_extract_file *file,
                          const struct segment_in *in, struct rd_err *err);
 
+/* Derives the key of a sealed object, which is not read yet, if that is not known. */
+void backup_extract_learn_key(struct backup_extract *x, struct rd_src *object);
+
 /* Gives a file its index from the repository or from the folder of indexes: index.keys_len is 0 if
  * there is none that is right. Fails with RD_ERR_MEMORY, or if the spool cannot be written. */
 bool backup_extract_find_index(struct backup_extract *x, struct backup_extract_file *file,

@@ -108,29 +108,35 @@ static bool read_index(struct index_in *in, struct rd_src *src, const struct rd_
     return ok && take(in, at, info->version > version ? info->version : version, err);
 }
 
+static bool read_object(struct index_in *in, struct rd_src *src,
+                        const struct archive_segment *index, struct rd_err *err)
+{
+    struct rd_seal_info info = {.version = 0};
+    if (index->sealed)
+        backup_extract_learn_key(in->x, src);
+    return archive_key_index_open_src(&src, src, in->name, index, &in->x->ring, &info, err) &&
+           read_index(in, src, &info, err);
+}
+
 static bool read_stored(struct index_in *in, const struct archive_segment *index,
                         struct rd_err *err)
 {
-    struct rd_seal_info info = {.version = 0};
     struct rd_src *src;
-    if (!archive_key_index_open(in->x->repo, index, &in->x->keys->ring, &info, &src, err))
+    if (!in->x->repo->store->ops->get(in->x->repo->store, in->name, &src, err))
         return false;
     in->x->fetched += index->bytes;
-    return read_index(in, src, &info, err);
+    return read_object(in, src, index, err);
 }
 
 static bool read_cached(struct index_in *in, struct rd_err *err)
 {
     struct archive_segment index = *in->segment;
-    struct rd_seal_info info = {.version = 0};
     struct rd_src *src;
     if (in->path[0] == '\0' ||
         !rd_src_open_file(&src, in->path, &RD_SRC_OPTS(.regular = true), err))
         return false;
     index.bytes = rd_src_size(src);
-    return archive_key_index_open_src(&src, src, in->name, &index, &in->x->keys->ring, &info,
-                                      err) &&
-           read_index(in, src, &info, err);
+    return read_object(in, src, &index, err);
 }
 
 /* ---- keeping ---- */

@@ -111,6 +111,34 @@ class Archived(IndexCase):
                 self.ask("other", status=1)
                 self.fails(1, "", "verify")
 
+    def test_a_passphrase(self):
+        self.write("secret", "a long passphrase\n")
+        self.two_keys(sealed=False, more=f"passphrase-file = {self.path('secret')}\n")
+        want = self.answers("user:17")
+        self.assertEqual(want, self.answers("user:17", "--no-index"))
+        self.assertEqual(self.cached(), [])
+        os.unlink(self.indexes()[0])
+        self.damage(self.indexes()[-1])
+        self.assertEqual(self.answers("user:17"), want)
+        self.assertEqual(len(self.cached()), 2)
+        with open(self.cached()[0], "rb") as f:
+            self.assertTrue(f.read().startswith(b"RDSEAL"))
+        self.damage(self.segment_with("other"))
+        self.assertEqual(self.answers("user:17"), want)
+
+    def test_two_repositories_have_the_indexes(self):
+        server = self.server()
+        other = self.path("other")
+        self.archived(server.port, more=f"repository = {other}\n")
+        self.archive(server, ["SET k 1"], ["SET k 2"])
+        want = self.answers("k", "--no-index")
+        one = [os.path.relpath(p, self.repository) for p in self.indexes()]
+        shutil.rmtree(self.repository)
+        self.assertEqual(one, sorted(os.path.relpath(p, other) for p in glob.glob(
+            os.path.join(other, "nightly", "keys", "*", "*", "*"))))
+        self.assertEqual(self.ask("k")[0], want[0])
+        self.assertEqual(self.cached(), [])
+
     def test_of_a_plain_segment_only_blocks_with_the_key_are_read(self):
         server = self.server()
         self.archived(server.port, sealed=False, more=PLAIN)
