@@ -20,6 +20,7 @@ LAYERS = {
     "cluster": {"base", "cluster"},
     "json": {"base", "json"},
     "data": {"base", "rdb", "json", "data"},
+    "stat": {"base", "rdb", "data", "stat"},
     "chunks": {"base", "rdb", "data", "archive", "chunks"},
     "client": {"base", "rdb", "repl", "client"},
     "rebuild": {"base", "rdb", "aof", "repl", "engine", "rebuild"},
@@ -29,12 +30,14 @@ LAYERS = {
                "rebuild", "history", "capture", "backup"},
     "server": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "server"},
     "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "chunks", "backup", "client",
-              "rebuild", "history", "json", "data", "capture", "cluster", "server", "tools"},
+              "rebuild", "history", "json", "data", "stat", "capture", "cluster", "server",
+              "tools"},
 }
 
 # The libraries below server/ and tools/.
 LIBRARIES = ("base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild",
-             "history", "capture", "cluster", "json", "data", "chunks")
+             "history", "capture", "cluster", "json", "data", "stat",
+             "chunks")
 
 SKIPPED = {".git", ".cache", "__pycache__", "build", "node_modules"}
 

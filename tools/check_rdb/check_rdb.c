@@ -781,7 +781,7 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
     int status;
     if (cli->compat)
         return check_rdb_compat(cli, argc, argv);
-    filter_init(&run.filter, cli, cli_now_ms());
+    cli_filter_init(&run.filter, cli, cli_now_ms());
     peer_opts_init(&run.servers);
     run.server.servers = &run.servers;
     if (cli_parse(cli, &usage, argc, argv, &status)) {

@@ -555,7 +555,7 @@ int tool_convert(struct cli *cli, int argc, char **argv)
         .example = "redoubt convert --to ndjson dump.rdb | jq -c 'select(.type == \"hash\")'",
     };
     int status;
-    filter_init(&job.filter, cli, cli_now_ms());
+    cli_filter_init(&job.filter, cli, cli_now_ms());
     peer_opts_init(&job.servers);
     job.log.server.servers = &job.servers;
     if (cli_parse(cli, &usage, argc, argv, &status)) {

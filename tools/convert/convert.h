@@ -20,7 +20,7 @@
 #include "rdb/commands.h"
 #include "rdb/plain.h"
 #include "rdb/reader.h"
-#include "tools/cli/servers.h"
+#include "data/servers.h"
 #include "rdb/writer.h"
 #include "tools/input/snapshot_in.h"
 #include "data/ndjson.h"
@@ -53,7 +53,7 @@ struct job {
     int input;
     uint64_t version; /* 0: as the input */
     int dialect;      /* -1: as the input */
-    int server;       /* enum cli_server; -1: none */
+    int server;       /* enum data_server; -1: none */
     bool lossy;
     bool meta;
     bool rewrite;
@@ -142,13 +142,13 @@ bool convert_view_note(struct job *job, const struct rdb_event *ev, struct rd_er
 
 #define FOR_OPTION(to)                                                                             \
     {                                                                                              \
-        .name = "for", .kind = CLI_EACH, .arg = "SERVER", .words = CLI_SERVERS,                    \
-        .each = cli_server_add, .ctx = (to),                                                       \
+        .name = "for", .kind = CLI_EACH, .arg = "SERVER", .words = DATA_SERVERS,                   \
+        .each = data_server_add, .ctx = (to),                                                      \
         .help = "rdb, resp: redis-2.8 to redis-8.0, valkey-7.2 to -9"                              \
     }
 
 /* Sets dialect and version as --for says, and refuses options that contradict. */
-/* The server of a reply to INFO, an enum cli_server, or -1; and what --for does with one. */
+/* The server of a reply to INFO, an enum data_server, or -1; and what --for does with one. */
 int convert_server_by_info(struct rd_slice info);
 void convert_set_server(struct job *job, int server);
 int convert_choose_server(struct job *job);

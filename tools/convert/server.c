@@ -8,41 +8,41 @@ struct server {
     uint64_t version;
 };
 
-static const struct server servers[CLI_SERVER_COUNT] = {
-    [CLI_REDIS_2_8] = {"redis-2.8", RDB_REDIS, 6},
-    [CLI_REDIS_3_0] = {"redis-3.0", RDB_REDIS, 6},
-    [CLI_REDIS_3_2] = {"redis-3.2", RDB_REDIS, 7},
-    [CLI_REDIS_4_0] = {"redis-4.0", RDB_REDIS, 8},
-    [CLI_REDIS_5_0] = {"redis-5.0", RDB_REDIS, 9},
-    [CLI_REDIS_6_0] = {"redis-6.0", RDB_REDIS, 9},
-    [CLI_REDIS_6_2] = {"redis-6.2", RDB_REDIS, 9},
-    [CLI_REDIS_7_0] = {"redis-7.0", RDB_REDIS, 10},
-    [CLI_REDIS_7_2] = {"redis-7.2", RDB_REDIS, 11},
-    [CLI_REDIS_7_4] = {"redis-7.4", RDB_REDIS, 12},
-    [CLI_REDIS_8_0] = {"redis-8.0", RDB_REDIS, 12},
-    [CLI_REDIS_8_6] = {"redis-8.6", RDB_REDIS, 13},
-    [CLI_REDIS_8_8] = {"redis-8.8", RDB_REDIS, 14},
-    [CLI_REDIS_8_10] = {"redis-8.10", RDB_REDIS, 15},
-    [CLI_VALKEY_7_2] = {"valkey-7.2", RDB_REDIS, 11},
-    [CLI_VALKEY_8] = {"valkey-8", RDB_REDIS, 11},
-    [CLI_VALKEY_9] = {"valkey-9", RDB_VALKEY, 80},
-    [CLI_VALKEY_9_2] = {"valkey-9.2", RDB_VALKEY, 81},
+static const struct server servers[DATA_SERVER_COUNT] = {
+    [DATA_REDIS_2_8] = {"redis-2.8", RDB_REDIS, 6},
+    [DATA_REDIS_3_0] = {"redis-3.0", RDB_REDIS, 6},
+    [DATA_REDIS_3_2] = {"redis-3.2", RDB_REDIS, 7},
+    [DATA_REDIS_4_0] = {"redis-4.0", RDB_REDIS, 8},
+    [DATA_REDIS_5_0] = {"redis-5.0", RDB_REDIS, 9},
+    [DATA_REDIS_6_0] = {"redis-6.0", RDB_REDIS, 9},
+    [DATA_REDIS_6_2] = {"redis-6.2", RDB_REDIS, 9},
+    [DATA_REDIS_7_0] = {"redis-7.0", RDB_REDIS, 10},
+    [DATA_REDIS_7_2] = {"redis-7.2", RDB_REDIS, 11},
+    [DATA_REDIS_7_4] = {"redis-7.4", RDB_REDIS, 12},
+    [DATA_REDIS_8_0] = {"redis-8.0", RDB_REDIS, 12},
+    [DATA_REDIS_8_6] = {"redis-8.6", RDB_REDIS, 13},
+    [DATA_REDIS_8_8] = {"redis-8.8", RDB_REDIS, 14},
+    [DATA_REDIS_8_10] = {"redis-8.10", RDB_REDIS, 15},
+    [DATA_VALKEY_7_2] = {"valkey-7.2", RDB_REDIS, 11},
+    [DATA_VALKEY_8] = {"valkey-8", RDB_REDIS, 11},
+    [DATA_VALKEY_9] = {"valkey-9", RDB_VALKEY, 80},
+    [DATA_VALKEY_9_2] = {"valkey-9.2", RDB_VALKEY, 81},
 };
 
 /* Only 8 has the types that were modules before. */
 enum rdb_server convert_server(const struct job *job)
 {
     switch (job->server) {
-    case CLI_REDIS_8_0:
+    case DATA_REDIS_8_0:
         return RDB_SERVER_REDIS_8_0;
-    case CLI_REDIS_8_6:
-    case CLI_REDIS_8_8:
-    case CLI_REDIS_8_10:
+    case DATA_REDIS_8_6:
+    case DATA_REDIS_8_8:
+    case DATA_REDIS_8_10:
         return RDB_SERVER_REDIS_8;
-    case CLI_VALKEY_7_2:
-    case CLI_VALKEY_8:
-    case CLI_VALKEY_9:
-    case CLI_VALKEY_9_2:
+    case DATA_VALKEY_7_2:
+    case DATA_VALKEY_8:
+    case DATA_VALKEY_9:
+    case DATA_VALKEY_9_2:
         return RDB_SERVER_VALKEY;
     default:
         return job->server < 0 ? RDB_SERVER_ANY : RDB_SERVER_REDIS;
@@ -61,7 +61,7 @@ void convert_set_server(struct job *job, int server)
 /* The newest of these that is not newer than the server. A version is major * 100 + minor. */
 struct reported {
     unsigned since;
-    enum cli_server server;
+    enum data_server server;
 };
 
 static int newest_of(const struct reported *known, size_t n, unsigned version)
@@ -75,12 +75,12 @@ static int newest_of(const struct reported *known, size_t n, unsigned version)
 int convert_server_by_info(struct rd_slice info)
 {
     static const struct reported valkey[] = {
-        {902, CLI_VALKEY_9_2}, {900, CLI_VALKEY_9}, {800, CLI_VALKEY_8}, {1, CLI_VALKEY_7_2}};
+        {902, DATA_VALKEY_9_2}, {900, DATA_VALKEY_9}, {800, DATA_VALKEY_8}, {1, DATA_VALKEY_7_2}};
     static const struct reported redis[] = {
-        {810, CLI_REDIS_8_10}, {808, CLI_REDIS_8_8}, {806, CLI_REDIS_8_6}, {800, CLI_REDIS_8_0},
-        {704, CLI_REDIS_7_4},  {702, CLI_REDIS_7_2}, {700, CLI_REDIS_7_0}, {602, CLI_REDIS_6_2},
-        {600, CLI_REDIS_6_0},  {500, CLI_REDIS_5_0}, {400, CLI_REDIS_4_0}, {302, CLI_REDIS_3_2},
-        {300, CLI_REDIS_3_0},  {206, CLI_REDIS_2_8}};
+        {810, DATA_REDIS_8_10}, {808, DATA_REDIS_8_8}, {806, DATA_REDIS_8_6}, {800, DATA_REDIS_8_0},
+        {704, DATA_REDIS_7_4},  {702, DATA_REDIS_7_2}, {700, DATA_REDIS_7_0}, {602, DATA_REDIS_6_2},
+        {600, DATA_REDIS_6_0},  {500, DATA_REDIS_5_0}, {400, DATA_REDIS_4_0}, {302, DATA_REDIS_3_2},
+        {300, DATA_REDIS_3_0},  {206, DATA_REDIS_2_8}};
     /* Valkey reports a compatible version of Redis, too. */
     int found = newest_of(valkey, sizeof valkey / sizeof *valkey,
                           client_info_version(info, "valkey_version"));

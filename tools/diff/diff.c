@@ -210,7 +210,7 @@ int tool_diff(struct cli *cli, int argc, char **argv)
         .example = "redoubt diff --values before.rdb after.rdb",
     };
     int status;
-    filter_init(&diff.filter, cli, cli_now_ms());
+    cli_filter_init(&diff.filter, cli, cli_now_ms());
     peer_opts_init(&diff.servers);
     if (cli_parse(cli, &usage, argc, argv, &status)) {
         status = check_options(&diff);

@@ -49,7 +49,7 @@ static bool read_keys(struct cli *cli, const struct client_target *target, struc
 {
     struct client_live_result live = {0};
     struct filter all;
-    filter_init(&all, cli, cli_now_ms());
+    cli_filter_init(&all, cli, cli_now_ms());
     const struct live_in_opts opts = {.target = target, .filter = &all, .functions = true};
     bool ok = live_in_read(cli, &opts, spool, &live, err);
     filter_done(&all);

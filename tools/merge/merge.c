@@ -222,7 +222,7 @@ int tool_merge(struct cli *cli, int argc, char **argv)
         .example = "redoubt merge master-1.rdb master-2.rdb master-3.rdb -o all.rdb",
     };
     int status;
-    filter_init(&merge.filter, cli, cli_now_ms());
+    cli_filter_init(&merge.filter, cli, cli_now_ms());
     if (cli_parse(cli, &usage, argc, argv, &status)) {
         status = check_options(&merge);
         if (status == CLI_OK)

@@ -8,7 +8,7 @@
 #include "tools/convert/convert.h"
 #include "tools/replay/replay.h"
 
-/* *ret: an enum cli_server; -1: unknown. */
+/* *ret: an enum data_server; -1: unknown. */
 static bool ask_server(struct replay *replay, int *ret, struct rd_err *err)
 {
     struct resp_node node;
@@ -248,7 +248,7 @@ bool replay_snapshot_fits(struct replay *replay, const struct repl_capture_segme
     struct rd_src *src;
     if (!rebuild_stream_open_snapshot(&replay->in, segment, &src, err))
         return false;
-    filter_init(&filter, replay->cli, cli_now_ms());
+    cli_filter_init(&filter, replay->cli, cli_now_ms());
     bool ok = (!replay->no_expired || filter_add_no_expired(&filter, NULL, err)) &&
               replay_fits(replay, src, &filter, err);
     rd_src_close(src);
@@ -267,7 +267,7 @@ bool replay_snapshot(struct replay *replay, const struct repl_capture_segment *s
         replay->least_shift_ms = shift_ms;
     if (!rebuild_stream_open_snapshot(&replay->in, segment, &src, err))
         return false;
-    filter_init(&filter, replay->cli, now_ms);
+    cli_filter_init(&filter, replay->cli, now_ms);
     bool ok = (!replay->no_expired || filter_add_no_expired(&filter, NULL, err)) &&
               replay_source(replay, src, &filter, shift_ms, err);
     rd_src_close(src);

@@ -10,7 +10,7 @@
 static void begin(struct diff *diff, const struct replay *replay)
 {
     bool moved = replay->expiry == REPLAY_RELATIVE && replay->least_shift_ms != INT64_MAX;
-    filter_init(&diff->filter, diff->cli, cli_now_ms());
+    cli_filter_init(&diff->filter, diff->cli, cli_now_ms());
     diff->ignore_expire = replay->expiry == REPLAY_RELATIVE;
     diff->judge_due = true;
     diff->shift_ms = moved ? replay->least_shift_ms : 0;

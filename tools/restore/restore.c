@@ -220,7 +220,7 @@ static int parse_and_restore(struct restore *run, const struct cli_opt *opts, in
         .example = "redoubt restore nightly --target-time 2026-11-20T14:03:06Z --to out.rdb",
     };
     int status;
-    filter_init(&run->filter, run->cli, cli_now_ms());
+    cli_filter_init(&run->filter, run->cli, cli_now_ms());
     if (cli_parse(run->cli, &usage, argc, argv, &status))
         status = restore(run);
     filter_done(&run->filter);

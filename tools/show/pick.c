@@ -6,8 +6,8 @@
 void show_pick_init(struct show_pick *pick, struct cli *cli)
 {
     *pick = (struct show_pick){.from_ms = INT64_MIN, .until_ms = INT64_MIN};
-    filter_init(&pick->keys, cli, 0);
-    filter_init(&pick->dbs, cli, 0);
+    cli_filter_init(&pick->keys, cli, 0);
+    cli_filter_init(&pick->dbs, cli, 0);
 }
 
 void show_pick_done(struct show_pick *pick)

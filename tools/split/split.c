@@ -388,7 +388,7 @@ int tool_split(struct cli *cli, int argc, char **argv)
         .example = "redoubt split --by slot-range --slots 3 dump.rdb -o masters",
     };
     int status;
-    filter_init(&split.filter, cli, cli_now_ms());
+    cli_filter_init(&split.filter, cli, cli_now_ms());
     if (cli_parse(cli, &usage, argc, argv, &status)) {
         status = check_options(&split, slots, separator);
         if (status == CLI_OK)

@@ -8,7 +8,7 @@
 #ifndef TOOLS_STAT_FIND_H
 #define TOOLS_STAT_FIND_H
 
-#include "tools/stat/read.h"
+#include "stat/read.h"
 
 enum { STAT_FINDINGS_MAX = 24 };
 

@@ -3,7 +3,8 @@
 #ifndef TOOLS_STAT_REPORT_H
 #define TOOLS_STAT_REPORT_H
 
-#include "tools/stat/read.h"
+#include "stat/read.h"
+#include "tools/cli/cli.h"
 
 /* Prints text of at most 80 columns to `out`, with at most `n` rows in each list. */
 bool stat_text_print(const struct cli *cli, FILE *out, const struct stat_read *read,

@@ -1,6 +1,8 @@
 /* stat - statistics of a snapshot: types, the biggest keys and prefixes, expiry; of two snapshots:
  * also what changed between them.
  */
+#include "tools/cli/watch.h"
+#include "tools/cli/filter.h"
 #include "tools/input/server_in.h"
 #include "tools/input/snapshot_in.h"
 #include "tools/stat/report.h"
@@ -10,6 +12,7 @@ enum { TOP_DEFAULT = 10, TOP_MAX = 1000, DEPTH_DEFAULT = 4 };
 
 /* One of the snapshots. */
 struct input {
+    struct cli *cli;
     const char *path;
     struct snapshot_in_opts log;
     struct spool spool; /* the snapshot built from a log */
@@ -19,6 +22,7 @@ struct input {
 
 struct job {
     struct cli *cli;
+    struct rd_watch watch;
     uint64_t top;
     uint64_t depth;
     const char *separator;
@@ -45,19 +49,27 @@ static bool choose_layout(void *ctx, const char *value, struct rd_err *err)
 {
     const struct stat_layout **wanted = ctx;
     int server;
-    if (!cli_server_add(&server, value, err))
+    if (!data_server_add(&server, value, err))
         return false;
-    *wanted = stat_layout_for((enum cli_server)server, value);
+    *wanted = stat_layout_for((enum data_server)server, value);
     return true;
+}
+
+static bool check_end(void *ctx, const struct rdb_event *trailer, struct rd_err *err)
+{
+    const struct input *in = ctx;
+    return snapshot_in_check_end(in->cli, in->src, &in->log, trailer, err);
 }
 
 static bool read_file(struct job *job, struct input *in, struct stat_sum *before,
                       struct rd_err *err)
 {
     struct stat_read *read = &in->read;
-    read->cli = job->cli;
+    read->watch = &job->watch;
     read->src = in->src;
-    read->log = &in->log;
+    read->at_end = check_end;
+    read->ctx = in;
+    in->cli = job->cli;
     read->filter = &job->filter;
     read->exact = job->exact;
     read->made_ms = job->made_ms;
@@ -235,7 +247,7 @@ int tool_stat(struct cli *cli, int argc, char **argv)
         {.name = "for",
          .kind = CLI_EACH,
          .arg = "SERVER",
-         .words = CLI_SERVERS,
+         .words = DATA_SERVERS,
          .each = choose_layout,
          .ctx = &job.wanted,
          .help = "memory in this server; default: the writer"},
@@ -265,7 +277,8 @@ int tool_stat(struct cli *cli, int argc, char **argv)
         .example = "redoubt stat --html report.html dump.rdb",
     };
     int status;
-    filter_init(&job.filter, cli, cli_now_ms());
+    job.watch = cli_watch(cli);
+    cli_filter_init(&job.filter, cli, cli_now_ms());
     peer_opts_init(&job.servers);
     job.log.server.servers = &job.servers;
     if (cli_parse(cli, &usage, argc, argv, &status)) {
