@@ -145,6 +145,12 @@ struct archive_manifest {
     size_t signed_len; /* bytes of the text that the HMAC covers */
 };
 
+/* What a file takes in its repository: its object, and what it added to the chunks. */
+static inline uint64_t archive_file_bytes(const struct archive_file *file)
+{
+    return file->stored.bytes + file->added;
+}
+
 /* RD_ERR_MEMORY, RD_ERR_LIMIT. */
 bool archive_manifest_add_file(struct archive_manifest *m, const struct archive_file *file,
                                struct rd_err *err);

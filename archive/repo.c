@@ -217,6 +217,8 @@ static bool read_manifest(struct archive_repo *repo, struct archive_set *set, st
         rd_err_adopt(err, &set->err);
         return false;
     }
+    for (size_t i = 0; i < set->m.n_files; i++)
+        set->bytes += set->m.files[i].added;
     check_place(repo, set, name);
     set->refused = set->m.signature == ARCHIVE_SIGNATURE_NONE && rd_seal_required(repo->ring);
     set->other_key = set->m.signature == ARCHIVE_SIGNATURE_UNKNOWN && repo->ring != NULL &&
@@ -493,8 +495,8 @@ static bool open_object(struct archive_repo *repo, const struct archive_set *set
 }
 
 /* No data comes out of a set whose manifest was not verified. */
-static bool check_proved(const struct archive_set *set, const struct rd_seal_ring *ring,
-                         struct rd_err *err)
+bool archive_set_is_proved(const struct archive_set *set, const struct rd_seal_ring *ring,
+                           struct rd_err *err)
 {
     if (set->err.code != RD_ERR_OK) {
         rd_err_adopt(err, &set->err);
@@ -517,7 +519,8 @@ bool archive_set_open(struct archive_repo *repo, const struct archive_set *set,
     struct rd_src *src;
     struct rd_slice s;
     char name[ARCHIVE_NAME_MAX];
-    if (!check_proved(set, ring, err) || !full_name(name, repo, set->id, file->object, err))
+    if (!archive_set_is_proved(set, ring, err) ||
+        !full_name(name, repo, set->id, file->object, err))
         return false;
     if (file->compression == ARCHIVE_COMPRESSION_CHUNKS)
         return repo->open_chunks != NULL

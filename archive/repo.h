@@ -56,7 +56,7 @@ struct archive_set {
     char **objects;            /* all objects in the folder of the set, by name */
     uint64_t *sizes;
     size_t n_objects;
-    uint64_t bytes; /* their total size */
+    uint64_t bytes; /* their total size, and what the set added to the chunks */
 };
 
 struct archive_sets {
@@ -93,6 +93,11 @@ struct archive_set *archive_sets_find(struct archive_sets *sets, const char *id,
 /* The newest good set, as above, whose age says that backups are made: one with a key other than
  * those that are given may be forged, and does not count. */
 struct archive_set *archive_sets_newest(struct archive_sets *sets, int64_t now_ms);
+
+/* Whether data of the set may be read: its signature is valid, or it needs none. As
+ * archive_set_prove(), but nothing is read. */
+bool archive_set_is_proved(const struct archive_set *set, const struct rd_seal_ring *ring,
+                           struct rd_err *err);
 
 /* Opens a file of a set for reading, plain (archive_pipe_open_src()) or as it is stored; in both
  * cases the digest is checked. ring and set are borrowed. The plain bytes require that the set is

@@ -69,6 +69,10 @@ enum {
       "a passphrase instead of a key")                                                             \
     X(PASSPHRASE_COMMAND, "passphrase-command", "CMD", BACKUP_FOR_KEYS,                            \
       "a command that prints the passphrase")                                                      \
+    X(STORE, "store", "file|chunks", BACKUP_FOR_WRITING,                                           \
+      "sets as files, or as chunks that they share; file")                                         \
+    X(CHUNK_GRACE, "chunk-grace", "TIME", BACKUP_FOR_KEEP,                                         \
+      "how long chunks stay that no set needs; 24h")                                               \
     X(COMPRESS, "compress", "none|lz4|gzip|zstd", BACKUP_FOR_WRITING, "compression; lz4")          \
     X(COMPRESS_LEVEL, "compress-level", "N", BACKUP_FOR_WRITING, "level of the compression")       \
     X(KEEP, "keep", "RULES", BACKUP_FOR_KEEP, "which sets prune keeps: \"hourly 48, daily 60\"")   \

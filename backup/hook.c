@@ -18,7 +18,7 @@ bool backup_hook(const struct backup_target *target, enum backup_hook hook,
     if (failed != NULL)
         rd_err_render(failed, text, sizeof text);
     for (size_t i = 0; i < m->n_files; i++)
-        stored += m->files[i].stored.bytes;
+        stored += archive_file_bytes(&m->files[i]);
     snprintf(bytes, sizeof bytes, "%" PRIu64, stored);
     const char *const env[] = {"REDOUBT_TARGET",
                                target->name,

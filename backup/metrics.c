@@ -89,7 +89,7 @@ static bool put_sets(struct rd_sink *out, const char *target, const struct summa
     const struct archive_set *oldest = sum->oldest != NULL ? sum->oldest : &none;
     uint64_t stored = 0;
     for (size_t i = 0; i < newest->m.n_files; i++)
-        stored += newest->m.files[i].stored.bytes;
+        stored += archive_file_bytes(&newest->m.files[i]);
     const struct figure figures[] = {
         {"last_success_timestamp_seconds", "Time at which the newest good set was finished.",
          (uint64_t)newest->m.end_ms, true},

@@ -2,6 +2,7 @@
 
 #include "backup/places.h"
 #include "backup/system.h"
+#include "chunks/chunks.h"
 
 /* ---- repositories ---- */
 
@@ -42,6 +43,7 @@ bool backup_open(const struct backup_target *target, enum backup_mode mode, stru
         size_t i = ret->n;
         ret->repos[i].target = target->name;
         ret->repos[i].ring = &ret->keys.ring;
+        ret->repos[i].open_chunks = chunks_open_src;
         if (!backup_open_store(&ret->stores[i], target, where, mode, &ret->errs[i]))
             continue;
         n_open++;

@@ -9,6 +9,7 @@
 #include "backup/system.h"
 #include "base/pump.h"
 #include "base/show.h"
+#include "chunks/chunks.h"
 
 enum { CLOCK_TOLERANCE_MS = 300000, REMOVED_MAX = 3, PROVE_MAX = 100 };
 
@@ -57,11 +58,28 @@ static void tick(void *ctx)
     rd_watch_at(reading->watch, rd_src_offset(reading->src));
 }
 
+/* Where a file is stored as chunks, a few keys need few of them. */
+static bool open_file(struct backup_restore *r, const struct archive_file *file,
+                      struct rd_src **ret, struct rd_err *err)
+{
+    const struct rd_seal_ring *ring = &r->open->keys.ring;
+    struct chunks_cost cost;
+    *ret = NULL;
+    if (r->n_keys > 0 && file->role == ARCHIVE_ROLE_RDB &&
+        file->compression == ARCHIVE_COMPRESSION_CHUNKS) {
+        if (!chunks_open_keys(ret, r->repo, r->set, file, ring, r->keys, r->n_keys, &cost, err))
+            return false;
+        rd_watch_detail(r->watch, "%llu requests, %llu bytes of chunks",
+                        (unsigned long long)cost.n_requests, (unsigned long long)cost.n_bytes);
+    }
+    return *ret != NULL || archive_set_open(r->repo, r->set, file, ring, ret, err);
+}
+
 bool backup_restore_file(struct backup_restore *r, const struct archive_file *file,
                          struct rd_sink *out, struct rd_err *err)
 {
     struct rd_src *src;
-    if (!archive_set_open(r->repo, r->set, file, &r->open->keys.ring, &src, err))
+    if (!open_file(r, file, &src, err))
         return false;
     struct reading reading = {r->watch, src};
     rd_watch_begin(r->watch, file->name, file->plain.bytes, src);

@@ -37,9 +37,11 @@ struct backup_restore {
     /* Set by the caller; borrowed. */
     const struct rd_watch *watch;
     struct backup_want want;
-    int64_t now_ms;    /* of commands without a time */
-    bool keep_unknown; /* see struct rebuild_data */
-    bool final;        /* what write() does cannot be taken back: no other repository is tried */
+    int64_t now_ms;              /* of commands without a time */
+    bool keep_unknown;           /* see struct rebuild_data */
+    const struct rd_slice *keys; /* of a set: others may be left out, which is faster; NULL: all */
+    size_t n_keys;
+    bool final; /* what write() does cannot be taken back: no other repository is tried */
     /* Writes r->set, with the functions below. Called again for another repository if it fails. */
     bool (*write)(struct backup_restore *r, struct rd_err *err);
     /* A repository failed, and the next one is tried. May be NULL. */

@@ -1,5 +1,6 @@
 #include "backup/set.h"
 
+#include "backup/chunked.h"
 #include "backup/system.h"
 #include "base/mem.h"
 #include "base/pump.h"
@@ -38,6 +39,13 @@ static bool none_left(const struct backup_open *open, struct rd_err *err)
     return true;
 }
 
+static bool open_one(struct backup_set *set, size_t i, struct rd_sink **ret, struct rd_err *err)
+{
+    if (set->file.compression == ARCHIVE_COMPRESSION_CHUNKS)
+        return backup_chunked_begin(set, i, ret, err);
+    return archive_repo_put(&set->open->repos[i], set->m.id, set->file.object, ret, err);
+}
+
 /* An object in each repository. */
 static bool open_tee(struct backup_set *set, struct rd_sink **ret, struct rd_err *err)
 {
@@ -45,12 +53,20 @@ static bool open_tee(struct backup_set *set, struct rd_sink **ret, struct rd_err
     set->tee = (struct archive_tee){.n = 0};
     for (size_t i = 0; i < open->n; i++) {
         struct archive_tee *tee = &set->tee;
-        if (!alive(open, i) || !archive_repo_put(&open->repos[i], set->m.id, set->file.object,
-                                                 &tee->sinks[tee->n], &open->errs[i]))
+        if (!alive(open, i) || !open_one(set, i, &tee->sinks[tee->n], &open->errs[i]))
             continue;
         set->place[tee->n++] = i;
     }
     return !none_left(open, err) && archive_tee_open(ret, &set->tee, err);
+}
+
+/* The writer of each repository seals and packs what it gets. */
+static bool open_sums(struct backup_set *set, struct rd_sink *tee, struct rd_err *err)
+{
+    if (archive_sums_open_sink(&set->sink, tee, &set->file.plain, err))
+        return true;
+    rd_sink_abort(tee);
+    return false;
 }
 
 bool backup_set_file_begin(struct backup_set *set, const char *name, enum archive_role role,
@@ -59,15 +75,21 @@ bool backup_set_file_begin(struct backup_set *set, const char *name, enum archiv
     char bound[ARCHIVE_NAME_MAX];
     struct archive_pipe pipe = {.level = set->level, .key = set->key, .name = bound};
     struct rd_sink *tee;
-    set->file = (struct archive_file){.role = role, .compression = set->compression};
+    bool chunks = backup_chunked_role(set, role);
+    set->file = (struct archive_file){
+        .role = role, .compression = chunks ? ARCHIVE_COMPRESSION_CHUNKS : set->compression};
     snprintf(set->file.name, sizeof set->file.name, "%s", name);
-    int len =
-        snprintf(set->file.object, sizeof set->file.object, "%s%s%s", name,
-                 archive_compression_suffix(set->compression), set->key != NULL ? ".sealed" : "");
+    int len = snprintf(set->file.object, sizeof set->file.object, "%s%s%s", name,
+                       archive_compression_suffix(set->file.compression),
+                       set->key != NULL ? ".sealed" : "");
     if (!archive_name_ok(name) || len >= (int)sizeof set->file.object)
         return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
                           "the file name %s is not allowed in a repository",
                           rd_show_quote(rd_slice_str(name)).s);
+    if (chunks) {
+        set->file.sealed = set->key != NULL;
+        return open_tee(set, &tee, err) && open_sums(set, tee, err);
+    }
     bool ok = archive_object_name(bound, set->m.target, set->m.id, set->file.object, err) &&
               backup_random(pipe.random, sizeof pipe.random, err) && open_tee(set, &tee, err) &&
               archive_pipe_open_sink(&set->sink, tee, &pipe, &set->file, err);
@@ -86,6 +108,8 @@ bool backup_set_file_end(struct backup_set *set, bool good, struct rd_err *err)
     bool ok = rd_sink_close(sink, err);
     for (size_t i = 0; i < set->tee.n; i++)
         rd_err_adopt(&set->open->errs[set->place[i]], &set->tee.errs[i]);
+    if (ok)
+        backup_chunked_end(set);
     return ok && archive_manifest_add_file(&set->m, &set->file, err);
 }
 
@@ -93,10 +117,16 @@ bool backup_set_commit(struct backup_set *set, struct rd_err *err)
 {
     struct backup_open *open = set->open;
     struct rd_buf text = {0};
-    bool ok = archive_manifest_print(&set->m, set->key, &text, err);
-    for (size_t i = 0; ok && i < open->n; i++)
-        if (alive(open, i))
-            archive_repo_commit(&open->repos[i], &set->m, rd_buf_slice(&text), &open->errs[i]);
+    bool ok = true;
+    for (size_t i = 0; ok && i < open->n; i++) {
+        if (!alive(open, i))
+            continue;
+        rd_buf_reset(&text);
+        ok = backup_chunked_print(set, i, &text, err);
+        if (ok &&
+            archive_repo_commit(&open->repos[i], &set->m, rd_buf_slice(&text), &open->errs[i]))
+            backup_chunked_keep(set, i, &set->not_kept);
+    }
     rd_buf_done(&text);
     return ok && !none_left(open, err);
 }
@@ -128,6 +158,7 @@ void backup_set_abandon(struct backup_set *set)
 void backup_set_done(struct backup_set *set)
 {
     rd_sink_abort(set->sink);
+    backup_chunked_done(set);
     archive_manifest_done(&set->m);
 }
 

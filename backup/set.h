@@ -18,6 +18,7 @@
 #include "archive/pipe.h"
 #include "backup/open.h"
 
+struct backup_chunked;
 struct client_target;
 struct rd_fs;
 
@@ -39,14 +40,19 @@ struct backup_set {
     const struct rd_seal_key *key;  /* NULL: not sealed */
     enum archive_compression compression;
     int level;
+    bool chunks; /* data is stored as chunks (backup/chunked.h), */
+    int chunks_level;
+    struct archive_sets sets[BACKUP_STORES]; /* which other sets of the repository have, too */
+    struct backup_chunked *chunked;
     struct archive_manifest m;
     struct archive_tee tee;
     size_t place[ARCHIVE_TEE_MAX]; /* the repository of a sink of the tee */
     struct archive_file file;
     struct rd_sink *sink;
-    bool asked_server; /* for a snapshot: it has forked, probably */
-    bool refused;      /* the server that was asked did not send the first byte */
-    bool locked_out;   /* nothing was begun, because another run has the lock */
+    bool asked_server;      /* for a snapshot: it has forked, probably */
+    bool refused;           /* the server that was asked did not send the first byte */
+    bool locked_out;        /* nothing was begun, because another run has the lock */
+    struct rd_err not_kept; /* what the next set would have used was not written to the spool */
 };
 
 /* Chooses an id; the caller fills in the rest of set->m. */

@@ -1,13 +1,16 @@
 #include "backup/take.h"
 
+#include "backup/chunked.h"
 #include "backup/heartbeat.h"
 #include "backup/hook.h"
 #include "backup/metrics.h"
 #include "backup/prune.h"
+#include "backup/sweep.h"
 #include "backup/system.h"
 #include "base/num.h"
 #include "base/show.h"
 #include "base/zstd.h"
+#include "chunks/sweep.h"
 
 bool backup_settings(const struct backup_target *target, struct backup_set *set, struct rd_err *err)
 {
@@ -37,7 +40,8 @@ bool backup_settings(const struct backup_target *target, struct backup_set *set,
                           levels[i].max, archive_compression_word((enum archive_compression)i));
     set->compression = (enum archive_compression)i;
     set->level = (int)number;
-    return true;
+    set->chunks_level = level != NULL ? (int)number : BACKUP_CHUNKS_LEVEL;
+    return backup_chunked_wanted(target, &set->chunks, err);
 }
 
 /* Whether nothing but another run, which has the lock, is in the way. */
@@ -81,16 +85,20 @@ static void warn_of_keys(const struct rd_watch *watch, const struct backup_open 
             repo->target, n, rd_show_plural(n), repo->store->origin, first->id, first->m.key_id);
 }
 
-static bool look_at_sets(const struct rd_watch *watch, struct backup_open *open, size_t i,
+static bool look_at_sets(const struct rd_watch *watch, struct backup_set *set, size_t i,
                          struct rd_err *err)
 {
+    struct backup_open *open = set->open;
     struct archive_repo *repo = &open->repos[i];
     struct archive_sets sets;
     if (!backup_list(watch, repo, &sets, err))
         return false;
     warn_of_keys(watch, open, repo, &sets);
-    bool ok = backup_prune_leftovers(repo, &sets, err);
-    archive_sets_done(&sets);
+    bool ok = backup_prune_leftovers(repo, &sets, err) && (!set->chunks || chunks_clean(repo, err));
+    if (ok && set->chunks)
+        set->sets[i] = sets;
+    else
+        archive_sets_done(&sets);
     return ok;
 }
 
@@ -104,7 +112,7 @@ static bool prepare(const struct rd_watch *watch, const char *tool, struct backu
         if (open->stores[i] == NULL)
             continue;
         if (backup_lock(watch, open, i, tool, &open->errs[i]) &&
-            look_at_sets(watch, open, i, &open->errs[i]))
+            look_at_sets(watch, set, i, &open->errs[i]))
             n++;
     }
     if (n == 0) {
@@ -147,10 +155,12 @@ static bool prune_after(const struct backup_target *target, struct backup_open *
     bool ok = backup_prune_rules(target, &rules, err);
     for (size_t i = 0; ok && i < open->n; i++) {
         struct backup_prune plan;
+        struct backup_sweep swept;
         if (open->stores[i] == NULL || open->errs[i].code != RD_ERR_OK)
             continue;
         ok = backup_prune_plan(&open->repos[i], &rules, backup_now_ms(), &plan, err);
-        ok = ok && backup_prune_run(&open->repos[i], &plan, &n, err);
+        ok = ok && backup_prune_run(&open->repos[i], &plan, &n, err) &&
+             backup_sweep(NULL, open, i, &plan, backup_now_ms(), &swept, err);
         backup_prune_done(&plan);
     }
     return ok;

@@ -5,6 +5,8 @@
 
 #include "backup/set.h"
 
+enum { BACKUP_CHUNKS_LEVEL = 1 /* of zstd, unless the target says another */ };
+
 /* Applies the target's settings for compression. RD_ERR_USAGE. */
 bool backup_settings(const struct backup_target *target, struct backup_set *set,
                      struct rd_err *err);

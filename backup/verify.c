@@ -20,6 +20,7 @@ struct job {
     struct archive_repo *repo;
     struct archive_set *set;
     struct backup_verified out;
+    bool hurt;                /* a chunk of the set is damaged, which was reported */
     struct rd_err foreign;    /* why the given keys do not verify the signature */
     uint64_t keys;            /* in all snapshots */
     const struct rd_src *src; /* that is read */
@@ -29,6 +30,14 @@ struct job {
 
 /* ---- manifest and digests ---- */
 
+static bool has_chunks(const struct archive_set *set)
+{
+    for (size_t i = 0; i < set->m.n_files; i++)
+        if (set->m.files[i].compression == ARCHIVE_COMPRESSION_CHUNKS)
+            return true;
+    return false;
+}
+
 /* Without a key, digests can be verified, but not the signature. Contents need the key. */
 static bool check_manifest(struct job *job, struct rd_err *err)
 {
@@ -36,7 +45,7 @@ static bool check_manifest(struct job *job, struct rd_err *err)
     struct rd_err why = {0};
     job->out.unsealed = set->refused;
     bool proved = archive_set_prove(job->repo, set, &why);
-    bool unknown = !set->refused && set->err.code == RD_ERR_OK &&
+    bool unknown = !set->refused && set->err.code == RD_ERR_OK && !has_chunks(set) &&
                    set->m.signature == ARCHIVE_SIGNATURE_UNKNOWN;
     if (!proved && !(unknown && job->v->level < BACKUP_LEVEL_PARSE)) {
         rd_err_adopt(err, &why);
@@ -64,6 +73,19 @@ static bool drain(struct job *job, struct rd_src *src, struct rd_err *err)
     return ok;
 }
 
+/* The bytes of the file are those of the manifest. Without the key, nothing is known. */
+static bool check_chunks(struct job *job, const struct archive_file *file, struct rd_err *err)
+{
+    struct rd_src *src;
+    if (job->v->level >= BACKUP_LEVEL_PARSE)
+        return true; /* they are read then */
+    if (!archive_set_open(job->repo, job->set, file, &job->open->keys.ring, &src, err))
+        return false;
+    bool ok = drain(job, src, err);
+    rd_src_close(src);
+    return ok;
+}
+
 static bool check_digests(struct job *job, struct rd_err *err)
 {
     const struct archive_manifest *m = &job->set->m;
@@ -75,6 +97,8 @@ static bool check_digests(struct job *job, struct rd_err *err)
             ok = drain(job, src, err);
             rd_src_close(src);
         }
+        if (ok && m->files[i].compression == ARCHIVE_COMPRESSION_CHUNKS)
+            ok = check_chunks(job, &m->files[i], err);
     }
     return ok;
 }
@@ -213,6 +237,10 @@ static bool load_all(struct job *job, struct rd_err *err)
 static bool check(struct job *job, struct rd_err *err)
 {
     enum backup_level level = job->v->level;
+    if (job->hurt)
+        return check_manifest(job, err) &&
+               rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET,
+                          "chunks of the set are missing or damaged, as reported above");
     return check_manifest(job, err) && (level < BACKUP_LEVEL_DIGEST || check_digests(job, err)) &&
            (level < BACKUP_LEVEL_PARSE || parse_all(job, err)) &&
            (level < BACKUP_LEVEL_LOAD || load_all(job, err));
@@ -298,7 +326,7 @@ static bool verify_set(struct job *job, struct rd_err *ret)
 
 /* ret_wrong: the first set whose manifest cannot be used, for example one of a newer version. */
 static bool verify_sets(struct backup_verify *v, struct backup_open *open,
-                        struct archive_repo *repo, struct archive_sets *sets,
+                        struct archive_repo *repo, struct archive_sets *sets, const bool *hurt,
                         struct rd_err *ret_wrong, struct rd_err *err)
 {
     const struct archive_set *only =
@@ -309,6 +337,7 @@ static bool verify_sets(struct backup_verify *v, struct backup_open *open,
                         rd_show_quote(rd_slice_str(v->id)).s, repo->store->origin);
     for (size_t i = 0; ok && i < sets->n; i++) {
         struct job job = {.v = v, .open = open, .repo = repo, .set = &sets->sets[i]};
+        job.hurt = hurt != NULL && hurt[i];
         struct rd_err why = {0};
         if (job.set->incomplete || (only != NULL && only != job.set) || verify_set(&job, &why))
             continue;
@@ -351,16 +380,56 @@ static void look_for_none(struct backup_verify *v, const struct archive_repo *re
     rd_watch_warn(v->watch, "%s has no set in %s", repo->target, repo->store->origin);
 }
 
+struct examining {
+    struct backup_verify *v;
+    struct archive_repo *repo;
+};
+
+static void on_damage(void *ctx, const struct chunks_damage *damage)
+{
+    const struct examining *e = ctx;
+    if (e->v->chunks_damaged != NULL)
+        e->v->chunks_damaged(e->v->ctx, e->repo, damage);
+}
+
+/* Each pack once, whatever the number of sets that need it. */
+static bool examine(struct backup_verify *v, struct archive_repo *repo, struct archive_sets *sets,
+                    struct chunks_examine *x, struct rd_err *err)
+{
+    struct examining e = {v, repo};
+    const struct archive_set *only =
+        v->id != NULL ? archive_sets_find(sets, v->id, backup_now_ms()) : NULL;
+    bool any = false;
+    *x = (struct chunks_examine){.repo = repo,
+                                 .sets = sets,
+                                 .only = only,
+                                 .presence = v->level < BACKUP_LEVEL_DIGEST,
+                                 .found = on_damage,
+                                 .ctx = &e};
+    for (size_t i = 0; i < sets->n; i++)
+        any = any || (has_chunks(&sets->sets[i]) && (only == NULL || only == &sets->sets[i]));
+    if (!any)
+        return true;
+    rd_watch_begin(v->watch, "chunks", 0, NULL);
+    bool ok = chunks_examine(x, err);
+    rd_watch_end(v->watch);
+    v->n_damaged_chunks += x->n_damaged;
+    return ok;
+}
+
 bool backup_verify(struct backup_verify *v, struct backup_open *open, size_t i, struct rd_err *err)
 {
+    struct chunks_examine x = {0};
     struct archive_repo *repo = &open->repos[i];
     struct archive_sets sets;
     struct rd_err wrong = {0};
     if (!backup_list(v->watch, repo, &sets, err))
         return false;
     look_for_none(v, repo, &sets);
-    bool ok = verify_sets(v, open, repo, &sets, &wrong, err) &&
+    bool ok = examine(v, repo, &sets, &x, err) &&
+              verify_sets(v, open, repo, &sets, x.hurt, &wrong, err) &&
               (v->id != NULL || verify_stream(v, open, repo, &sets, err));
+    chunks_examine_done(&x);
     archive_sets_done(&sets);
     if (ok)
         rd_err_adopt(err, &wrong);

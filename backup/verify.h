@@ -16,6 +16,7 @@
 #include "backup/load.h"
 #include "backup/open.h"
 #include "backup/verify_stream.h"
+#include "chunks/examine.h"
 
 enum backup_verdict {
     BACKUP_GOOD,
@@ -51,12 +52,17 @@ struct backup_verify {
     void (*segment_damaged)(void *ctx, const struct backup_verify_stream *stream,
                             const char *segment, const struct rd_err *err);
     void (*stream_verified)(void *ctx, const struct backup_verify_stream *stream);
+    /* Before the sets, for each damage of a pack of chunks and each set that it hurts. May be NULL.
+     * */
+    void (*chunks_damaged)(void *ctx, const struct archive_repo *repo,
+                           const struct chunks_damage *damage);
     void *ctx;
 
     /* Set by this library: of all repositories for which it was called. */
     size_t n_good, n_bad, n_unknown;
     size_t n_empty; /* repositories without sets */
     uint64_t n_damaged_segments, n_unknown_segments;
+    uint64_t n_damaged_chunks; /* and other parts of packs */
 };
 
 /* Repository i. False: something could not be read. The sets and segments before it were verified,

@@ -139,11 +139,10 @@ static bool is_scattered(struct chunks_assembler *a, bool *ret, struct rd_err *e
     return ok;
 }
 
-bool chunks_assemble_open(struct chunks_assembler *a, struct archive_store *store,
-                          const struct chunks_codec *codec, const struct chunks_recipe *recipe,
-                          struct rd_err *err)
+bool chunks_assemble_places(struct chunks_assembler *a, struct archive_store *store,
+                            const struct chunks_codec *codec, const struct chunks_recipe *recipe,
+                            struct rd_err *err)
 {
-    bool scattered = false;
     uint32_t longest = 1;
     *a = (struct chunks_assembler){.next = 0};
     if (!chunks_fetch_init(&a->fetch, store, codec, recipe, err))
@@ -156,7 +155,16 @@ bool chunks_assemble_open(struct chunks_assembler *a, struct archive_store *stor
     a->chunks = rd_calloc(recipe->n_chunks + 1, sizeof *a->chunks);
     if (a->chunks == NULL || !lru_init(&a->lru, (uint32_t)recipe->n_chunks, cap < 16 ? 16 : cap))
         return rd_err_nomem(err, recipe->n_chunks);
-    return read_orders(a, err) && is_scattered(a, &scattered, err) &&
+    return read_orders(a, err);
+}
+
+bool chunks_assemble_open(struct chunks_assembler *a, struct archive_store *store,
+                          const struct chunks_codec *codec, const struct chunks_recipe *recipe,
+                          struct rd_err *err)
+{
+    bool scattered = false;
+    return chunks_assemble_places(a, store, codec, recipe, err) &&
+           is_scattered(a, &scattered, err) &&
            (!scattered || chunks_sorted_open(&a->sorted, a, err));
 }
 

@@ -47,6 +47,10 @@ struct chunks_assembler {
 bool chunks_assemble_open(struct chunks_assembler *a, struct archive_store *store,
                           const struct chunks_codec *codec, const struct chunks_recipe *recipe,
                           struct rd_err *err);
+/* The same, but only the places of the items, and chunks by chunks_assemble_load(). */
+bool chunks_assemble_places(struct chunks_assembler *a, struct archive_store *store,
+                            const struct chunks_codec *codec, const struct chunks_recipe *recipe,
+                            struct rd_err *err);
 void chunks_assemble_done(struct chunks_assembler *a);
 
 /* The next item, whose bytes are valid until the next call, or *ret_end. */

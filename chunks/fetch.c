@@ -215,12 +215,45 @@ bool chunks_fetch_stored(struct chunks_fetch *f, const struct chunks_blob *blob,
     return read_moved(f, blob, ret, err);
 }
 
+/* A damaged blob, computed from the rest of its pack. */
+static bool recover(struct chunks_fetch *f, const struct chunks_blob *blob, struct rd_buf *ret)
+{
+    char object[ARCHIVE_NAME_MAX];
+    const char *pack = f->recipe->packs[blob->pack].name;
+    struct archive_object there;
+    struct chunks_directory d;
+    struct rd_buf stored = {0};
+    bool ok = false, sealed = f->codec.sealed;
+    if (f->moves[blob->pack].n > 0 || !chunks_pack_object(object, f->codec.target, pack, NULL) ||
+        !f->store->ops->stat(f->store, object, &there, NULL) || !there.there ||
+        !chunks_directory_read(f->store, &f->codec, pack, there.size, &d, NULL))
+        return false;
+    f->codec.sealed = sealed;
+    for (size_t i = 0; i < d.n; i++)
+        if (memcmp(d.blobs[i].name, blob->name, CHUNKS_NAME) == 0) {
+            ok = chunks_directory_recover(f->store, f->codec.target, pack, &d, i, &stored, NULL) &&
+                 chunks_blob_decode(&f->codec, f->recipe->key, blob, rd_buf_slice(&stored), ret,
+                                    NULL);
+            break;
+        }
+    rd_buf_done(&stored);
+    chunks_directory_done(&d);
+    f->n_recovered += ok;
+    return ok;
+}
+
 bool chunks_fetch_blob(struct chunks_fetch *f, const struct chunks_blob *blob, struct rd_buf *ret,
                        struct rd_err *err)
 {
     struct rd_buf stored = {0};
-    bool ok = chunks_fetch_stored(f, blob, &stored, err) &&
-              chunks_blob_decode(&f->codec, f->recipe->key, blob, rd_buf_slice(&stored), ret, err);
+    struct rd_err why = {0};
+    bool ok = chunks_fetch_stored(f, blob, &stored, err);
+    if (ok &&
+        !chunks_blob_decode(&f->codec, f->recipe->key, blob, rd_buf_slice(&stored), ret, &why)) {
+        ok = why.code == RD_ERR_CHECKSUM && recover(f, blob, ret);
+        if (!ok)
+            rd_err_adopt(err, &why);
+    }
     rd_buf_done(&stored);
     if (!ok)
         rd_err_doing(err, "the pack %s", f->recipe->packs[blob->pack].name);

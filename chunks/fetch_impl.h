@@ -36,6 +36,7 @@ struct chunks_fetch {
     uint64_t clock;
     struct chunks_moves *moves; /* of each pack */
     uint64_t n_requests, n_bytes;
+    uint64_t n_recovered; /* blobs that were damaged, and computed from the rest of their packs */
 };
 
 /* codec: target, ring and sealed are set. */
@@ -44,7 +45,7 @@ bool chunks_fetch_init(struct chunks_fetch *f, struct archive_store *store,
                        struct rd_err *err);
 void chunks_fetch_done(struct chunks_fetch *f);
 
-/* Appends the plain bytes. */
+/* Appends the plain bytes, also of a damaged blob if the rest of its pack is whole. */
 bool chunks_fetch_blob(struct chunks_fetch *f, const struct chunks_blob *blob, struct rd_buf *ret,
                        struct rd_err *err);
 /* The stored bytes. */

@@ -115,10 +115,10 @@ static enum answer find(struct lookup *l, uint64_t key, const struct chunks_item
         if (page == NULL)
             continue;
         rd_buf_reset(&l->page);
-        if (!chunks_fetch_blob(&l->fetch, &page->blob, &l->page, err) ||
-            !chunks_page_find(rd_buf_slice(&l->page), run->n_entries, key, &said, err))
-            return FAILED;
-        if (said.many)
+        /* Without the index, the whole file has the answer. */
+        if (!chunks_fetch_blob(&l->fetch, &page->blob, &l->page, NULL) ||
+            !chunks_page_find(rd_buf_slice(&l->page), run->n_entries, key, &said, NULL) ||
+            said.many)
             return UNKNOWN;
         for (size_t j = said.n; j-- > 0;) {
             enum answer answer =
@@ -271,7 +271,8 @@ static enum answer look_up(struct lookup *l, struct archive_repo *repo,
 {
     const struct chunks_codec codec = {
         .target = repo->target, .ring = ring, .sealed = file->sealed};
-    if (!chunks_recipe_read(repo, set, file, ring, &l->recipe, err))
+    if (!archive_set_is_proved(set, ring, err) ||
+        !chunks_recipe_read(repo, set, file, ring, &l->recipe, err))
         return FAILED;
     if ((l->recipe.flags & (CHUNKS_NO_INDEX | CHUNKS_BOUND)) != 0)
         return UNKNOWN;

@@ -1,5 +1,6 @@
 #include "chunks/pack_impl.h"
 
+#include "base/crc64.h"
 #include "base/mem.h"
 #include "chunks/bytes_impl.h"
 
@@ -76,7 +77,8 @@ static bool write_end(struct chunks_packer *p, struct rd_err *err)
     struct rd_buf plain = {0}, sealed = {0};
     uint64_t at = p->offset + p->parity.len;
     bool ok = (chunks_put(&plain, p->n_blobs) && chunks_put(&plain, p->parity.len) &&
-               rd_buf_add(&plain, p->directory.ptr, p->directory.len)) ||
+               rd_buf_add(&plain, p->directory.ptr, p->directory.len) &&
+               chunks_put_u64(&plain, rd_crc64(0, plain.ptr, plain.len))) ||
               rd_err_nomem(err, p->directory.len);
     ok = ok && chunks_seal(p->codec, p->name, rd_buf_slice(&plain), &sealed, err) &&
          write_out(p, p->parity.ptr, p->parity.len, err);
@@ -130,7 +132,13 @@ static bool damaged(struct rd_err *err)
 static bool parse(struct rd_slice plain, uint64_t at, struct chunks_directory *d,
                   struct rd_err *err)
 {
-    struct chunks_in in = chunks_in_of(plain);
+    if (plain.len < 8)
+        return damaged(err);
+    plain.len -= 8;
+    struct chunks_in in = chunks_in_of(plain),
+                     sum = chunks_in_of(rd_slice(plain.ptr + plain.len, 8));
+    if (chunks_get_u64(&sum) != rd_crc64(0, plain.ptr, plain.len))
+        return damaged(err);
     size_t n = chunks_get_count(&in, CHUNKS_NAME);
     uint64_t offset = CHUNKS_PACK_MAGIC;
     d->parity_len = (uint32_t)chunks_get_max(&in, CHUNKS_STORED_MAX);
@@ -173,6 +181,7 @@ bool chunks_directory_read(struct archive_store *store, struct chunks_codec *cod
                 damaged(err));
     ok = ok && archive_store_range(store, object, at, (size_t)len, &sealed, err);
     struct rd_err why = {0};
+    codec->sealed = ok && rd_seal_is(rd_buf_slice(&sealed));
     if (ok && !chunks_unseal(codec, name, rd_buf_slice(&sealed), &plain, &why))
         ok = rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET,
                         "the directory of the pack is damaged: %s", why.text);

@@ -56,7 +56,8 @@ struct chunks_directory {
     uint32_t parity_len;
 };
 
-/* Reads the directory of a pack of so many bytes. */
+/* Reads the directory of a pack of so many bytes. What it says is not proved: the names of blobs
+ * are. */
 bool chunks_directory_read(struct archive_store *store, struct chunks_codec *codec,
                            const char *name, uint64_t bytes, struct chunks_directory *ret,
                            struct rd_err *err);

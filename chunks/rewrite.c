@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SMALLEST = 64 * 1024 /* a pack that is smaller is left alone */ };
+enum {
+    SMALLEST = 64 * 1024,   /* a pack that is smaller is left alone */
+    LARGE = 8 * 1024 * 1024 /* of which the parity is a small part */
+};
 
 /* A blob that is copied. */
 struct copy {
@@ -27,8 +30,10 @@ static bool is_waste(const struct chunks_sweep *s, const struct chunks_name *nam
 {
     const struct chunks_object *object =
         chunks_inventory_find(s->usage->inventory, name->name, ".pack");
-    return object != NULL && object->bytes >= SMALLEST && name->live > 0 &&
-           name->live < object->bytes / 2 && !name->has_moves;
+    if (object == NULL || object->bytes < SMALLEST || name->live == 0 || name->has_moves)
+        return false;
+    /* The parity of a pack with one blob is as long as the blob. */
+    return name->live < object->bytes / (object->bytes < LARGE ? 3 : 2);
 }
 
 static int by_offset(const void *a, const void *b)

@@ -152,7 +152,7 @@ static bool sweep_mark(struct chunks_sweep *s, const char *pack, struct rd_err *
 
 bool chunks_sweep(struct chunks_sweep *s, struct rd_err *err)
 {
-    char pack[CHUNKS_PACK_NAME_MAX], folder[ARCHIVE_NAME_MAX];
+    char pack[CHUNKS_PACK_NAME_MAX];
     const struct chunks_inventory *inv = s->usage->inventory;
     bool proved = false, ok = true;
     for (size_t i = 0; ok && i < inv->n; i++) {
@@ -164,9 +164,28 @@ bool chunks_sweep(struct chunks_sweep *s, struct rd_err *err)
         else if (is_a(object, ".doomed", pack))
             ok = sweep_mark(s, pack, err);
     }
-    snprintf(folder, sizeof folder, "%s/chunks", s->repo->target);
-    if (ok && inv->n > 0 && s->repo->store->ops->clean != NULL &&
-        archive_repo_check_lock(s->repo, NULL))
-        s->repo->store->ops->clean(s->repo->store, folder);
     return ok && chunks_rewrite(s, err);
+}
+
+/* ---- remains ---- */
+
+bool chunks_clean(struct archive_repo *repo, struct rd_err *err)
+{
+    char folder[ARCHIVE_NAME_MAX], name[2 * ARCHIVE_NAME_MAX];
+    struct chunks_inventory inv;
+    if (!chunks_inventory_read(repo, &inv, err))
+        return false;
+    bool ok = true;
+    snprintf(folder, sizeof folder, "%s/chunks", repo->target);
+    for (size_t i = 0; ok && i < inv.n; i++) {
+        size_t len = strlen(inv.objects[i].name);
+        if (len < 4 || strcmp(inv.objects[i].name + len - 4, ".new") != 0)
+            continue;
+        snprintf(name, sizeof name, "%s/%s", folder, inv.objects[i].name);
+        ok = archive_repo_check_lock(repo, err) && repo->store->ops->remove(repo->store, name, err);
+    }
+    if (ok && repo->store->ops->clean != NULL && archive_repo_check_lock(repo, NULL))
+        repo->store->ops->clean(repo->store, folder);
+    chunks_inventory_done(&inv);
+    return ok;
 }

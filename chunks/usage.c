@@ -195,8 +195,10 @@ static bool read_set(struct reading *r, struct archive_set *set)
 }
 
 bool chunks_usage_read(struct chunks_usage *ret, struct archive_repo *repo,
-                       struct archive_sets *sets, const bool *without, struct rd_err *err)
+                       struct archive_sets *sets, const bool *without, bool *unreadable,
+                       struct rd_err *err)
 {
+    struct rd_err why = {0};
     struct reading r = {.u = ret, .repo = repo, .err = err};
     r.codec = (struct chunks_codec){.target = repo->target, .ring = repo->ring};
     *ret = (struct chunks_usage){.n_files = 0};
@@ -209,12 +211,20 @@ bool chunks_usage_read(struct chunks_usage *ret, struct archive_repo *repo,
     ok = (ok || rd_err_nomem(err, sets->n)) && chunks_inventory_read(repo, ret->inventory, err);
     for (size_t i = 0; ok && i < ret->inventory->n; i++)
         ret->bytes += ret->inventory->objects[i].bytes;
-    /* Without packs no recipe is needed to know that. */
-    for (size_t i = 0; ok && ret->inventory->n > 0 && i < sets->n; i++) {
+    /* Where there is nothing to remove, no recipe is needed. */
+    bool any = ret->inventory->n > 0 || unreadable != NULL;
+    for (size_t i = 0; ok && any && i < sets->n; i++) {
         r.set = (uint32_t)i;
-        if (!sets->sets[i].incomplete && (without == NULL || !without[i]))
-            ok = read_set(&r, &sets->sets[i]);
+        if (sets->sets[i].incomplete || (without != NULL && without[i]))
+            continue;
+        why = (struct rd_err){0};
+        r.err = &why;
+        ok = read_set(&r, &sets->sets[i]);
+        if (!ok && unreadable != NULL && why.code != RD_ERR_MEMORY)
+            ok = unreadable[i] = true;
     }
+    if (!ok)
+        rd_err_adopt(err, &why);
     chunks_codec_done(&r.codec);
     if (!ok)
         chunks_usage_done(ret);

@@ -305,7 +305,7 @@ Test(chunks, a_set_whose_parent_lost_a_pack_is_complete)
 
 /* ---- memory ---- */
 
-Test(chunks, no_failing_allocation_makes_a_wrong_set, .timeout = 300)
+Test(chunks, no_failing_allocation_makes_a_wrong_set)
 {
     put_snapshot(400, 0, 0, 0);
     chunks_repo_snapshot(&file, 400, 1, 1, 3);

@@ -22,7 +22,7 @@ static uint64_t stored_bytes(const struct archive_manifest *m)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < m->n_files; i++)
-        bytes += m->files[i].stored.bytes;
+        bytes += archive_file_bytes(&m->files[i]);
     return bytes;
 }
 

@@ -35,7 +35,7 @@ static void put_files(struct cli_json *json, const struct archive_manifest *m)
         cli_json_put_str(json, "compression", archive_compression_word(file->compression));
         cli_json_put_bool(json, "sealed", file->sealed);
         cli_json_put_uint(json, "bytes", file->plain.bytes);
-        cli_json_put_uint(json, "stored_bytes", file->stored.bytes);
+        cli_json_put_uint(json, "stored_bytes", archive_file_bytes(file));
         cli_json_end(json);
     }
     cli_json_end(json);

@@ -45,7 +45,8 @@ static void print_details(const struct archive_set *set)
            m->replid[0] != '\0' ? rd_show_plain(rd_slice_str(m->replid)).s : "no known history");
     for (size_t i = 0; i < m->n_files; i++)
         printf("      %s, %s, plain %s\n", m->files[i].object,
-               rd_show_bytes(m->files[i].stored.bytes).s, rd_show_bytes(m->files[i].plain.bytes).s);
+               rd_show_bytes(archive_file_bytes(&m->files[i])).s,
+               rd_show_bytes(m->files[i].plain.bytes).s);
 }
 
 void list_text_set(const struct archive_set *set, bool details)

@@ -1,5 +1,6 @@
 /* prune.c - `redoubt prune`: removes the sets that no rule keeps. */
 #include "backup/prune.h"
+#include "backup/sweep.h"
 #include "tools/tools.h"
 #include "tools/vault/vault.h"
 
@@ -94,10 +95,24 @@ static void warn_unproved(struct run *run, const struct archive_repo *repo,
                  n, rd_show_plural(n), n == 1 ? "is" : "are");
 }
 
-static bool prune_repo(struct run *run, struct archive_repo *repo,
+/* Packs of chunks, of which some are removed later. */
+static void report_sweep(struct run *run, const struct archive_repo *repo,
+                         const struct backup_sweep *sweep)
+{
+    if (run->cli->json || run->cli->quiet ||
+        sweep->n_doomed + sweep->n_removed + sweep->n_rewritten == 0)
+        return;
+    printf("chunks of %s: removed %zu pack%s (%s), rewrote %zu, marked %zu for later\n",
+           repo->target, sweep->n_removed, rd_show_plural(sweep->n_removed),
+           rd_show_bytes(sweep->bytes_removed).s, sweep->n_rewritten, sweep->n_doomed);
+}
+
+static bool prune_repo(struct run *run, struct backup_open *open, size_t at,
                        const struct archive_retention *rules, struct rd_err *err)
 {
+    struct archive_repo *repo = &open->repos[at];
     struct backup_prune plan;
+    struct backup_sweep sweep = {0};
     size_t n_removed = 0;
     if (!backup_prune_plan(repo, rules, cli_now_ms(), &plan, err))
         return false;
@@ -109,6 +124,10 @@ static bool prune_repo(struct run *run, struct archive_repo *repo,
     bool ok = !run->confirm || backup_prune_run(repo, &plan, &n_removed, err);
     if (ok)
         conclude(run, &plan, n_removed);
+    ok = ok && (!run->confirm ||
+                backup_sweep(&run->vault.watch, open, at, &plan, cli_now_ms(), &sweep, err));
+    if (ok)
+        report_sweep(run, repo, &sweep);
     backup_prune_done(&plan);
     return ok;
 }
@@ -138,8 +157,7 @@ static bool work_on(void *ctx, struct backup_open *open, size_t at, struct rd_er
                  rd_err_render(&open->keys_err, line, sizeof line));
     if ((run->confirm || is_mark(run)) && !backup_lock(&run->vault.watch, open, at, "prune", err))
         return false;
-    return is_mark(run) ? mark(run, &open->repos[at], err)
-                        : prune_repo(run, &open->repos[at], &rules, err);
+    return is_mark(run) ? mark(run, &open->repos[at], err) : prune_repo(run, open, at, &rules, err);
 }
 
 /* Before anything is removed. */

@@ -14,6 +14,7 @@ struct run {
     int level;                      /* enum backup_level */
     const struct backup_open *open; /* the target that is verified */
     struct cli_json_later streams;  /* with --json */
+    struct cli_json_later chunks;
 };
 
 static const char *level_word(enum backup_level level)
@@ -106,6 +107,61 @@ static void on_set(void *ctx, const struct backup_verified *v)
         put_verified(run, v);
     else
         print_verified(run, v);
+}
+
+/* ---- chunks ---- */
+
+enum { NAMES_SHOWN = 5 };
+
+static void print_damage(const struct run *run, const struct archive_repo *repo,
+                         const struct chunks_damage *d)
+{
+    char line[1024];
+    bool several = run->open->n > 1;
+    printf("%s pack %s%s%s: DAMAGED: %s", repo->target, d->pack, several ? " in " : "",
+           several ? repo->store->origin : "", d->what);
+    if (d->set != NULL)
+        printf(" of the set %s", d->set->id);
+    if (d->n_keys > 0)
+        printf(", %s key%s", rd_show_count(d->n_keys).s, rd_show_plural(d->n_keys));
+    for (size_t i = 0; i < d->n_names && i < NAMES_SHOWN; i++)
+        printf("%s%s", i == 0 ? ": " : ", ", rd_show_quote(d->names[i]).s);
+    if (d->n_names > NAMES_SHOWN)
+        printf(", …");
+    printf(": %s%s\n", rd_err_render(d->err, line, sizeof line),
+           d->recoverable ? "; the parity of the pack gives the bytes" : "");
+}
+
+static void put_damage(struct cli_json *json, const struct archive_repo *repo,
+                       const struct chunks_damage *d)
+{
+    cli_json_obj(json);
+    cli_json_put_str(json, "target", repo->target);
+    cli_json_put_str(json, "repository", repo->store->origin);
+    cli_json_put_str(json, "pack", d->pack);
+    cli_json_put_str(json, "chunk", d->chunk);
+    cli_json_put_str(json, "what", d->what);
+    cli_json_put_str(json, "id", d->set != NULL ? d->set->id : NULL);
+    cli_json_put_bool(json, "recoverable", d->recoverable);
+    cli_json_put_uint(json, "keys", d->n_keys);
+    cli_json_key(json, "names");
+    cli_json_array(json);
+    for (size_t i = 0; i < d->n_names; i++)
+        cli_json_bytes(json, d->names[i]);
+    cli_json_end(json);
+    cli_json_key(json, "error");
+    cli_json_err(json, d->err);
+    cli_json_end(json);
+}
+
+static void on_chunks(void *ctx, const struct archive_repo *repo,
+                      const struct chunks_damage *damage)
+{
+    struct run *run = ctx;
+    if (run->cli->json)
+        put_damage(&run->chunks.json, repo, damage);
+    else
+        print_damage(run, repo, damage);
 }
 
 /* ---- the stream ---- */
@@ -217,7 +273,7 @@ static int conclude(struct run *run, const struct vault_each *each)
         cli_json_put_uint(&cli->out, "without_sets", v->n_empty);
         vault_each_put_errors(each, &cli->out);
     }
-    if (v->n_bad > 0 || v->n_damaged_segments > 0)
+    if (v->n_bad > 0 || v->n_damaged_segments > 0 || v->n_damaged_chunks > 0)
         return CLI_FINDINGS;
     if (v->n_unknown > 0 || v->n_unknown_segments > 0) {
         cli_warn(cli, "%zu set%s and %" PRIu64 " segment%s are sealed with keys that are not given",
@@ -239,6 +295,7 @@ static void prepare(struct run *run)
     run->verify.stream_listed = on_stream_listed;
     run->verify.segment_damaged = on_segment;
     run->verify.stream_verified = on_stream;
+    run->verify.chunks_damaged = on_chunks;
     run->verify.ctx = run;
     snapshot_in_watch_memory(run->cli);
 }
@@ -251,7 +308,8 @@ static int verify_all(struct run *run)
     prepare(run);
     bool ok = vault_load(&run->vault, cli->args, cli->n_args, &err) &&
               vault_each_init(&each, cli, &run->vault, BACKUP_READ, &err) &&
-              (!cli->json || cli_json_later_init(&run->streams, &err));
+              (!cli->json || (cli_json_later_init(&run->streams, &err) &&
+                              cli_json_later_init(&run->chunks, &err)));
     if (ok && cli->json) {
         cli_json_key(&cli->out, "sets");
         cli_json_array(&cli->out);
@@ -260,7 +318,8 @@ static int verify_all(struct run *run)
         vault_each(&each, verify_repo, run);
     if (ok && cli->json) {
         cli_json_end(&cli->out);
-        ok = cli_json_later_put(&run->streams, &cli->out, "streams", &err);
+        ok = cli_json_later_put(&run->streams, &cli->out, "streams", &err) &&
+             cli_json_later_put(&run->chunks, &cli->out, "chunks", &err);
     }
     int status = ok ? conclude(run, &each) : cli_fail(cli, &err);
     vault_each_done(&each);
