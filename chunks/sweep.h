@@ -54,7 +54,8 @@ struct chunks_sweep {
 
 bool chunks_sweep(struct chunks_sweep *sweep, struct rd_err *err);
 
-/* Removes what interrupted writers of packs have left, under the lock: parts of objects. Packs that are whole are left to chunks_sweep(). */
+/* Removes what interrupted writers of packs have left, under the lock: parts of objects. Packs that
+ * are whole are left to chunks_sweep(). */
 bool chunks_clean(struct archive_repo *repo, struct rd_err *err);
 
 #endif

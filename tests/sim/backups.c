@@ -6,15 +6,19 @@
 
 #include "archive/pipe.h"
 #include "backup/prune.h"
+#include "backup/sweep.h"
 #include "backup/take.h"
+#include "chunks/chunks.h"
 #include "tests/sim/bucket.h"
 
+enum { GRACE_MS = 1000 };
 enum { BUCKETS = 2, STEPS = 25, SETS = STEPS + 2, FILES = 3, BYTES = 3000, A_STEP = 6 };
 
 /* A set that was begun. */
 struct known {
     char id[ARCHIVE_ID_MAX];
     uint64_t seed; /* of its contents */
+    bool chunks;   /* the contents are those of a snapshot, which is stored as chunks */
     unsigned n_files;
     bool stored[BUCKETS]; /* it was reported so, and no rule allows its removal */
 };
@@ -25,6 +29,8 @@ struct history {
     struct backup_config config;
     struct known known[SETS];
     size_t n_known;
+    bool chunks;
+    int64_t sweep_ms; /* the time of the last sweep */
     struct sim_backups *sums;
 };
 
@@ -43,9 +49,30 @@ static bool wrong(const char *fmt, ...)
 
 /* ---- contents ---- */
 
+enum { KEYS = 60 };
+
+/* Snapshots of which most records are the same, in two orders. */
+static size_t snapshot(const struct known *known, unsigned file, uint8_t ret[BYTES])
+{
+    size_t len = 11;
+    unsigned n = KEYS - (unsigned)(known->seed % 5), turn = known->seed % 3 == 0 ? 7 : 1;
+    memcpy(ret, "REDIS0011\xfe\x00", len);
+    for (unsigned i = 0; i < n; i++) {
+        unsigned key = i * turn % n;
+        bool changed = key % 8 == known->seed % 8;
+        len += (size_t)snprintf((char *)ret + len, BYTES - len, "%c%c%u:%03u%c%016llx", 0, 5, file,
+                                key, 16, changed ? (unsigned long long)known->seed : key);
+    }
+    ret[len] = 0xff;
+    memset(ret + len + 1, 0, 8);
+    return len + 9;
+}
+
 static size_t contents(const struct known *known, unsigned file, uint8_t ret[BYTES])
 {
     struct bucket_faults rng = {.seed = known->seed + file};
+    if (known->chunks)
+        return snapshot(known, file, ret);
     size_t len = bucket_draw(&rng, BYTES);
     for (size_t i = 0; i < len; i++)
         ret[i] = (uint8_t)bucket_draw(&rng, i % 3 == 0 ? 256 : 4);
@@ -80,8 +107,10 @@ static bool open_all(struct history *h, struct backup_open *ret)
     *ret = (struct backup_open){.target = &h->config.targets[0], .n = BUCKETS};
     for (size_t i = 0; i < BUCKETS; i++) {
         ret->stores[i] = bucket_open(&h->buckets[i], &h->faults);
-        ret->repos[i] = (struct archive_repo){
-            .store = ret->stores[i], .target = ret->target->name, .ring = &ret->keys.ring};
+        ret->repos[i] = (struct archive_repo){.store = ret->stores[i],
+                                              .target = ret->target->name,
+                                              .ring = &ret->keys.ring,
+                                              .open_chunks = chunks_open_src};
         if (ret->stores[i] == NULL)
             return false;
     }
@@ -113,6 +142,7 @@ static bool take_set(struct history *h)
     struct rd_err err = {0};
     struct known *known = &h->known[h->n_known];
     *known = (struct known){.seed = bucket_draw(&h->faults, UINT64_MAX),
+                            .chunks = h->chunks,
                             .n_files = 1 + (unsigned)bucket_draw(&h->faults, FILES)};
     bool ok = open_all(h, &open) && backup_take(NULL, &job, &set, &err);
     for (size_t i = 0; ok && i < BUCKETS; i++)
@@ -226,15 +256,20 @@ static bool release(struct history *h, const struct archive_retention *rules, in
     return ok;
 }
 
-static bool prune_one(struct backup_open *open, size_t i, const struct archive_retention *rules,
-                      int64_t now_ms)
+static bool prune_one(struct history *h, struct backup_open *open, size_t i,
+                      const struct archive_retention *rules, int64_t now_ms)
 {
     struct backup_prune plan;
+    struct backup_sweep swept = {0};
     size_t n;
     if (!backup_lock(NULL, open, i, "sim", &open->errs[i]) ||
         !backup_prune_plan(&open->repos[i], rules, now_ms, &plan, &open->errs[i]))
         return false;
-    bool ok = backup_prune_run(&open->repos[i], &plan, &n, &open->errs[i]);
+    bool ok =
+        backup_prune_run(&open->repos[i], &plan, &n, &open->errs[i]) &&
+        backup_sweep(NULL, open, i, &plan, h->sweep_ms += GRACE_MS / 2, &swept, &open->errs[i]);
+    h->sums->packs_removed += swept.n_removed;
+    h->sums->packs_rewritten += swept.n_rewritten;
     backup_prune_done(&plan);
     return ok;
 }
@@ -250,7 +285,7 @@ static bool prune(struct history *h, unsigned per_mille, unsigned deaths)
     begin_life(h, per_mille, deaths);
     bool all = open_all(h, &open);
     for (size_t i = 0; all && i < BUCKETS; i++)
-        all = prune_one(&open, i, &rules, now_ms) && all;
+        all = prune_one(h, &open, i, &rules, now_ms) && all;
     h->sums->pruned += all;
     h->sums->prunes_failed += !all;
     end_life(h, &open);
@@ -337,10 +372,16 @@ const char *sim_backups_run(uint64_t seed, struct sim_backups *sums)
 {
     static struct history h;
     struct rd_err err = {0};
-    h = (struct history){.faults = {.seed = seed, .delays = 8}, .sums = sums};
+    h = (struct history){.faults = {.seed = seed, .delays = 8},
+                         .chunks = seed % 2 == 1,
+                         .sweep_ms = GRACE_MS,
+                         .sums = sums};
     if (!backup_config_set(&h.config, BACKUP_KEY_REPOSITORY, "/nowhere/1", &err) ||
         !backup_config_set(&h.config, BACKUP_KEY_REPOSITORY, "/nowhere/2", &err) ||
         !backup_config_set(&h.config, BACKUP_KEY_LOCK_WAIT, "0s", &err) ||
+        !backup_config_set(&h.config, BACKUP_KEY_STORE, h.chunks ? "chunks" : "file", &err) ||
+        !backup_config_set(&h.config, BACKUP_KEY_CHUNK_GRACE, "1s", &err) ||
+        !backup_config_set(&h.config, BACKUP_KEY_SPOOL, "/nowhere/spool", &err) ||
         !backup_config_load(&h.config, NULL, NULL, 0, &err))
         return "no configuration";
     bool ok = run(&h);

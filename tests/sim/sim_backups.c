@@ -31,7 +31,9 @@ static void print_sums(const struct sim_backups *s)
                {"of them took effect", s->late},
                {"short lists", s->short_lists},
                {"deaths", s->deaths},
-               {"sets read in full", s->proved}};
+               {"sets read in full", s->proved},
+               {"packs removed", s->packs_removed},
+               {"packs rewritten", s->packs_rewritten}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         printf("# %llu %s\n", (unsigned long long)all[i].n, all[i].what);
 }
@@ -50,7 +52,8 @@ int main(int argc, char **argv)
     }
     all = seeds_all(&seeds, &n);
     bool enough = sums.taken > SEEDS && sums.failed > SEEDS && sums.prunes_failed > 0 &&
-                  sums.late > SEEDS && sums.short_lists > SEEDS && sums.deaths > SEEDS;
+                  sums.late > SEEDS && sums.short_lists > SEEDS && sums.deaths > SEEDS &&
+                  sums.packs_removed > SEEDS;
     printf("%s %u - there were enough backups, faults and deaths\n", enough ? "ok" : "not ok", ++n);
     print_sums(&sums);
     printf("1..%u\n", n);
