@@ -60,6 +60,10 @@ bool chunks_assemble_find(const struct chunks_assembler *a, uint32_t ordinal, si
                           struct rd_err *err)
 {
     const struct chunks_recipe *r = a->fetch.recipe;
+    if (a->index != NULL && ordinal < r->next_ordinal && a->index[ordinal] > 0) {
+        *ret = a->index[ordinal] - 1;
+        return true;
+    }
     const struct chunks_chunk *chunk = chunks_recipe_find(r, ordinal);
     if (chunk == NULL)
         return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
@@ -67,6 +71,17 @@ bool chunks_assemble_find(const struct chunks_assembler *a, uint32_t ordinal, si
                           ordinal);
     *ret = (size_t)(chunk - r->chunks);
     return true;
+}
+
+/* A table from ordinals to chunks, unless many ordinals are not used any more. */
+static void make_index(struct chunks_assembler *a)
+{
+    const struct chunks_recipe *r = a->fetch.recipe;
+    if (r->next_ordinal / 16 > r->n_chunks + 65536)
+        return;
+    a->index = rd_calloc((size_t)r->next_ordinal + 1, sizeof *a->index);
+    for (size_t i = 0; a->index != NULL && i < r->n_chunks; i++)
+        a->index[r->chunks[i].ordinal] = (uint32_t)i + 1;
 }
 
 static void unload(struct chunks_loaded *c)
@@ -123,10 +138,10 @@ static bool read_orders(struct chunks_assembler *a, struct rd_err *err)
 static bool is_scattered(struct chunks_assembler *a, bool *ret, struct rd_err *err)
 {
     uint32_t last = UINT32_MAX, out;
-    uint64_t n_loads = 0;
+    uint64_t n_loads = 0, limit = 2 * (uint64_t)a->lru.n + 16;
     struct chunks_lru lru;
     bool ok = lru_init(&lru, a->lru.n, a->lru.cap) || rd_err_nomem(err, a->lru.n);
-    for (size_t i = 0; ok && i < a->places.n; i++) {
+    for (size_t i = 0; ok && n_loads <= limit && i < a->places.n; i++) {
         size_t index = 0;
         if (a->places.at[i].ordinal == last)
             continue;
@@ -135,7 +150,7 @@ static bool is_scattered(struct chunks_assembler *a, bool *ret, struct rd_err *e
         n_loads += ok && !lru_touch(&lru, (uint32_t)index, &out);
     }
     lru_done(&lru);
-    *ret = n_loads > 2 * (uint64_t)a->lru.n + 16;
+    *ret = n_loads > limit;
     return ok;
 }
 
@@ -155,6 +170,7 @@ bool chunks_assemble_places(struct chunks_assembler *a, struct archive_store *st
     a->chunks = rd_calloc(recipe->n_chunks + 1, sizeof *a->chunks);
     if (a->chunks == NULL || !lru_init(&a->lru, (uint32_t)recipe->n_chunks, cap < 16 ? 16 : cap))
         return rd_err_nomem(err, recipe->n_chunks);
+    make_index(a);
     return read_orders(a, err);
 }
 
@@ -173,7 +189,9 @@ void chunks_assemble_done(struct chunks_assembler *a)
     for (size_t i = 0; a->chunks != NULL && i < a->fetch.recipe->n_chunks; i++)
         unload(&a->chunks[i]);
     rd_free(a->chunks);
+    rd_free(a->index);
     a->chunks = NULL;
+    a->index = NULL;
     lru_done(&a->lru);
     chunks_sorted_close(a->sorted);
     a->sorted = NULL;

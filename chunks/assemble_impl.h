@@ -39,6 +39,7 @@ struct chunks_assembler {
     struct chunks_places places;
     size_t next;
     struct chunks_loaded *chunks; /* as recipe->chunks */
+    uint32_t *index;              /* 1 + the index of a chunk, by ordinal; NULL: none */
     struct chunks_lru lru;
     struct chunks_sorted *sorted; /* NULL: not through a spool */
 };

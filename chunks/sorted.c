@@ -5,11 +5,17 @@
 #include "chunks/assemble_impl.h"
 
 #include "base/mem.h"
-#include "chunks/bytes_impl.h"
 
 #include <stdlib.h>
 
-enum { SEGMENT = 8 * 1024 * 1024, SEGMENTS_MAX = 1024, BLOCK = 16 * 1024, HEAD = 17 };
+enum { SEGMENT = 8 * 1024 * 1024, SEGMENTS_MAX = 1024, BLOCK = 16 * 1024 };
+
+/* Before the bytes of an item. Only this process reads the spool. */
+struct head {
+    uint32_t place, len;
+    uint64_t db;
+    uint32_t flags;
+};
 
 struct block {
     uint64_t offset; /* in the spool */
@@ -56,13 +62,13 @@ static bool add_item(struct chunks_sorted *s, size_t place, const struct chunks_
 {
     struct segment *seg = &s->segments[place / s->width];
     struct rd_slice bytes = chunks_items_at(items, i);
-    bool ok = chunks_put_u32(&seg->bytes, (uint32_t)(place % s->width)) &&
-              chunks_put_u32(&seg->bytes, (uint32_t)bytes.len) &&
-              rd_buf_add_byte(&seg->bytes, items->flags[i]) &&
-              chunks_put_u64(&seg->bytes, chunks_items_db(items, i)) &&
-              rd_buf_add(&seg->bytes, bytes.ptr, bytes.len);
-    if (!ok)
+    struct head head = {(uint32_t)(place % s->width), (uint32_t)bytes.len,
+                        chunks_items_db(items, i), items->flags[i]};
+    if (!rd_buf_reserve(&seg->bytes, sizeof head + bytes.len))
         return rd_err_nomem(err, bytes.len);
+    memcpy(seg->bytes.ptr + seg->bytes.len, &head, sizeof head);
+    memcpy(seg->bytes.ptr + seg->bytes.len + sizeof head, bytes.ptr, bytes.len);
+    seg->bytes.len += sizeof head + bytes.len;
     return seg->bytes.len < BLOCK || flush(s, seg, err);
 }
 
@@ -175,12 +181,11 @@ static bool load(struct chunks_sorted *s, size_t number, struct rd_err *err)
             return false;
         s->bytes.len += b->len;
     }
-    struct chunks_in in = chunks_in_of(rd_buf_slice(&s->bytes));
-    while (chunks_left(&in) > 0) {
-        size_t at = (size_t)(in.at - s->bytes.ptr);
-        uint32_t place = chunks_get_u32(&in), len = chunks_get_u32(&in);
-        chunks_get_bytes(&in, HEAD - 8 + (size_t)len);
-        s->offset[place] = (uint32_t)at;
+    for (size_t at = 0; at < s->bytes.len;) {
+        struct head head;
+        memcpy(&head, s->bytes.ptr + at, sizeof head);
+        s->offset[head.place] = (uint32_t)at;
+        at += sizeof head + head.len;
     }
     s->at = number;
     return true;
@@ -192,13 +197,12 @@ bool chunks_sorted_next(struct chunks_sorted *s, size_t at, struct chunks_found 
     size_t number = at / s->width;
     if (number != s->at && !load(s, number, err))
         return false;
-    struct chunks_in in = chunks_in_of(rd_buf_slice(&s->bytes));
-    in.at += s->offset[at % s->width];
-    chunks_get_u32(&in);
-    uint32_t len = chunks_get_u32(&in);
-    ret->flags = *chunks_get_bytes(&in, 1);
-    ret->db = chunks_get_u64(&in);
-    ret->bytes = rd_slice(in.at, len);
+    const uint8_t *from = s->bytes.ptr + s->offset[at % s->width];
+    struct head head;
+    memcpy(&head, from, sizeof head);
+    ret->flags = head.flags;
+    ret->db = head.db;
+    ret->bytes = rd_slice(from + sizeof head, head.len);
     ret->place = s->a->places.at[at];
     return true;
 }

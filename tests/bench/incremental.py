@@ -4,16 +4,16 @@
 usage: ./run bench incremental [--sets N] [--keys N] [--json FILE]
 
 A server has 2.6 million keys, a mixture of texts, JSON and random digits, about 140 bytes each.
-Before each snapshot 1 % of them change at random places: new values, longer ones, and some keys are
-replaced by others. redoubt backup with store = chunks and store = file, and restic, back up the
-same files. Then the server is restarted, and a replica is asked. All repositories are on the disk of
-$TMPDIR, which takes about 3 GB.
+Before each snapshot 1 % of them change at random places: new values, longer ones, and some keys
+are replaced by others. redoubt backup with store = chunks and store = file, and restic, back up
+the same files. Then the server is restarted, and a replica is asked. All repositories are on the
+disk of $TMPDIR, which takes about 3 GB.
 
 The bars: a set of which 1 % changed adds at most 3 % of the room of a whole one, 6 % after a
-restart and from a replica; all sets take at most 3 times the room of one; the first set takes at most 1.25
-times the wall time of store = file and 128 MiB; one key is read with at most 1 % of the bytes of a
-set in ten requests; the whole set comes back at least as fast as from store = file; and ours is
-smaller and faster than restic.
+restart and from a replica; all sets take at most 3 times the room of one; the first set takes at
+most 1.25 times the wall time of store = file and 128 MiB; one key is read with at most 1 % of the
+bytes of a set in ten requests; the whole set comes back at least as fast as from store = file;
+and ours is smaller and faster than restic.
 """
 
 import argparse
