@@ -5,7 +5,7 @@
 #include "backup/system.h"
 #include "capture/clock.h"
 
-enum { PAUSE_MS = 60000 };
+enum { PAUSE_MS = 60000, PAUSE_MAX_MS = 3600000 };
 
 static void failed(struct ship_index *index, const char *what, const struct rd_err *err)
 {
@@ -73,11 +73,14 @@ void backup_ship_index_put(struct ship_index *index, size_t i, struct archive_re
         return;
     bool ok = (is_new || archive_key_index_stat(repo, segment, &there, &err)) &&
               (there || put(index, repo, segment, &err));
-    if (ok || archive_store_exists(&err))
+    if (ok || archive_store_exists(&err)) {
+        index->pause_ms[i] = 0;
         return;
+    }
     rd_err_doing(&err, "the repository %s", repo->store->origin);
     failed(index, "store", &err);
-    index->next_ms[i] = capture_now_ms() + PAUSE_MS;
+    index->next_ms[i] =
+        capture_now_ms() + backup_archiver_backoff(&index->pause_ms[i], PAUSE_MS, PAUSE_MAX_MS);
 }
 
 void backup_ship_index_drop(struct ship_index *index)

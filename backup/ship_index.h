@@ -9,8 +9,8 @@
  *     backup_ship_index_drop(&index);
  *
  * An index that cannot be made or stored is left out: readers make it of the segment. The first
- * failure of a run is an event. After one, a repository gets no index for a minute, so that the
- * stream does not wait.
+ * failure of a run is an event. After one, a repository gets no index for a minute, and longer each
+ * time that it fails again, so that the stream does not wait.
  */
 #ifndef BACKUP_SHIP_INDEX_H
 #define BACKUP_SHIP_INDEX_H
@@ -26,7 +26,8 @@ struct ship_index {
     bool said;
     bool ready; /* made is the index of the segment */
     struct backup_key_index made;
-    uint64_t next_ms[BACKUP_STORES]; /* no try before */
+    uint64_t next_ms[BACKUP_STORES];  /* no try before */
+    uint64_t pause_ms[BACKUP_STORES]; /* after the next failure */
 };
 
 void backup_ship_index_begin(struct ship_index *index, const struct segment_in *in);

@@ -361,6 +361,18 @@ class InS3(Remote, IndexCase):
         self.repository = "s3://vault/some/where"
         return f"s3-endpoint = {self.s3.url}\ns3-key-file = {self.path('s3key')}\n"
 
+    def test_a_store_that_refuses_indexes_gets_the_stream(self):
+        server = self.server()
+        self.archived(server.port, more=self.there())
+        self.s3.faults = lambda method, path, n: 503 if "/keys/" in path else None
+        said = self.archive(server, ["SET k 1"], ["SET k 2"], ["SET k 3"])
+        self.assertEqual(said.count("cannot store an index of keys"), 1, said)
+        self.assertEqual(said.count("trying again"), 0, said)
+        self.s3.faults = None
+        self.assertEqual([v["event"] for v in self.ask("k")[0]],
+                         ["created", "changed", "changed"])
+        self.assertGreater(len(self.cached()), 0)
+
     def fetched(self, *args):
         """The names of objects that are read for an answer."""
         before = len(self.s3.requests)
