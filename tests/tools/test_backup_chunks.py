@@ -108,6 +108,16 @@ class Chunks(BackupCase):
         self.good("restore", "--key", "key:7", "--prefix", "key:", "--to", self.path("both.rdb"))
         self.assertLess(len(self.read("both.rdb")), 400)
 
+    def test_sizes(self):
+        self.back_up(snapshot(20000))
+        self.back_up(snapshot(20000, changed={7}))
+        one, two = self.json("list", "--sizes")[0]["sets"]
+        for found in (one, two):
+            self.assertGreater(found["needed_bytes"], one["stored_bytes"] / 2)
+            self.assertLess(found["freed_bytes"], one["stored_bytes"] / 2)
+        self.assertIn(b"its removal would free", self.good("list", "--sizes"))
+        self.assertNotIn("freed_bytes", self.sets()[0])
+
     def test_damage_is_named_and_the_parity_gives_the_bytes(self):
         one = self.back_up(snapshot(3000))
         two = self.back_up(snapshot(3000, changed={5}))

@@ -89,7 +89,7 @@ static void put_manifest(struct cli_json *json, const struct archive_manifest *m
 }
 
 void list_json_set(struct cli_json *json, const struct archive_repo *repo,
-                   const struct archive_set *set)
+                   const struct archive_set *set, const struct list_sizes *sizes)
 {
     cli_json_obj(json);
     cli_json_put_str(json, "target", repo->target);
@@ -100,6 +100,10 @@ void list_json_set(struct cli_json *json, const struct archive_repo *repo,
     cli_json_put_bool(json, "good", archive_set_good(set));
     cli_json_put_bool(json, "pinned", set->marked[ARCHIVE_MARK_PINNED]);
     cli_json_put_uint(json, "stored_bytes", set->bytes);
+    if (sizes != NULL) {
+        cli_json_put_uint(json, "needed_bytes", sizes->needed);
+        cli_json_put_uint(json, "freed_bytes", sizes->freed);
+    }
     if (set->err.code == RD_ERR_OK) {
         cli_json_put_uint(json, "missing_files", set->missing);
         put_manifest(json, &set->m);

@@ -1,6 +1,7 @@
 /* list.c - `redoubt list`: the sets of repositories. */
 #include "archive/retain.h"
 #include "base/buf.h"
+#include "chunks/sweep.h"
 #include "tools/list/list.h"
 #include "tools/tools.h"
 
@@ -18,24 +19,53 @@ struct run {
     const char *html_path;
     bool force;
     bool details;
+    bool sizes;
     struct cli_json *json; /* where the lists go; NULL: they are printed */
     struct cli_json_later streams;
     int status;
 };
 
-static void list_sets(struct run *run, const struct archive_repo *repo,
-                      const struct archive_sets *sets)
+/* usage: NULL if no set has chunks. */
+static struct list_sizes sizes_of(const struct archive_set *set, const struct chunks_usage *usage,
+                                  size_t i)
 {
+    struct list_sizes sizes = {set->bytes, set->bytes, set->bytes};
+    for (size_t k = 0; usage != NULL && k < set->m.n_files; k++) {
+        sizes.needed -= set->m.files[k].added;
+        sizes.freed -= set->m.files[k].added;
+    }
+    sizes.needed += usage != NULL ? usage->total[i] : 0;
+    sizes.freed += usage != NULL ? usage->only[i] : 0;
+    return sizes;
+}
+
+static void list_set(struct run *run, const struct archive_repo *repo,
+                     const struct archive_set *set, const struct list_sizes *sizes)
+{
+    if (run->json != NULL)
+        list_json_set(run->json, repo, set, sizes);
+    else if (!run->cli->quiet)
+        list_text_set(set, sizes, run->details);
+}
+
+static bool list_sets(struct run *run, struct archive_repo *repo, struct archive_sets *sets,
+                      struct rd_err *err)
+{
+    struct chunks_usage usage;
+    if (run->sizes && !chunks_usage_read(&usage, repo, sets, NULL, NULL, err))
+        return false;
     if (run->json == NULL && !run->cli->quiet)
         printf("%s in %s\n", repo->target, rd_show_plain(rd_slice_str(repo->store->origin)).s);
     for (size_t i = 0; i < sets->n; i++) {
-        if (sets->sets[i].incomplete)
-            continue;
-        if (run->json != NULL)
-            list_json_set(run->json, repo, &sets->sets[i]);
-        else if (!run->cli->quiet)
-            list_text_set(&sets->sets[i], run->details);
+        struct list_sizes sizes = {0};
+        if (run->sizes)
+            sizes = sizes_of(&sets->sets[i], &usage, i);
+        if (!sets->sets[i].incomplete)
+            list_set(run, repo, &sets->sets[i], run->sizes ? &sizes : NULL);
     }
+    if (run->sizes)
+        chunks_usage_done(&usage);
+    return true;
 }
 
 static bool list_chain(struct run *run, struct list_chain *c, const struct archive_sets *sets,
@@ -185,11 +215,11 @@ static bool list_repo(void *ctx, struct backup_open *open, size_t at, struct rd_
     struct archive_sets sets;
     if (!backup_list(&run->vault.watch, repo, &sets, err))
         return false;
-    list_sets(run, repo, &sets);
+    bool ok = list_sets(run, repo, &sets, err);
     check_sets(run, repo, &sets);
     warn_of_keys(run, repo, &sets);
     check_age(run, repo, &sets);
-    bool ok = list_stream(run, repo, &sets, err);
+    ok = ok && list_stream(run, repo, &sets, err);
     archive_sets_done(&sets);
     return ok;
 }
@@ -257,8 +287,9 @@ static int list_all(struct run *run)
     int status = check_options(run);
     if (status != CLI_OK)
         return status;
-    bool ok = vault_load(&run->vault, cli->args, cli->n_args, &err) &&
-              vault_each_init(&run->each, cli, &run->vault, BACKUP_LIST, &err);
+    bool ok =
+        vault_load(&run->vault, cli->args, cli->n_args, &err) &&
+        vault_each_init(&run->each, cli, &run->vault, run->sizes ? BACKUP_READ : BACKUP_LIST, &err);
     if (ok && run->html_path != NULL)
         ok = list_html(run, &err);
     else if (ok && cli->json)
@@ -286,6 +317,10 @@ int tool_list(struct cli *cli, int argc, char **argv)
                                  .kind = CLI_FLAG,
                                  .flag = &run.details,
                                  .help = "print files and sources as well"};
+    opts[n++] = (struct cli_opt){.name = "sizes",
+                                 .kind = CLI_FLAG,
+                                 .flag = &run.sizes,
+                                 .help = "print what each backup adds, needs and frees"};
     opts[n++] = (struct cli_opt){.name = "html",
                                  .kind = CLI_STRING,
                                  .arg = "OUT",

@@ -27,11 +27,18 @@ const char *list_state(const struct archive_set *set);
 /* Whether the files of a set are snapshots. */
 bool list_of_snapshot(const struct archive_manifest *m);
 
-void list_text_set(const struct archive_set *set, bool details);
+/* What a set takes: what it added to the repository, what it needs of it, and what its removal would
+ * give back. */
+struct list_sizes {
+    uint64_t added, needed, freed;
+};
+
+/* sizes: NULL, or with --sizes. */
+void list_text_set(const struct archive_set *set, const struct list_sizes *sizes, bool details);
 void list_text_chain(const struct list_chain *chain);
 
 void list_json_set(struct cli_json *json, const struct archive_repo *repo,
-                   const struct archive_set *set);
+                   const struct archive_set *set, const struct list_sizes *sizes);
 void list_json_chain(struct cli_json *json, const struct list_chain *chain);
 
 /* Writes the page; json is the object with the members "now_ms", "sets",

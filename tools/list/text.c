@@ -49,9 +49,13 @@ static void print_details(const struct archive_set *set)
                rd_show_bytes(m->files[i].plain.bytes).s);
 }
 
-void list_text_set(const struct archive_set *set, bool details)
+void list_text_set(const struct archive_set *set, const struct list_sizes *sizes, bool details)
 {
     print_set(set);
+    if (sizes != NULL)
+        printf("      added %s, needs %s, its removal would free %s\n",
+               rd_show_bytes(sizes->added).s, rd_show_bytes(sizes->needed).s,
+               rd_show_bytes(sizes->freed).s);
     if (details)
         print_details(set);
 }
