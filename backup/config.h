@@ -69,9 +69,9 @@ enum {
       "a passphrase instead of a key")                                                             \
     X(PASSPHRASE_COMMAND, "passphrase-command", "CMD", BACKUP_FOR_KEYS,                            \
       "a command that prints the passphrase")                                                      \
-    X(STORE, "store", "file|chunks", BACKUP_FOR_WRITING,                                           \
+    X(STORE, "store", "file|chunks", BACKUP_FOR_BACKUP,                                            \
       "sets as files, or as chunks that they share; file")                                         \
-    X(CHUNK_GRACE, "chunk-grace", "TIME", BACKUP_FOR_KEEP,                                         \
+    X(CHUNK_GRACE, "chunk-grace", "TIME", BACKUP_FOR_BACKUP,                                       \
       "how long chunks stay that no set needs; 24h")                                               \
     X(COMPRESS, "compress", "none|lz4|gzip|zstd", BACKUP_FOR_WRITING, "compression; lz4")          \
     X(COMPRESS_LEVEL, "compress-level", "N", BACKUP_FOR_WRITING, "level of the compression")       \

@@ -27,8 +27,8 @@ const char *list_state(const struct archive_set *set);
 /* Whether the files of a set are snapshots. */
 bool list_of_snapshot(const struct archive_manifest *m);
 
-/* What a set takes: what it added to the repository, what it needs of it, and what its removal would
- * give back. */
+/* What a set takes: what it added to the repository, what it needs of it, and what its removal
+ * would give back. */
 struct list_sizes {
     uint64_t added, needed, freed;
 };
