@@ -356,16 +356,52 @@ static bool has_base(const struct archive_stream *stream, size_t begin,
 
 /* Bases become sets in the order of the stream: without one for a chain or a later one, that of
  * the chain may wait in the spool, however new the sets of other kinds are. */
+/* The segment after the data of a set, if the one that has its offset is not listed: SIZE_MAX if it
+ * is, or if the history has none. */
+static size_t after_unlisted(const struct archive_stream *stream, const struct archive_manifest *m)
+{
+    size_t next = SIZE_MAX;
+    for (size_t i = 0; i < stream->n; i++) {
+        const struct archive_segment *s = &stream->segments[i];
+        if (archive_segment_has(s, m->replid, m->offset))
+            return SIZE_MAX;
+        if (strcmp(s->replid, m->replid) == 0 && s->start > m->offset &&
+            (next == SIZE_MAX || s->start < stream->segments[next].start))
+            next = i;
+    }
+    return next;
+}
+
+/* A set keeps its stream, so a segment that is not listed may be there all the same. */
+static void find_unlisted(const struct archive_stream *stream, const struct archive_sets *sets,
+                          const unsigned *why, bool *needed)
+{
+    for (size_t i = 0; i < stream->n; i++)
+        needed[i] = false;
+    for (size_t k = 0; k < sets->n; k++) {
+        const struct archive_set *set = &sets->sets[k];
+        if (!stays(why, k) || set->incomplete || set->err.code != RD_ERR_OK ||
+            set->m.replid[0] == '\0')
+            continue;
+        size_t next = after_unlisted(stream, &set->m);
+        if (next != SIZE_MAX)
+            needed[next] = true;
+    }
+}
+
 void archive_stream_needed(const struct archive_stream *stream, const struct archive_sets *sets,
                            const unsigned *why, bool *needed)
 {
     int64_t newest = newest_ms(sets, why);
+    find_unlisted(stream, sets, why, needed);
     for (size_t begin = 0; begin < stream->n;) {
         size_t end = archive_stream_chain(stream, begin);
         size_t first =
             has_base(stream, begin, sets) ? first_needed(stream, begin, end, sets, why) : begin;
-        if (begin > 0 && needed[begin - 1] &&
-            archive_segment_lost(&stream->segments[begin - 1], &stream->segments[begin]) > 0)
+        bool after_hole =
+            begin > 0 && needed[begin - 1] &&
+            archive_segment_lost(&stream->segments[begin - 1], &stream->segments[begin]) > 0;
+        if (needed[begin] || after_hole)
             first = begin;
         for (; begin < end; begin++)
             needed[begin] = begin >= first || stream->segments[begin].latest_ms >= newest;

@@ -95,9 +95,10 @@ bool archive_stream_range(const struct archive_stream *stream, size_t begin, siz
 
 /* Sets needed[i] if a set that stays (why[k] != 0, see archive/retain.h; NULL: all) is the base for
  * segment i or for an earlier one of its chain, even if it is not good. A segment after missing
- * ones is needed if the one before them is: the store may not have listed them. A segment whose
- * base may not be complete yet is needed, too: it is newer than all good sets that stay (sets in
- * the future do not count for that), or no set is a base for its chain or for a later one. */
+ * ones is needed if the one before them is, or if they have the offset of a set that stays: the
+ * store may not have listed them. A segment whose base may not be complete yet is needed, too: it
+ * is newer than all good sets that stay (sets in the future do not count for that), or no set is a
+ * base for its chain or for a later one. */
 void archive_stream_needed(const struct archive_stream *stream, const struct archive_sets *sets,
                            const unsigned *why, bool *needed);
 

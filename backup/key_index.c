@@ -4,7 +4,6 @@
 #include "base/pump.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 enum { TAIL = 32, MAGIC = 8, PIECE = 64 * 1024 };
 
@@ -43,11 +42,9 @@ static bool copy(struct rd_sink *to, const struct segment_in *in, uint64_t from,
     uint8_t bytes[PIECE];
     while (from < upto) {
         size_t want = upto - from < sizeof bytes ? (size_t)(upto - from) : sizeof bytes;
-        ssize_t n = pread(in->fd, bytes, want, (off_t)from);
-        if (n < 0 && errno == EINTR)
-            continue;
+        ssize_t n = in->fs.read_at(in->fs.ctx, in->fd, bytes, want, from);
         if (n <= 0)
-            return rd_err_sys(err, n < 0 ? errno : EIO, "cannot read the segment");
+            return rd_err_sys(err, n < 0 ? (int)-n : EIO, "cannot read the segment");
         if (!rd_sink_write(to, bytes, (size_t)n)) {
             rd_err_adopt(err, rd_sink_err(to));
             return false;

@@ -335,6 +335,10 @@ Test(stream, segments_after_a_hole_stay_with_those_before_it)
     static const bool every[] = {true, true, true, true, true};
     archive_stream_needed(&found, &sets, NULL, needed);
     cr_expect_arr_eq(needed, every, sizeof every);
+    /* Not even the segment with the offset of the set is listed. */
+    struct archive_stream rest = {.segments = found.segments + 2, .n = found.n - 2};
+    archive_stream_needed(&rest, &sets, NULL, needed);
+    cr_expect_arr_eq(needed, every, 3 * sizeof *every);
     /* They go with the base before the hole. */
     static const unsigned why[] = {0, 1};
     static const bool last[] = {false, false, false, false, true};

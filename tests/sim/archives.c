@@ -218,7 +218,6 @@ static bool write_buf(struct backup_restore *r, struct rd_err *err)
     return false;
 }
 
-/* From repository i alone. */
 static bool restore(struct view *v, size_t i, const struct backup_want *want, struct rd_buf *ret,
                     struct rd_err *err)
 {
@@ -575,7 +574,6 @@ static bool connect(struct history *h, struct rd_err *err)
     return repl_capture_writer_snapshot_end(h->writer, world.now_us, err);
 }
 
-/* Some of what the master wrote since. */
 static bool receive(struct history *h, struct rd_err *err)
 {
     char text[MASTER_COMMAND];
@@ -613,7 +611,6 @@ static void ship(struct history *h)
     note_shipped(h);
 }
 
-/* False: the process ends. */
 static bool archiver_step(struct history *h)
 {
     struct rd_err err = {0};
@@ -667,7 +664,6 @@ static bool begin_archiver(struct history *h, struct rd_err *err)
            repl_capture_writer_open(&h->writer, &h->a.fs, &opts, err);
 }
 
-/* Ships everything, as the end of a run does. */
 static void drain(struct history *h)
 {
     struct rd_err err = {0};
@@ -678,6 +674,14 @@ static void drain(struct history *h)
         ship(h);
         backup_base_turn(h->base);
     }
+}
+
+/* Without faults, each segment gets its index. */
+static void check_indexes(const struct history *h)
+{
+    for (size_t i = 0; i < h->a.n_events; i++)
+        if (strcmp(h->a.events[i].name, "index") == 0)
+            wrong("no index: %s", h->a.events[i].text);
 }
 
 static void end_archiver(struct history *h)
@@ -693,7 +697,6 @@ static void end_archiver(struct history *h)
     h->connected = false;
 }
 
-/* A run from its beginning to its end or death. */
 static bool live(struct history *h, unsigned per_mille, unsigned deaths, unsigned steps)
 {
     struct rd_err err = {0};
@@ -714,6 +717,8 @@ static bool live(struct history *h, unsigned per_mille, unsigned deaths, unsigne
     }
     if (ok)
         drain(h);
+    if (clean)
+        check_indexes(h);
     end_archiver(h);
     end_life(h, &h->archiver, before);
     restart(h);
