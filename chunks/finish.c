@@ -13,6 +13,7 @@ struct finish {
     struct chunks_writer *w;
     struct rd_src *steps;
     struct chunks_place *old; /* places in the parent, by number */
+    uint32_t *index;          /* 1 + the number of a chunk in the recipe, by ordinal */
     size_t table, item;       /* the next new item: chunk of w->fresh */
     bool complete;            /* the order does not depend on the parent's */
     struct chunks_table *all; /* of a complete order: all chunks of items of the file */
@@ -100,6 +101,28 @@ static bool merge_chunks(struct finish *f, struct rd_err *err)
     return true;
 }
 
+/* The chunk of an ordinal, by a table: in a file with another order, each item has another chunk.
+ */
+static bool index_chunks(struct finish *f, struct rd_err *err)
+{
+    const struct chunks_recipe *r = &f->w->recipe;
+    rd_free(f->index);
+    f->index = rd_calloc((size_t)r->next_ordinal + 1, sizeof *f->index);
+    if (f->index == NULL)
+        return rd_err_nomem(err, r->next_ordinal);
+    for (size_t i = 0; i < r->n_chunks; i++)
+        f->index[r->chunks[i].ordinal] = (uint32_t)i + 1;
+    return true;
+}
+
+/* NULL: there is none. */
+static struct chunks_chunk *chunk_of(const struct finish *f, uint32_t ordinal)
+{
+    const struct chunks_recipe *r = &f->w->recipe;
+    return ordinal < r->next_ordinal && f->index[ordinal] > 0 ? &r->chunks[f->index[ordinal] - 1]
+                                                              : NULL;
+}
+
 static bool read_places(struct finish *f, struct rd_err *err)
 {
     struct chunks_writer *w = f->w;
@@ -138,7 +161,7 @@ static bool count_live(struct finish *f, struct rd_err *err)
             return false;
         const struct chunks_place place = place_of(f, &step);
         if (chunk == NULL || chunk->ordinal != place.ordinal)
-            chunk = chunks_recipe_find(r, place.ordinal);
+            chunk = chunk_of(f, place.ordinal);
         if (chunk == NULL)
             return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the state names no chunk");
         chunk->live++;
@@ -333,8 +356,8 @@ static bool collect(struct finish *f, struct rd_err *err)
         if (step.number != CHUNKS_NEW && f->changed.n > 0 && has_changed(f, step.key))
             w->recipe.flags |= CHUNKS_NO_INDEX;
         if (chunk == NULL || chunk->ordinal != place.ordinal)
-            chunk = chunks_recipe_find(&w->recipe, place.ordinal);
-        if (chunk->born >= f->from &&
+            chunk = chunk_of(f, place.ordinal);
+        if (chunk != NULL && chunk->born >= f->from &&
             !chunks_entries_add(&f->entries, step.key, chunk->ordinal, err))
             return false;
     }
@@ -463,7 +486,7 @@ static void write_state(struct finish *f)
 {
     struct chunks_writer *w = f->w;
     const struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true);
-    struct chunks_step step;
+    struct chunks_step step = {0};
     if (w->opts->state == NULL ||
         !rd_sink_open_file(&w->state_sink, w->opts->state, &opts, &w->state_err))
         return;
@@ -485,12 +508,12 @@ static void write_state(struct finish *f)
 
 static bool finish(struct finish *f, struct rd_err *err)
 {
-    if (!read_places(f, err) || !merge_chunks(f, err) || !count_live(f, err) ||
-        !count_pieces(f, err))
+    if (!read_places(f, err) || !merge_chunks(f, err) || !index_chunks(f, err) ||
+        !count_live(f, err) || !count_pieces(f, err))
         return false;
     drop_dead_chunks(&f->w->recipe);
-    if (!write_order(f, err) || !write_index(f, err) || !chunks_packer_end(&f->w->packer, err) ||
-        !write_recipe(f, err))
+    if (!index_chunks(f, err) || !write_order(f, err) || !write_index(f, err) ||
+        !chunks_packer_end(&f->w->packer, err) || !write_recipe(f, err))
         return false;
     write_state(f);
     return true;
@@ -504,6 +527,7 @@ bool chunks_writer_finish(struct chunks_writer *w, struct rd_err *err)
     bool ok = finish(&f, err);
     rd_src_close(f.steps);
     rd_free(f.old);
+    rd_free(f.index);
     rd_free(f.all);
     rd_free(f.first);
     rd_free(f.filter);
