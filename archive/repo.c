@@ -3,7 +3,6 @@
 #include "archive/pipe.h"
 #include "base/mem.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,11 +248,6 @@ static void set_done(struct archive_set *set)
     archive_manifest_done(&set->m);
 }
 
-static bool is_gone(const struct rd_err *err)
-{
-    return err->code == RD_ERR_IO && err->sys == ENOENT;
-}
-
 /* Leaves out the sets that were removed meanwhile. */
 static bool read_each(struct archive_repo *repo, struct archive_sets *sets, struct rd_err *err)
 {
@@ -263,7 +257,7 @@ static bool read_each(struct archive_repo *repo, struct archive_sets *sets, stru
         struct archive_set *set = &sets->sets[i];
         struct rd_err why = {0};
         bool read = !ok || set->incomplete || read_manifest(repo, set, &why);
-        if (!read && is_gone(&why)) {
+        if (!read && archive_store_is_missing(&why)) {
             set_done(set);
             sets->n_gone++;
             continue;
@@ -378,7 +372,7 @@ bool archive_set_gone(struct archive_repo *repo, const struct archive_set *set)
     bool there = !full_name(name, repo, set->id, ARCHIVE_MANIFEST_NAME, &why) ||
                  archive_store_read(repo->store, name, ARCHIVE_MANIFEST_MAX, &text, &why);
     rd_buf_done(&text);
-    return !there && is_gone(&why);
+    return !there && archive_store_is_missing(&why);
 }
 
 bool archive_set_good(const struct archive_set *set)

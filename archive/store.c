@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/pump.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 enum { COMPONENT_MAX = 100 };
@@ -108,6 +109,21 @@ bool archive_store_set_exists(struct rd_err *err, const char *name)
     const struct rd_err_reason reason = {.id = ARCHIVE_REASON_EXISTS};
     rd_err_set_reason(err, RD_ERR_IO, RD_NO_OFFSET, reason, "already exists");
     rd_err_origin(err, name);
+    return false;
+}
+
+bool archive_store_is_missing(const struct rd_err *err)
+{
+    return err->code != RD_ERR_OK && err->reason.id == ARCHIVE_REASON_MISSING;
+}
+
+bool archive_store_set_missing(struct rd_err *err, const char *name)
+{
+    if (err == NULL || err->code != RD_ERR_OK)
+        return false;
+    rd_err_sys(err, ENOENT, "cannot open the object");
+    rd_err_origin(err, name);
+    err->reason.id = ARCHIVE_REASON_MISSING;
     return false;
 }
 

@@ -27,12 +27,13 @@
 
 enum { ARCHIVE_NAME_MAX = 320, ARCHIVE_OWNER_MAX = 160, ARCHIVE_STORE_SHA256 = 32 };
 
-/* Reasons of errors of put (rd_err_reason.id). */
+/* Reasons of errors (rd_err_reason.id): MISSING of get, the others of put. */
 enum archive_reason {
     ARCHIVE_REASON_EXISTS = 401, /* the store has an object with this name */
     ARCHIVE_REASON_UNKNOWN,      /* the store may have stored the object: its answer was lost */
-    ARCHIVE_REASON_FOREIGN       /* the store has an object in the place of another one, and that
+    ARCHIVE_REASON_FOREIGN,      /* the store has an object in the place of another one, and that
                                     will not change by trying again */
+    ARCHIVE_REASON_MISSING       /* the store has no object with this name */
 };
 
 struct archive_store;
@@ -112,8 +113,12 @@ bool archive_store_put(struct archive_store *store, const char *name, struct rd_
 
 /* Whether the error means that the store has another object with the name. */
 bool archive_store_exists(const struct rd_err *err);
+/* Whether the error means that the store has no object with the name. A file of another kind that
+ * does not exist, such as one of the spool, is not meant. */
+bool archive_store_is_missing(const struct rd_err *err);
 /* For drivers; they return false. `name` is the origin of the error. */
 bool archive_store_set_exists(struct rd_err *err, const char *name);
+bool archive_store_set_missing(struct rd_err *err, const char *name);
 /* Adds ARCHIVE_REASON_UNKNOWN to an error, unless it has a reason. */
 bool archive_store_set_unknown(struct rd_err *err);
 

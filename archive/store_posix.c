@@ -243,7 +243,8 @@ static bool posix_get(struct archive_store *store, const char *name, struct rd_s
 {
     int fd = open_object(posix_of(store), name);
     if (fd < 0)
-        return failed(name, errno, "cannot open the object", err);
+        return errno == ENOENT ? archive_store_set_missing(err, name)
+                               : failed(name, errno, "cannot open the object", err);
     const struct rd_src_opts opts = RD_SRC_OPTS(.origin = name);
     return rd_src_open_fd(ret, fd, true, &opts, err);
 }
@@ -253,7 +254,8 @@ static bool posix_range(struct archive_store *store, const char *name, uint64_t 
 {
     int fd = open_object(posix_of(store), name);
     if (fd < 0)
-        return failed(name, errno, "cannot open the object", err);
+        return errno == ENOENT ? archive_store_set_missing(err, name)
+                               : failed(name, errno, "cannot open the object", err);
     bool ok = rd_buf_reserve(ret, len) || rd_err_nomem(err, len);
     for (size_t got = 0; ok && got < len;) {
         ssize_t n = pread(fd, ret->ptr + ret->len, len - got, (off_t)(offset + got));

@@ -3,7 +3,6 @@
 #include "archive/ranges.h"
 #include "base/mem.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -107,9 +106,7 @@ static bool s3_get(struct archive_store *store, const char *name, struct rd_src 
         return false;
     if (object.there)
         return archive_ranges_open(ret, store, name, object.size, get_range, err);
-    rd_err_sys(err, ENOENT, "cannot open the object");
-    rd_err_origin(err, name);
-    return false;
+    return archive_store_set_missing(err, name);
 }
 
 /* ---- list and remove ---- */

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/num.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -510,9 +509,7 @@ static bool sftp_get(struct archive_store *store, const char *name, struct rd_sr
         return false;
     if (object.there)
         return archive_ranges_open(ret, store, name, object.size, get_range, err);
-    rd_err_sys(err, ENOENT, "cannot open the object");
-    rd_err_origin(err, name);
-    return false;
+    return archive_store_set_missing(err, name);
 }
 
 /* The folder of an object is removed with its last object. */

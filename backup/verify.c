@@ -264,7 +264,7 @@ static void remember(struct job *job)
 /* By `prune`, since the sets were listed. */
 static bool is_removed(const struct job *job, const struct rd_err *err)
 {
-    return err->code == RD_ERR_IO && err->sys == ENOENT && archive_set_gone(job->repo, job->set);
+    return archive_store_is_missing(err) && archive_set_gone(job->repo, job->set);
 }
 
 /* False: it cannot be known. */

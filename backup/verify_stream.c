@@ -1,6 +1,5 @@
 #include "backup/verify_stream.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +12,7 @@
 bool backup_is_damage(const struct rd_err *err)
 {
     enum { DAMAGE = 1 }; /* of rd_err_exit_status() */
-    return rd_err_exit_status(err->code) == DAMAGE ||
-           (err->code == RD_ERR_IO && err->sys == ENOENT);
+    return rd_err_exit_status(err->code) == DAMAGE || archive_store_is_missing(err);
 }
 
 /* The times of the commands, against those of the name. */
@@ -105,7 +103,7 @@ static bool check_each(struct backup_verify_stream *v, struct archive_repo *repo
         rd_watch_at(v->watch, i);
         if (read_segment(v, repo, &stream->segments[i], &order, &why))
             continue;
-        if (why.code == RD_ERR_IO && why.sys == ENOENT) {
+        if (archive_store_is_missing(&why)) {
             v->n_gone++;
             continue;
         }

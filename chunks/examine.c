@@ -363,6 +363,7 @@ static bool examine_pack(struct examine *e, const struct chunks_name *name, stru
         if (name->live == 0)
             return true;
         rd_err_sys(&why, ENOENT, "the pack is missing");
+        why.reason.id = ARCHIVE_REASON_MISSING;
         return examine_used(e, number, &why, err);
     }
     if (e->x->presence)

@@ -42,6 +42,26 @@ static void expect_text(const char *name, const char *want)
     free(text);
 }
 
+Test(store, a_missing_object_has_a_reason_of_its_own)
+{
+    struct rd_src *src;
+    struct rd_buf bytes = {0};
+    struct rd_err err = {0}, other = {0};
+    cr_assert_not(store->ops->get(store, "t/sets/1/a", &src, &err));
+    cr_expect(archive_store_is_missing(&err));
+    cr_expect_eq(err.sys, ENOENT);
+    cr_expect_str_eq(err.origin, "t/sets/1/a");
+    rd_err_reset(&err);
+    cr_assert_not(store->ops->range(store, "t/sets/1/a", 0, 1, &bytes, &err));
+    cr_expect(archive_store_is_missing(&err));
+    rd_buf_done(&bytes);
+    /* Another file that does not exist, and an error that was there before. */
+    rd_err_sys(&other, ENOENT, "cannot open the spool");
+    cr_expect_not(archive_store_is_missing(&other));
+    cr_expect_not(archive_store_set_missing(&other, "t/sets/1/a"));
+    cr_expect_not(archive_store_is_missing(&other));
+}
+
 Test(store, an_object_appears_whole_and_is_private)
 {
     struct rd_sink *sink;

@@ -1,6 +1,5 @@
 #include "tests/sim/bucket.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -237,9 +236,7 @@ static bool bucket_get(struct archive_store *store, const char *name, struct rd_
     if (!works)
         return failed(name, err);
     if (object == NULL) {
-        rd_err_sys(err, ENOENT, "cannot open the object");
-        rd_err_origin(err, name);
-        return false;
+        return archive_store_set_missing(err, name);
     }
     struct copy *copy = rd_calloc(1, sizeof *copy);
     if (copy == NULL || !rd_buf_add(&copy->bytes, object->bytes.ptr, object->bytes.len)) {
