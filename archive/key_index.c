@@ -59,22 +59,7 @@ static void on_object(void *arg, const char *name, uint64_t size)
     if (l->no_memory || strlen(name) <= l->prefix || !parse(name + l->prefix, &index))
         return;
     index.bytes = size;
-    if ((indexes->n & (indexes->n - 1)) == 0) {
-        size_t room = indexes->n == 0 ? 1 : 2 * indexes->n;
-        struct archive_segment *grown = rd_realloc(indexes->list, room * sizeof *grown);
-        l->no_memory = grown == NULL;
-        if (grown == NULL)
-            return;
-        indexes->list = grown;
-    }
-    indexes->list[indexes->n++] = index;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const struct archive_segment *x = a, *y = b;
-    int runs = strcmp(x->run, y->run);
-    return runs != 0 ? runs : (x->number > y->number) - (x->number < y->number);
+    l->no_memory = !archive_segment_append(&indexes->list, &indexes->n, &index);
 }
 
 static void folder_of(char ret[ARCHIVE_NAME_MAX], const struct archive_repo *repo)
@@ -98,7 +83,7 @@ bool archive_key_index_list(struct archive_repo *repo, struct archive_key_indexe
         return false;
     }
     if (found.n > 0)
-        qsort(found.list, found.n, sizeof *found.list, compare);
+        qsort(found.list, found.n, sizeof *found.list, archive_segment_compare);
     *ret = found;
     return true;
 }
@@ -115,7 +100,7 @@ static size_t search(const struct archive_key_indexes *indexes, const struct arc
     size_t from = 0, upto = indexes->n;
     while (from < upto) {
         size_t middle = from + (upto - from) / 2;
-        if (compare(&indexes->list[middle], s) < 0)
+        if (archive_segment_compare(&indexes->list[middle], s) < 0)
             from = middle + 1;
         else
             upto = middle;
@@ -130,7 +115,7 @@ const struct archive_segment *archive_key_index_find(const struct archive_key_in
     char want[ARCHIVE_NAME_MAX], has[ARCHIVE_NAME_MAX];
     archive_segment_bound(want, &s);
     for (size_t i = search(indexes, &s); i < indexes->n; i++) {
-        if (compare(&indexes->list[i], &s) != 0)
+        if (archive_segment_compare(&indexes->list[i], &s) != 0)
             break;
         archive_segment_bound(has, &indexes->list[i]);
         if (strcmp(has, want) == 0)

@@ -127,6 +127,27 @@ bool archive_segment_parse(const char *name, struct archive_segment *ret)
 
 /* ---- listing ---- */
 
+/* The room is the next power of two. */
+bool archive_segment_append(struct archive_segment **list, size_t *n,
+                            const struct archive_segment *segment)
+{
+    if ((*n & (*n - 1)) == 0) {
+        struct archive_segment *grown = rd_realloc(*list, (*n == 0 ? 1 : 2 * *n) * sizeof *grown);
+        if (grown == NULL)
+            return false;
+        *list = grown;
+    }
+    (*list)[(*n)++] = *segment;
+    return true;
+}
+
+int archive_segment_compare(const void *a, const void *b)
+{
+    const struct archive_segment *x = a, *y = b;
+    int runs = strcmp(x->run, y->run);
+    return runs != 0 ? runs : (x->number > y->number) - (x->number < y->number);
+}
+
 struct listing {
     struct archive_stream *stream;
     size_t prefix; /* bytes of a name before the run */
@@ -165,24 +186,14 @@ static void on_object(void *arg, const char *name, uint64_t size)
         return;
     }
     segment.bytes = size;
-    if ((stream->n & (stream->n - 1)) == 0) {
-        size_t room = stream->n == 0 ? 1 : 2 * stream->n;
-        struct archive_segment *grown = rd_realloc(stream->segments, room * sizeof *grown);
-        l->no_memory = grown == NULL;
-        if (grown == NULL)
-            return;
-        stream->segments = grown;
-    }
-    stream->segments[stream->n++] = segment;
+    l->no_memory = !archive_segment_append(&stream->segments, &stream->n, &segment);
 }
 
 static int compare_segments(const void *a, const void *b)
 {
     const struct archive_segment *x = a, *y = b;
-    int runs = strcmp(x->run, y->run);
-    if (runs != 0 || x->number != y->number)
-        return runs != 0 ? runs : (x->number > y->number) - (x->number < y->number);
-    return (int)y->sealed - (int)x->sealed;
+    int order = archive_segment_compare(a, b);
+    return order != 0 ? order : (int)y->sealed - (int)x->sealed;
 }
 
 /* A segment that was stored both sealed and not, because the key came later, counts once. */

@@ -60,6 +60,13 @@ struct archive_stream {
 bool archive_stream_list(struct archive_repo *repo, struct archive_stream *ret, struct rd_err *err);
 void archive_stream_done(struct archive_stream *stream);
 
+/* Lists of segments, as listings make them. Appends a copy; false: out of memory, and the list is
+ * unchanged. *list is NULL if *n is 0. */
+bool archive_segment_append(struct archive_segment **list, size_t *n,
+                            const struct archive_segment *segment);
+/* For qsort(): by run and number. */
+int archive_segment_compare(const void *a, const void *b);
+
 /* Whether segment b directly follows a. */
 bool archive_segment_follows(const struct archive_segment *a, const struct archive_segment *b);
 

@@ -15,6 +15,15 @@ struct cluster_conf_fault {
     char text[RD_ERR_TEXT_MAX];
 };
 
+struct cluster_flag_word {
+    enum cluster_flag flag;
+    const char *word;
+};
+
+enum { CLUSTER_N_FLAGS = 8 };
+extern const struct cluster_flag_word
+    cluster_flag_words[CLUSTER_N_FLAGS]; /* as servers write them */
+
 enum cluster_conf_line {
     CLUSTER_CONF_LINE_NODE,
     CLUSTER_CONF_LINE_VARS, /* conf->current_epoch and last_vote_epoch are set */

@@ -16,10 +16,7 @@ enum {
     FIELDS
 };
 
-static const struct {
-    enum cluster_flag flag;
-    const char *word;
-} flag_words[] = {
+const struct cluster_flag_word cluster_flag_words[CLUSTER_N_FLAGS] = {
 #define X(name, bit, word) {CLUSTER_FLAG_##name, word},
     CLUSTER_FLAGS(X)
 #undef X
@@ -127,9 +124,9 @@ static enum cluster_conf_line get_flags(struct rd_slice field, struct cluster_co
     while (rest.len > 0) {
         struct rd_slice word = take_until(&rest, ',');
         unsigned flag = 0;
-        for (size_t i = 0; i < sizeof flag_words / sizeof flag_words[0]; i++) {
-            if (rd_slice_is(word, flag_words[i].word))
-                flag = flag_words[i].flag;
+        for (size_t i = 0; i < CLUSTER_N_FLAGS; i++) {
+            if (rd_slice_is(word, cluster_flag_words[i].word))
+                flag = cluster_flag_words[i].flag;
         }
         if (flag == 0 && !rd_slice_is(word, "noflags"))
             return bad(fault, CLUSTER_CONF_BAD_FLAG, "unknown flag", word);

@@ -1,24 +1,16 @@
-#include "cluster/nodes_conf.h"
+#include "cluster/nodes_conf_impl.h"
 
 #include <inttypes.h>
 
 /* "myself,master" */
 static bool put_flags(const struct cluster_conf_node *node, struct rd_buf *text)
 {
-    static const struct {
-        enum cluster_flag flag;
-        const char *word;
-    } words[] = {
-#define X(name, bit, word) {CLUSTER_FLAG_##name, word},
-        CLUSTER_FLAGS(X)
-#undef X
-    };
     const char *before = "";
     bool ok = true;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if ((node->flags & words[i].flag) == 0)
+    for (size_t i = 0; i < CLUSTER_N_FLAGS; i++) {
+        if ((node->flags & cluster_flag_words[i].flag) == 0)
             continue;
-        ok = ok && rd_buf_printf(text, "%s%s", before, words[i].word);
+        ok = ok && rd_buf_printf(text, "%s%s", before, cluster_flag_words[i].word);
         before = ",";
     }
     return before[0] != '\0' ? ok : rd_buf_printf(text, "noflags");

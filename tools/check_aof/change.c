@@ -6,14 +6,13 @@
 #include "tools/cli/holder.h"
 
 #include <inttypes.h>
-#include <time.h>
 
 struct change {
     struct aof_job *job;
     struct aof_repair plan;
     struct aof_manifest manifest;
     bool done;
-    char suffix[64]; /* ".redoubt-save-20240501T120000Z" */
+    char suffix[CLI_SUFFIX_MAX];
 };
 
 static const char *kind_word(enum aof_job_change change)
@@ -21,14 +20,6 @@ static const char *kind_word(enum aof_job_change change)
     return change == AOF_JOB_FIX    ? "fix"
            : change == AOF_JOB_TIME ? "truncate-to-timestamp"
                                     : "truncate-to-offset";
-}
-
-static void make_suffix(struct change *c)
-{
-    time_t now = (time_t)(cli_now_ms() / 1000);
-    struct tm tm;
-    gmtime_r(&now, &tm);
-    strftime(c->suffix, sizeof c->suffix, ".redoubt-save-%Y%m%dT%H%M%SZ", &tm);
 }
 
 /* ---- preconditions ---- */
@@ -296,7 +287,7 @@ int aof_job_run_change(struct aof_job *job)
                                "--json cannot ask for confirmation: use --yes or --dry-run");
     aof_repair_init(&c.plan);
     aof_manifest_init(&c.manifest);
-    make_suffix(&c);
+    cli_save_suffix(c.suffix);
     int status = work(&c, &err) ? status_after(&c) : cli_fail(job->cli, &err);
     aof_repair_done(&c.plan);
     aof_manifest_done(&c.manifest);

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/stat.h>
-#include <time.h>
 
 static const char suffix[] = ".manifest";
 
@@ -150,17 +149,14 @@ static bool keep_old(const char *path, char *saved, size_t size, unsigned *ret_m
                      struct rd_err *err)
 {
     struct stat st;
-    struct tm tm;
-    char when[32];
-    time_t now = (time_t)(cli_now_ms() / 1000);
+    char save[CLI_SUFFIX_MAX];
     if (stat(path, &st) != 0) {
         saved[0] = '\0';
         return errno == ENOENT || rd_err_sys(err, errno, "open");
     }
     *ret_mode = st.st_mode & 07777;
-    gmtime_r(&now, &tm);
-    strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", &tm);
-    int len = snprintf(saved, size, "%s.redoubt-save-%s", path, when);
+    cli_save_suffix(save);
+    int len = snprintf(saved, size, "%s%s", path, save);
     if (len < 0 || (size_t)len >= size)
         return rd_err_sys(err, ENAMETOOLONG, "the name of the copied manifest");
     return copy_file(path, saved, *ret_mode, err);

@@ -346,6 +346,10 @@ const char *cli_color(const struct cli *cli, FILE *stream, enum cli_color color)
 /* The clock, in unix milliseconds. */
 int64_t cli_now_ms(void);
 
+/* What is added to the name of a file for a copy of it: ".redoubt-save-20240501T120000Z". */
+enum { CLI_SUFFIX_MAX = 40 };
+void cli_save_suffix(char ret[CLI_SUFFIX_MAX]);
+
 /* Returns random bytes of the system, for the key of hashes. */
 void cli_seed(uint64_t seed[2]);
 

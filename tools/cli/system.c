@@ -18,3 +18,11 @@ int64_t cli_now_ms(void)
     clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
+
+void cli_save_suffix(char ret[CLI_SUFFIX_MAX])
+{
+    time_t now = (time_t)(cli_now_ms() / 1000);
+    struct tm tm;
+    gmtime_r(&now, &tm);
+    strftime(ret, CLI_SUFFIX_MAX, ".redoubt-save-%Y%m%dT%H%M%SZ", &tm);
+}

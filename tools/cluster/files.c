@@ -141,7 +141,7 @@ bool cluster_find_node(const struct cluster_run *run, struct rd_slice id, size_t
                       n == 0 ? "no" : "more than one", quoted);
 }
 
-static bool apply_addresses(struct cluster_run *run, struct rd_err *err)
+static bool check_addresses(struct cluster_run *run, struct rd_err *err)
 {
     for (size_t i = 0; i < run->opts.n_addresses; i++) {
         size_t node;
@@ -217,7 +217,7 @@ static void say_verdict(const struct cluster_run *run, size_t n, size_t fatal, s
 static bool compare(struct cluster_run *run, struct rd_err *err)
 {
     return cluster_views_compare(&run->all, run->views, run->n_files, err) &&
-           apply_addresses(run, err) && apply_preference(run, err);
+           check_addresses(run, err) && apply_preference(run, err);
 }
 
 static bool work(struct cluster_run *run, int *ret_status, struct rd_err *err)

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 struct repaired {
@@ -20,7 +19,7 @@ struct repaired {
 struct fix {
     struct cluster_run *run;
     struct repaired *repaired; /* of each file */
-    char suffix[64];           /* ".redoubt-save-20240501T120000Z" */
+    char suffix[CLI_SUFFIX_MAX];
 };
 
 /* ---- what forbids it ---- */
@@ -156,14 +155,6 @@ static bool is_same(const struct cluster_file *file, const struct repaired *r)
 }
 
 /* ---- writing ---- */
-
-static void make_suffix(struct fix *fix)
-{
-    time_t now = (time_t)(cli_now_ms() / 1000);
-    struct tm tm;
-    gmtime_r(&now, &tm);
-    strftime(fix->suffix, sizeof fix->suffix, ".redoubt-save-%Y%m%dT%H%M%SZ", &tm);
-}
 
 static bool write_file(struct cluster_run *run, const char *path, bool force, struct rd_slice text,
                        struct rd_err *err)
@@ -304,7 +295,7 @@ bool cluster_fix(struct cluster_run *run, size_t *ret_n, size_t *ret_left, struc
     struct fix fix = {.run = run, .repaired = rd_calloc(run->n_files, sizeof *fix.repaired)};
     bool ok = fix.repaired != NULL || rd_err_nomem(err, run->n_files * sizeof *fix.repaired);
     *ret_n = 0;
-    make_suffix(&fix);
+    cli_save_suffix(fix.suffix);
     ok = ok && may_fix(run, err);
     for (size_t i = 0; ok && i < run->n_files; i++)
         ok = make_repaired(&fix, i, err);
