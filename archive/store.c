@@ -127,6 +127,11 @@ bool archive_store_set_missing(struct rd_err *err, const char *name)
     return false;
 }
 
+bool archive_store_is_unknown(const struct rd_err *err)
+{
+    return err->code != RD_ERR_OK && err->reason.id == ARCHIVE_REASON_UNKNOWN;
+}
+
 bool archive_store_set_unknown(struct rd_err *err)
 {
     if (err != NULL && err->reason.id == 0)
@@ -242,9 +247,10 @@ static bool settle(const struct put *put, struct rd_err *why)
         rd_err_reset(why);
         return archive_store_set_exists(why, put->name);
     case ARCHIVE_STORE_ABSENT:
+        if (!exists)
+            return false; /* the store may have yet to do it */
         why->reason.id = 0;
-        if (exists)
-            rd_err_doing(why, "an object that the store does not show");
+        rd_err_doing(why, "an object that the store does not show");
         return false;
     default:
         why->reason.id = ARCHIVE_REASON_UNKNOWN;

@@ -30,7 +30,8 @@ enum { ARCHIVE_NAME_MAX = 320, ARCHIVE_OWNER_MAX = 160, ARCHIVE_STORE_SHA256 = 3
 /* Reasons of errors (rd_err_reason.id): MISSING of get, the others of put. */
 enum archive_reason {
     ARCHIVE_REASON_EXISTS = 401, /* the store has an object with this name */
-    ARCHIVE_REASON_UNKNOWN,      /* the store may have stored the object: its answer was lost */
+    ARCHIVE_REASON_UNKNOWN,      /* its answer was lost: the store may have the object, or
+                                    get it later */
     ARCHIVE_REASON_FOREIGN,      /* the store has an object in the place of another one, and that
                                     will not change by trying again */
     ARCHIVE_REASON_MISSING       /* the store has no object with this name */
@@ -107,12 +108,14 @@ void archive_store_close(struct archive_store *store);
 /* Puts a new object. If the store already has an object with this name, or its answer was lost, the
  * object is read and compared by size and digest: the same bytes are a success. Otherwise it fails
  * with ARCHIVE_REASON_EXISTS: the object has other bytes; or ARCHIVE_REASON_UNKNOWN: it cannot be
- * compared. */
+ * compared, or it is not there yet. */
 bool archive_store_put(struct archive_store *store, const char *name, struct rd_sink **ret,
                        struct rd_err *err);
 
 /* Whether the error means that the store has another object with the name. */
 bool archive_store_exists(const struct rd_err *err);
+/* Whether the error means that the store may have stored the object, or may still do so. */
+bool archive_store_is_unknown(const struct rd_err *err);
 /* Whether the error means that the store has no object with the name. A file of another kind that
  * does not exist, such as one of the spool, is not meant. */
 bool archive_store_is_missing(const struct rd_err *err);

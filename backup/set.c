@@ -118,14 +118,17 @@ bool backup_set_commit(struct backup_set *set, struct rd_err *err)
     struct backup_open *open = set->open;
     struct rd_buf text = {0};
     bool ok = true;
-    for (size_t i = 0; ok && i < open->n; i++) {
+    for (size_t i = 0; i < open->n; i++) {
         if (!alive(open, i))
             continue;
         rd_buf_reset(&text);
         ok = backup_chunked_print(set, i, &text, err);
-        if (ok &&
-            archive_repo_commit(&open->repos[i], &set->m, rd_buf_slice(&text), &open->errs[i]))
+        if (!ok)
+            break;
+        if (archive_repo_commit(&open->repos[i], &set->m, rd_buf_slice(&text), &open->errs[i]))
             backup_chunked_keep(set, i, &set->not_kept);
+        else
+            set->in_doubt[i] = archive_store_is_unknown(&open->errs[i]);
     }
     rd_buf_done(&text);
     return ok && !none_left(open, err);
@@ -141,12 +144,12 @@ static void remove_object(const struct backup_set *set, struct archive_store *st
         store->ops->remove(store, name, NULL);
 }
 
-/* Removes the manifest first: it may exist although its last step failed. */
+/* Removes the manifest first: it may exist although a later step failed. */
 void backup_set_abandon(struct backup_set *set)
 {
     for (size_t i = 0; i < set->open->n; i++) {
         struct archive_store *store = set->open->stores[i];
-        if (store == NULL || set->open->repos[i].lock == NULL)
+        if (store == NULL || set->open->repos[i].lock == NULL || set->in_doubt[i])
             continue;
         remove_object(set, store, ARCHIVE_MANIFEST_NAME);
         for (size_t j = 0; j < set->m.n_files; j++)

@@ -49,9 +49,10 @@ struct backup_set {
     size_t place[ARCHIVE_TEE_MAX]; /* the repository of a sink of the tee */
     struct archive_file file;
     struct rd_sink *sink;
-    bool asked_server;      /* for a snapshot: it has forked, probably */
-    bool refused;           /* the server that was asked did not send the first byte */
-    bool locked_out;        /* nothing was begun, because another run has the lock */
+    bool in_doubt[BACKUP_STORES]; /* the repository may have the manifest, or may still get it */
+    bool asked_server;            /* for a snapshot: it has forked, probably */
+    bool refused;                 /* the server that was asked did not send the first byte */
+    bool locked_out;              /* nothing was begun, because another run has the lock */
     struct rd_err not_kept; /* what the next set would have used was not written to the spool */
 };
 
@@ -64,7 +65,8 @@ bool backup_set_file_begin(struct backup_set *set, const char *name, enum archiv
 bool backup_set_file_end(struct backup_set *set, bool good, struct rd_err *err);
 /* Writes the manifests. A repository that fails has open->errs. */
 bool backup_set_commit(struct backup_set *set, struct rd_err *err);
-/* Removes the objects of an abandoned set, as far as possible. */
+/* Removes the objects of an abandoned set, as far as possible. Where the put of the manifest may
+ * still take effect, they stay: the set is then complete, or the next run removes them. */
 void backup_set_abandon(struct backup_set *set);
 void backup_set_done(struct backup_set *set);
 

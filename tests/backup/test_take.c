@@ -80,6 +80,17 @@ static size_t count_sets(size_t i)
     return n;
 }
 
+static size_t count_objects(size_t i)
+{
+    struct archive_sets sets;
+    size_t n = 0;
+    cr_assert(archive_repo_list(&open.repos[i], &sets, &err), "%s", err.text);
+    for (size_t k = 0; k < sets.n; k++)
+        n += sets.sets[k].n_objects;
+    archive_sets_done(&sets);
+    return n;
+}
+
 static bool take_set(bool (*read)(void *ctx, struct backup_set *set, struct rd_err *ret),
                      char *name)
 {
@@ -130,6 +141,44 @@ Test(backup_take, a_repository_that_fails_does_not_keep_the_other_from_its_set)
     cr_assert(take_set(read_all, name), "%s", err.text);
     cr_expect_eq(count_sets(0), 2);
     cr_expect_neq(open.errs[1].code, RD_ERR_OK);
+}
+
+/* The put of the manifest is sent, and no answer comes. */
+static bool (*put_real)(struct archive_store *store, const char *name, struct rd_sink **ret,
+                        struct rd_err *err);
+
+static bool put_without_answer(struct archive_store *store, const char *name, struct rd_sink **ret,
+                               struct rd_err *why)
+{
+    if (strstr(name, ARCHIVE_MANIFEST_NAME) == NULL)
+        return put_real(store, name, ret, why);
+    rd_err_set(why, RD_ERR_PROTOCOL, RD_NO_OFFSET, "no answer");
+    return archive_store_set_unknown(why);
+}
+
+static struct archive_store_ops silent[2];
+
+static bool read_and_lose(void *ctx, struct backup_set *set, struct rd_err *ret)
+{
+    for (size_t i = 0; i < 2; i++) {
+        silent[i] = *open.stores[i]->ops;
+        put_real = silent[i].put;
+        silent[i].put = put_without_answer;
+        open.stores[i]->ops = &silent[i];
+    }
+    return read_all(ctx, set, ret);
+}
+
+Test(backup_take, a_manifest_that_may_still_be_stored_keeps_its_objects)
+{
+    char name[] = "dump.rdb";
+    cr_assert_not(take_set(read_and_lose, name));
+    for (size_t i = 0; i < 2; i++) {
+        cr_expect_eq(count_sets(i), 0);
+        cr_expect_eq(count_objects(i), 1);
+    }
+    cr_assert(take_set(read_all, name), "%s", err.text);
+    cr_expect_eq(count_objects(0), 2, "the next run has not removed what remained");
 }
 
 Test(backup_take, what_no_rule_keeps_is_removed_afterwards)

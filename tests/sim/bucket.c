@@ -62,7 +62,7 @@ static bool failed(const char *name, struct rd_err *err)
 
 /* ---- objects ---- */
 
-static struct bucket_object *find(struct bucket *b, const char *name)
+struct bucket_object *bucket_find(struct bucket *b, const char *name)
 {
     for (size_t i = 0; i < b->n; i++)
         if (strcmp(b->objects[i].name, name) == 0)
@@ -70,14 +70,16 @@ static struct bucket_object *find(struct bucket *b, const char *name)
     return NULL;
 }
 
-static void add(struct bucket *b, const char *name, const struct rd_buf *bytes, bool partial)
+/* NULL: there is one with the name, or no space. */
+static struct bucket_object *add(struct bucket *b, const char *name, const struct rd_buf *bytes)
 {
-    if (b->n == BUCKET_OBJECTS || find(b, name) != NULL)
-        return;
+    if (b->n == BUCKET_OBJECTS || bucket_find(b, name) != NULL)
+        return NULL;
     struct bucket_object *object = &b->objects[b->n++];
-    *object = (struct bucket_object){.partial = partial};
+    *object = (struct bucket_object){.partial = false};
     snprintf(object->name, sizeof object->name, "%s", name);
     rd_buf_add(&object->bytes, bytes->ptr, bytes->len);
+    return object;
 }
 
 /* One call passes, or all that are needed. */
@@ -89,7 +91,9 @@ static void pass(struct bucket *b, bool all)
             i++;
             continue;
         }
-        add(b, late->object.name, &late->object.bytes, false);
+        struct bucket_object *object = add(b, late->object.name, &late->object.bytes);
+        if (object != NULL)
+            object->late = true;
         rd_buf_done(&late->object.bytes);
         *late = b->late[--b->n_late];
     }
@@ -140,10 +144,10 @@ static bool finish(struct put *put, struct rd_err *err)
 {
     struct bucket *b = put->member->bucket;
     enum fate fate = draw_fate(put->member->faults);
-    if (find(b, put->name) != NULL)
+    if (bucket_find(b, put->name) != NULL)
         return fate == WORKS ? archive_store_set_exists(err, put->name) : failed(put->name, err);
     if (fate != FAILS)
-        add(b, put->name, &put->bytes, false);
+        add(b, put->name, &put->bytes);
     else
         delay(b, put->member->faults, put->name, &put->bytes);
     if (fate == WORKS)
@@ -158,8 +162,11 @@ static void give_up(struct put *put)
     struct bucket_faults *f = put->member->faults;
     char remains[ARCHIVE_NAME_MAX + 4];
     snprintf(remains, sizeof remains, "%s.new", put->name);
-    if (f->dead && bucket_draw(f, 2) == 0 && strlen(remains) < ARCHIVE_NAME_MAX)
-        add(put->member->bucket, remains, &put->bytes, true);
+    if (!f->dead || bucket_draw(f, 2) != 0 || strlen(remains) >= ARCHIVE_NAME_MAX)
+        return;
+    struct bucket_object *object = add(put->member->bucket, remains, &put->bytes);
+    if (object != NULL)
+        object->partial = true;
 }
 
 static bool put_close(void *impl, bool commit, struct rd_err *err)
@@ -182,7 +189,7 @@ static bool bucket_put(struct archive_store *store, const char *name, struct rd_
     pass(member->bucket, false);
     if (draw_fate(member->faults) != WORKS)
         return failed(name, err);
-    if (find(member->bucket, name) != NULL)
+    if (bucket_find(member->bucket, name) != NULL)
         return archive_store_set_exists(err, name);
     struct put *put = rd_calloc(1, sizeof *put);
     if (put == NULL)
@@ -232,7 +239,7 @@ static bool bucket_get(struct archive_store *store, const char *name, struct rd_
     struct member *member = member_of(store);
     pass(member->bucket, false);
     bool works = draw_fate(member->faults) == WORKS;
-    const struct bucket_object *object = find(member->bucket, name);
+    const struct bucket_object *object = bucket_find(member->bucket, name);
     if (!works)
         return failed(name, err);
     if (object == NULL) {
@@ -253,7 +260,7 @@ static bool bucket_stat(struct archive_store *store, const char *name, struct ar
     struct member *member = member_of(store);
     pass(member->bucket, false);
     bool works = draw_fate(member->faults) == WORKS;
-    const struct bucket_object *object = find(member->bucket, name);
+    const struct bucket_object *object = bucket_find(member->bucket, name);
     if (!works)
         return failed(name, err);
     *ret = (struct archive_object){.there = object != NULL,
@@ -285,7 +292,7 @@ static bool bucket_remove(struct archive_store *store, const char *name, struct 
     struct member *member = member_of(store);
     pass(member->bucket, false);
     enum fate fate = draw_fate(member->faults);
-    struct bucket_object *object = find(member->bucket, name);
+    struct bucket_object *object = bucket_find(member->bucket, name);
     if (fate != FAILS && object != NULL)
         erase(member->bucket, object);
     return fate == WORKS || failed(name, err);

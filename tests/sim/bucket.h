@@ -23,6 +23,7 @@ struct bucket_object {
     char name[ARCHIVE_NAME_MAX];
     struct rd_buf bytes;
     bool partial; /* what an interrupted put has left */
+    bool late;    /* it appeared after its put had failed */
 };
 
 struct bucket_lock {
@@ -63,6 +64,8 @@ uint64_t bucket_draw(struct bucket_faults *faults, uint64_t n);
 
 /* NULL: no memory. Both must outlive the store. */
 struct archive_store *bucket_open(struct bucket *bucket, struct bucket_faults *faults);
+/* NULL: there is none. */
+struct bucket_object *bucket_find(struct bucket *bucket, const char *name);
 /* Lets everything appear that is on its way. */
 void bucket_settle(struct bucket *bucket);
 /* Whether the process dies before its next call: for what else it does. */
