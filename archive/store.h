@@ -47,6 +47,7 @@ struct archive_object {
 
 struct archive_store_ops {
     bool remote; /* each call takes the time of a request */
+    bool shared; /* several threads may call get(), range() and stat() at once */
     /* put itself compares an object that exists: the same bytes are a success. */
     bool settles;
     /* A new object. It exists, and is durable, when the sink is closed. An existing one is not

@@ -523,6 +523,7 @@ bool archive_store_open_posix(struct archive_store **ret, const char *path, bool
                               struct rd_err *err)
 {
     static const struct archive_store_ops ops = {
+        .shared = true,
         .settles = true,
         .put = posix_put,
         .get = posix_get,

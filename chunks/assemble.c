@@ -1,14 +1,30 @@
 #include "chunks/assemble_impl.h"
 
 #include "base/mem.h"
+#include "chunks/bytes_impl.h"
 
 #include <inttypes.h>
+#include <unistd.h>
+
+enum {
+    LONGS_AHEAD = 64, /* items after a long one in which others are looked for */
+    CACHE = 64 * 1024 * 1024,
+    SHARE_OF_MEMORY = 4,
+    HURRY = 192 /* bytes that are fetched into the cache of the processor */
+};
+
+struct chunks_rooms chunks_rooms_usual(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+    return (struct chunks_rooms){.cache = CACHE, .map = memory / SHARE_OF_MEMORY};
+}
 
 /* ---- what was used last ---- */
 
-static bool lru_init(struct chunks_lru *lru, uint32_t n, uint32_t cap)
+static bool lru_init(struct chunks_lru *lru, uint32_t n, uint64_t room)
 {
-    *lru = (struct chunks_lru){.n = n, .cap = cap};
+    *lru = (struct chunks_lru){.n = n, .room = room};
     lru->next = rd_calloc((size_t)n + 1, sizeof *lru->next);
     lru->before = rd_calloc((size_t)n + 1, sizeof *lru->before);
     lru->in = rd_calloc((size_t)n + 1, sizeof *lru->in);
@@ -26,31 +42,41 @@ static void lru_done(struct chunks_lru *lru)
     *lru = (struct chunks_lru){.n = 0};
 }
 
-static void lru_unlink(struct chunks_lru *lru, uint32_t i)
+static void lru_unlink(struct chunks_lru *lru, uint32_t i, uint64_t bytes)
 {
     lru->next[lru->before[i]] = lru->next[i];
     lru->before[lru->next[i]] = lru->before[i];
     lru->in[i] = false;
-    lru->used--;
+    lru->used -= bytes;
 }
 
-/* *ret_out: what must go, or lru->n. True if i was there. */
-static bool lru_touch(struct chunks_lru *lru, uint32_t i, uint32_t *ret_out)
+static void lru_link(struct chunks_lru *lru, uint32_t i, uint64_t bytes)
 {
-    bool was = lru->in[i];
-    *ret_out = lru->n;
-    if (was)
-        lru_unlink(lru, i);
-    else if (lru->used == lru->cap) {
-        *ret_out = lru->before[lru->n];
-        lru_unlink(lru, *ret_out);
-    }
     lru->next[i] = lru->next[lru->n];
     lru->before[i] = lru->n;
     lru->before[lru->next[i]] = i;
     lru->next[lru->n] = i;
     lru->in[i] = true;
-    lru->used++;
+    lru->used += bytes;
+}
+
+/* True if i was there. Else the oldest ones make room for it: unload() is called for them, unless
+ * it is NULL. */
+static bool lru_touch(struct chunks_lru *lru, uint32_t i, const struct chunks_chunk *chunks,
+                      struct chunks_assembler *a,
+                      void (*unload)(struct chunks_assembler *a, uint32_t i))
+{
+    uint64_t bytes = chunks[i].blob.raw;
+    bool was = lru->in[i];
+    if (was)
+        lru_unlink(lru, i, bytes);
+    while (!was && lru->used > 0 && lru->used + bytes > lru->room) {
+        uint32_t out = lru->before[lru->n];
+        if (unload != NULL)
+            unload(a, out);
+        lru_unlink(lru, out, chunks[out].blob.raw);
+    }
+    lru_link(lru, i, bytes);
     return was;
 }
 
@@ -84,8 +110,11 @@ static void make_index(struct chunks_assembler *a)
         a->index[r->chunks[i].ordinal] = (uint32_t)i + 1;
 }
 
-static void unload(struct chunks_loaded *c)
+static void unload(struct chunks_assembler *a, uint32_t i)
 {
+    struct chunks_loaded *c = &a->chunks[i];
+    if (a->ahead != NULL)
+        chunks_ahead_spare(a->ahead, &c->plain);
     rd_buf_done(&c->plain);
     chunks_items_done(&c->items);
     c->loaded = false;
@@ -94,10 +123,9 @@ static void unload(struct chunks_loaded *c)
 bool chunks_assemble_load(struct chunks_assembler *a, size_t index, struct rd_err *err)
 {
     struct chunks_loaded *c = &a->chunks[index];
-    uint32_t out;
-    lru_touch(&a->lru, (uint32_t)index, &out);
-    if (out < a->lru.n)
-        unload(&a->chunks[out]);
+    if (a->flat != NULL && c->loaded)
+        return true;
+    lru_touch(&a->lru, (uint32_t)index, a->fetch.recipe->chunks, a, unload);
     if (c->loaded)
         return true;
     const struct chunks_chunk *chunk = &a->fetch.recipe->chunks[index];
@@ -108,7 +136,7 @@ bool chunks_assemble_load(struct chunks_assembler *a, size_t index, struct rd_er
         c->loaded = true;
         return true;
     }
-    unload(c);
+    unload(a, (uint32_t)index);
     return false;
 }
 
@@ -128,66 +156,130 @@ static bool read_orders(struct chunks_assembler *a, struct rd_err *err)
         ok = ok && chunks_order_apply(rd_buf_slice(&plain), &a->places, err);
     }
     rd_buf_done(&plain);
+    ok = ok && chunks_places_settle(&a->places, err);
     return ok && (a->places.n == r->n_items ||
                   rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
                              "the order has %zu items, and the recipe %" PRIu64, a->places.n,
                              r->n_items));
 }
 
-/* Whether each chunk, read when it is needed, would be read more than twice on average. */
-static bool is_scattered(struct chunks_assembler *a, bool *ret, struct rd_err *err)
+/* The chunks in the order in which they are read. */
+struct loads {
+    uint32_t *at;
+    size_t n, limit; /* n > limit: each chunk would be read more than twice on average */
+};
+
+static bool count_loads(struct chunks_assembler *a, struct loads *loads, struct rd_err *err)
 {
-    uint32_t last = UINT32_MAX, out;
-    uint64_t n_loads = 0, limit = 2 * (uint64_t)a->lru.n + 16;
+    uint32_t last = UINT32_MAX;
     struct chunks_lru lru;
-    bool ok = lru_init(&lru, a->lru.n, a->lru.cap) || rd_err_nomem(err, a->lru.n);
-    for (size_t i = 0; ok && n_loads <= limit && i < a->places.n; i++) {
+    bool ok = lru_init(&lru, a->lru.n, a->lru.room) || rd_err_nomem(err, a->lru.n);
+    for (size_t i = 0; ok && loads->n <= loads->limit && i < a->places.n; i++) {
         size_t index = 0;
         if (a->places.at[i].ordinal == last)
             continue;
         last = a->places.at[i].ordinal;
         ok = chunks_assemble_find(a, last, &index, err);
-        n_loads += ok && !lru_touch(&lru, (uint32_t)index, &out);
+        if (ok && !lru_touch(&lru, (uint32_t)index, a->fetch.recipe->chunks, NULL, NULL))
+            loads->at[loads->n++] = (uint32_t)index;
     }
     lru_done(&lru);
-    *ret = n_loads > limit;
     return ok;
+}
+
+static bool read_ahead(struct chunks_assembler *a, const struct loads *loads, struct rd_err *err)
+{
+    const struct chunks_recipe *r = a->fetch.recipe;
+    bool scattered = loads->n > loads->limit, ok = true;
+    size_t n = scattered ? r->n_chunks : loads->n;
+    for (size_t i = 0; ok && i < n; i++) {
+        const struct chunks_chunk *c = &r->chunks[scattered ? i : loads->at[i]];
+        ok = c->blob.kind != CHUNKS_ITEMS ||
+             chunks_ahead_add(a->ahead, CHUNKS_LANE_FILE, &c->blob, err);
+    }
+    if (ok)
+        chunks_ahead_begin(a->ahead);
+    return ok;
+}
+
+static bool plan(struct chunks_assembler *a, const struct chunks_rooms *rooms, struct rd_err *err)
+{
+    struct loads loads = {.limit = 2 * (size_t)a->lru.n + 16};
+    loads.at = rd_calloc(loads.limit + 1, sizeof *loads.at);
+    bool ok = (loads.at != NULL || rd_err_nomem(err, loads.limit)) && count_loads(a, &loads, err);
+    bool scattered = loads.n > loads.limit;
+    if (ok && scattered && chunks_flat_size(a->fetch.recipe) <= rooms->map)
+        ok = chunks_flat_open(&a->flat, a, err);
+    else if (ok)
+        ok = (a->ahead == NULL || read_ahead(a, &loads, err)) &&
+             (!scattered || chunks_sorted_open(&a->sorted, a, err));
+    rd_free(loads.at);
+    return ok;
+}
+
+static bool init(struct chunks_assembler *a, struct archive_store *store,
+                 const struct chunks_codec *codec, const struct chunks_recipe *recipe,
+                 uint64_t cache, struct rd_err *err)
+{
+    *a = (struct chunks_assembler){.next = 0};
+    if (!chunks_fetch_init(&a->fetch, store, codec, recipe, err))
+        return false;
+    a->chunks = rd_calloc(recipe->n_chunks + 1, sizeof *a->chunks);
+    if (a->chunks == NULL || !lru_init(&a->lru, (uint32_t)recipe->n_chunks, cache))
+        return rd_err_nomem(err, recipe->n_chunks);
+    make_index(a);
+    return true;
 }
 
 bool chunks_assemble_places(struct chunks_assembler *a, struct archive_store *store,
                             const struct chunks_codec *codec, const struct chunks_recipe *recipe,
                             struct rd_err *err)
 {
-    uint32_t longest = 1;
-    *a = (struct chunks_assembler){.next = 0};
-    if (!chunks_fetch_init(&a->fetch, store, codec, recipe, err))
-        return false;
-    for (size_t i = 0; i < recipe->n_chunks; i++)
-        if (recipe->chunks[i].blob.raw > longest)
-            longest = recipe->chunks[i].blob.raw;
-    uint32_t cap = CHUNKS_CACHE / longest;
+    bool ok = init(a, store, codec, recipe, chunks_rooms_usual().cache, err);
     a->fetch.ahead = true;
-    a->chunks = rd_calloc(recipe->n_chunks + 1, sizeof *a->chunks);
-    if (a->chunks == NULL || !lru_init(&a->lru, (uint32_t)recipe->n_chunks, cap < 16 ? 16 : cap))
-        return rd_err_nomem(err, recipe->n_chunks);
-    make_index(a);
-    return read_orders(a, err);
+    return ok && read_orders(a, err);
 }
 
-bool chunks_assemble_open(struct chunks_assembler *a, struct archive_store *store,
-                          const struct chunks_codec *codec, const struct chunks_recipe *recipe,
-                          struct rd_err *err)
+/* The key of the blobs is known with the first one, so that threads need not derive it from a
+ * passphrase. */
+static bool find_key(struct chunks_assembler *a, struct rd_err *err)
 {
-    bool scattered = false;
-    return chunks_assemble_places(a, store, codec, recipe, err) &&
-           is_scattered(a, &scattered, err) &&
-           (!scattered || chunks_sorted_open(&a->sorted, a, err));
+    struct rd_buf plain = {0};
+    bool ok = chunks_fetch_blob(&a->fetch, &a->fetch.recipe->orders[0], &plain, err);
+    rd_buf_done(&plain);
+    return ok;
+}
+
+static bool open_ahead(struct chunks_assembler *a, const struct archive_parallel *parallel,
+                       struct rd_err *err)
+{
+    const struct chunks_recipe *r = a->fetch.recipe;
+    if (!find_key(a, err) || !chunks_ahead_open(&a->ahead, &a->fetch, parallel, err))
+        return false;
+    bool ok = true;
+    for (size_t i = 1; a->ahead != NULL && ok && i < r->n_orders; i++)
+        ok = chunks_ahead_add(a->ahead, CHUNKS_LANE_FILE, &r->orders[i], err);
+    if (a->ahead != NULL && ok)
+        chunks_ahead_begin(a->ahead);
+    a->fetch.threads = a->ahead;
+    a->fetch.ahead = a->ahead == NULL;
+    return ok;
+}
+
+bool chunks_assemble_open(struct chunks_assembler *a, const struct archive_repo *repo,
+                          const struct chunks_codec *codec, const struct chunks_recipe *recipe,
+                          const struct chunks_rooms *rooms, struct rd_err *err)
+{
+    return init(a, repo->store, codec, recipe, rooms->cache, err) &&
+           open_ahead(a, repo->parallel, err) && read_orders(a, err) && plan(a, rooms, err);
 }
 
 void chunks_assemble_done(struct chunks_assembler *a)
 {
+    chunks_ahead_close(a->ahead);
+    a->ahead = a->fetch.threads = NULL;
     for (size_t i = 0; a->chunks != NULL && i < a->fetch.recipe->n_chunks; i++)
-        unload(&a->chunks[i]);
+        unload(a, (uint32_t)i);
     rd_free(a->chunks);
     rd_free(a->index);
     a->chunks = NULL;
@@ -195,32 +287,124 @@ void chunks_assemble_done(struct chunks_assembler *a)
     lru_done(&a->lru);
     chunks_sorted_close(a->sorted);
     a->sorted = NULL;
-    rd_free(a->places.at);
-    a->places = (struct chunks_places){.n = 0};
+    chunks_flat_close(a->flat);
+    a->flat = NULL;
+    chunks_places_done(&a->places);
     if (a->fetch.recipe != NULL)
         chunks_fetch_done(&a->fetch);
 }
 
-bool chunks_assemble_next(struct chunks_assembler *a, struct chunks_found *ret, bool *ret_end,
-                          struct rd_err *err)
+/* The item at a place; *ret_there false: it is not in memory, and was not to be read. */
+static bool item_at(struct chunks_assembler *a, size_t at, bool read, struct chunks_found *ret,
+                    bool *ret_there, struct rd_err *err)
 {
     size_t index = 0;
-    *ret_end = a->next == a->places.n;
-    if (*ret_end)
-        return true;
-    const struct chunks_place place = a->places.at[a->next];
+    const struct chunks_place place = a->places.at[at];
+    *ret_there = true;
     if (a->sorted != NULL)
-        return chunks_sorted_next(a->sorted, a->next++, ret, err);
-    if (!chunks_assemble_find(a, place.ordinal, &index, err) ||
-        !chunks_assemble_load(a, index, err))
+        return chunks_sorted_at(a->sorted, at, read, ret, ret_there, err);
+    if (!chunks_assemble_find(a, place.ordinal, &index, err))
+        return false;
+    *ret_there = read || a->chunks[index].loaded;
+    if (!*ret_there)
+        return true;
+    if (read && !chunks_assemble_load(a, index, err))
         return false;
     const struct chunks_items *items = &a->chunks[index].items;
     if (place.item >= items->n)
         return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the order names an item of no chunk");
-    a->next++;
     *ret = (struct chunks_found){.bytes = chunks_items_at(items, place.item),
                                  .flags = items->flags[place.item],
                                  .db = chunks_items_db(items, place.item),
                                  .place = place};
     return true;
+}
+
+/* The next item of the chunk is needed soon: the processor fetches it. */
+static void hurry(struct rd_slice item)
+{
+    for (size_t i = 0; i < HURRY; i += 64)
+        __builtin_prefetch(item.ptr + item.len + i);
+}
+
+bool chunks_assemble_next(struct chunks_assembler *a, struct chunks_found *ret, bool *ret_end,
+                          struct rd_err *err)
+{
+    bool there;
+    *ret_end = a->next == a->places.n;
+    if (*ret_end)
+        return true;
+    if (!item_at(a, a->next, true, ret, &there, err))
+        return false;
+    if (a->flat != NULL)
+        hurry(ret->bytes);
+    a->next++;
+    return true;
+}
+
+/* Whether the next item follows the one at `place` in its chunk. */
+static bool continues(const struct chunks_assembler *a, struct chunks_place place)
+{
+    if (a->next == a->places.n)
+        return false;
+    const struct chunks_place *next = &a->places.at[a->next];
+    return next->ordinal == place.ordinal && next->item == place.item + 1;
+}
+
+bool chunks_assemble_run(struct chunks_assembler *a, struct chunks_found *ret, bool *ret_end,
+                         struct rd_err *err)
+{
+    size_t index = 0;
+    if (!chunks_assemble_next(a, ret, ret_end, err))
+        return false;
+    if (*ret_end || a->sorted != NULL || (ret->flags & CHUNKS_LONG) != 0)
+        return true;
+    struct chunks_place place = ret->place;
+    if (!continues(a, place))
+        return true;
+    if (!chunks_assemble_find(a, place.ordinal, &index, err))
+        return false;
+    const struct chunks_items *items = &a->chunks[index].items;
+    while (continues(a, place) && place.item + 1 < items->n &&
+           (items->flags[place.item + 1] & CHUNKS_LONG) == 0) {
+        place.item++;
+        a->next++;
+    }
+    const uint8_t *end = items->bytes.ptr + items->ends[place.item];
+    ret->bytes.len = (size_t)(end - ret->bytes.ptr);
+    return true;
+}
+
+/* ---- pieces ---- */
+
+static bool add_pieces(struct chunks_assembler *a, struct rd_slice item, struct rd_err *err)
+{
+    struct chunks_long l;
+    if (!chunks_long_parse(&l, item, err))
+        return false;
+    struct chunks_in in = chunks_in_of(rd_slice(l.at, l.len));
+    for (size_t i = 0; i < l.n && !in.failed; i++) {
+        uint32_t ordinal = (uint32_t)chunks_get_max(&in, UINT32_MAX);
+        const struct chunks_chunk *chunk = chunks_recipe_find(a->fetch.recipe, ordinal);
+        if (chunk != NULL && !chunks_ahead_add(a->ahead, CHUNKS_LANE_PIECES, &chunk->blob, err))
+            return false;
+    }
+    return true;
+}
+
+bool chunks_assemble_ahead(struct chunks_assembler *a, struct rd_slice item, struct rd_err *err)
+{
+    if (a->ahead == NULL)
+        return true;
+    size_t end = a->next + LONGS_AHEAD;
+    bool there = true, ok = a->longs >= a->next || add_pieces(a, item, err);
+    a->longs = a->longs > a->next ? a->longs : a->next;
+    for (; ok && there && a->longs < a->places.n && a->longs < end; a->longs += there) {
+        struct chunks_found found = {.flags = 0};
+        ok = item_at(a, a->longs, false, &found, &there, err) &&
+             (!there || (found.flags & CHUNKS_LONG) == 0 || add_pieces(a, found.bytes, err));
+    }
+    if (ok)
+        chunks_ahead_begin(a->ahead);
+    return ok;
 }

@@ -145,21 +145,29 @@ static bool unpack(struct chunks_codec *codec, const struct chunks_blob *blob, s
     return rd_buf_add(ret, body.ptr, body.len) || rd_err_nomem(err, body.len);
 }
 
+static bool has_name(const uint8_t key[CHUNKS_KEY], const struct chunks_blob *blob,
+                     struct rd_slice plain, struct rd_err *err)
+{
+    uint8_t name[CHUNKS_NAME];
+    if (!chunks_blob_name(key, (enum chunks_kind)blob->kind, plain, name, err))
+        return false;
+    return memcmp(name, blob->name, CHUNKS_NAME) == 0 ||
+           rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET, "its bytes are not those of its name");
+}
+
+/* A seal binds the name of the blob: its bytes are those that were stored under this name. */
 static bool decode(struct chunks_codec *codec, const uint8_t key[CHUNKS_KEY],
                    const struct chunks_blob *blob, struct rd_slice stored, struct rd_buf *ret,
                    struct rd_err *err)
 {
     char hex[CHUNKS_NAME_HEX];
-    uint8_t name[CHUNKS_NAME];
     size_t before = ret->len;
     rd_buf_reset(&codec->work);
     if (!chunks_unseal(codec, chunks_blob_hex(blob->name, hex), stored, &codec->work, err) ||
-        !unpack(codec, blob, rd_buf_slice(&codec->work), ret, err) ||
-        !chunks_blob_name(key, (enum chunks_kind)blob->kind,
-                          rd_slice(ret->ptr + before, ret->len - before), name, err))
+        !unpack(codec, blob, rd_buf_slice(&codec->work), ret, err))
         return false;
-    return memcmp(name, blob->name, CHUNKS_NAME) == 0 ||
-           rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET, "its bytes are not those of its name");
+    return (codec->sealed && codec->whole) ||
+           has_name(key, blob, rd_slice(ret->ptr + before, ret->len - before), err);
 }
 
 bool chunks_blob_decode(struct chunks_codec *codec, const uint8_t key[CHUNKS_KEY],

@@ -18,7 +18,9 @@ struct chunks_codec {
     const struct rd_seal_key *key; /* to seal with; NULL: not sealed */
     const struct rd_seal_ring *ring;
     bool (*random)(void *ret, size_t size, struct rd_err *err);
-    bool sealed;                          /* what a reader expects */
+    bool sealed; /* what a reader expects */
+    bool whole;  /* a reader compares the digest of all it reads: if the blobs are sealed, their
+                   names are not compared with their bytes, too */
     struct rd_seal_key keys[CHUNKS_KEYS]; /* that were found, since a passphrase is slow */
     size_t n_keys;
     struct rd_zstd_blocks *zstd;

@@ -112,64 +112,213 @@ static bool get_table(struct chunks_in *in, struct chunks_places *ret, struct rd
             at[k++] = (struct chunks_place){(uint32_t)ordinal, j};
     }
     *in = second;
-    *ret = (struct chunks_places){at, (size_t)n_items};
+    *ret = (struct chunks_places){.at = at, .n = (size_t)n_items, .n_table = (size_t)n_items};
     return true;
 }
 
-static bool get_runs(struct chunks_in *in, const struct chunks_places *old,
-                     const struct chunks_places *fresh, struct chunks_places *to,
-                     struct rd_err *err)
+/* ---- changes of an order ---- */
+
+struct stretches {
+    struct chunks_stretch *at;
+    size_t n, cap;
+    uint32_t next; /* place in the file */
+};
+
+static bool add_stretch(struct stretches *to, uint32_t from, uint32_t n, struct rd_err *err)
 {
-    size_t k = 0, next_new = 0;
+    struct chunks_stretch *last = to->n > 0 ? &to->at[to->n - 1] : NULL;
+    if (last != NULL && last->from + last->n == from) {
+        last->n += n;
+        to->next += n;
+        return true;
+    }
+    if (to->n == to->cap) {
+        size_t cap = to->cap == 0 ? 1024 : 2 * to->cap;
+        struct chunks_stretch *at = rd_realloc(to->at, cap * sizeof *at);
+        if (at == NULL)
+            return rd_err_nomem(err, cap * sizeof *at);
+        to->at = at;
+        to->cap = cap;
+    }
+    to->at[to->n++] = (struct chunks_stretch){to->next, from, n};
+    to->next += n;
+    return true;
+}
+
+/* The stretch that has a place of the file. It is mostly that of *hint or one soon after it. */
+static size_t find_stretch(const struct chunks_places *p, uint32_t place, size_t hint)
+{
+    size_t low = 0, high = p->n_stretches;
+    if (p->stretches[hint].place <= place) {
+        low = hint;
+        high = hint + 4 < high ? hint + 4 : high;
+        if (high < p->n_stretches && p->stretches[high].place <= place)
+            high = p->n_stretches;
+    }
+    while (high - low > 1) {
+        size_t mid = low + (high - low) / 2;
+        if (p->stretches[mid].place <= place)
+            low = mid;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* n places of the earlier order from `from` on. */
+static bool copy_stretches(const struct chunks_places *old, uint32_t from, uint64_t n, size_t *hint,
+                           struct stretches *to, struct rd_err *err)
+{
+    if (n == 0)
+        return true;
+    for (size_t i = find_stretch(old, from, *hint); n > 0; i++) {
+        const struct chunks_stretch *s = &old->stretches[i];
+        uint32_t skip = from - s->place;
+        uint32_t take = s->n - skip < n ? s->n - skip : (uint32_t)n;
+        *hint = i;
+        if (!add_stretch(to, s->from + skip, take, err))
+            return false;
+        from += take;
+        n -= take;
+    }
+    return true;
+}
+
+/* fresh: the first new item in the table, in which there are n_fresh. */
+static bool get_runs(struct chunks_in *in, const struct chunks_places *old, size_t n, size_t fresh,
+                     size_t n_fresh, struct stretches *to, struct rd_err *err)
+{
+    size_t hint = 0;
     int64_t expected = 0;
-    while (k < to->n) {
-        int64_t from = 0;
+    while (to->next < n) {
         int64_t jump = chunks_get_signed(in);
-        uint64_t n = chunks_get(in), n_new = chunks_get(in);
-        if (in->failed || jump > UINT32_MAX || jump < -(int64_t)UINT32_MAX || n + n_new == 0)
+        uint64_t n_old = chunks_get(in), n_new = chunks_get(in), left = n - to->next;
+        if (in->failed || jump > UINT32_MAX || jump < -(int64_t)UINT32_MAX || n_old > left ||
+            n_new > left - n_old || n_old + n_new == 0 || n_new > n_fresh)
             return damaged(err);
-        from = expected + jump;
-        if (from < 0 || n > old->n || (uint64_t)from > old->n - n || n > to->n - k)
+        int64_t from = expected + jump;
+        if (from < 0 || n_old > old->n || (uint64_t)from > old->n - n_old)
             return damaged(err);
-        if (n > 0)
-            memcpy(&to->at[k], &old->at[from], (size_t)n * sizeof *to->at);
-        k += (size_t)n;
-        expected = from + (int64_t)n;
-        if (n_new > fresh->n - next_new || n_new > to->n - k)
-            return damaged(err);
-        if (n_new > 0)
-            memcpy(&to->at[k], &fresh->at[next_new], (size_t)n_new * sizeof *to->at);
-        k += (size_t)n_new;
-        next_new += (size_t)n_new;
+        if (!copy_stretches(old, (uint32_t)from, n_old, &hint, to, err) ||
+            (n_new > 0 && !add_stretch(to, (uint32_t)fresh, (uint32_t)n_new, err)))
+            return false;
+        expected = from + (int64_t)n_old;
+        fresh += (size_t)n_new;
+        n_fresh -= (size_t)n_new;
     }
     return in->at == in->end || damaged(err);
+}
+
+bool chunks_places_settle(struct chunks_places *p, struct rd_err *err)
+{
+    if (p->stretches == NULL)
+        return true;
+    struct chunks_place *at = rd_alloc((p->n + 1) * sizeof *at);
+    if (at == NULL)
+        return rd_err_nomem(err, (p->n + 1) * sizeof *at);
+    for (size_t i = 0; i < p->n_stretches; i++)
+        memcpy(&at[p->stretches[i].place], &p->at[p->stretches[i].from],
+               p->stretches[i].n * sizeof *at);
+    rd_free(p->at);
+    rd_free(p->stretches);
+    *p = (struct chunks_places){.at = at, .n = p->n, .n_table = p->n};
+    return true;
+}
+
+/* The file as one stretch, and the new items at the end of the table. */
+static bool add_table(struct chunks_places *p, const struct chunks_places *fresh,
+                      struct rd_err *err)
+{
+    if ((p->n_stretches > p->n / 4 + 1024 || (uint64_t)p->n_table + fresh->n >= UINT32_MAX) &&
+        !chunks_places_settle(p, err))
+        return false;
+    if ((uint64_t)p->n_table + fresh->n >= UINT32_MAX)
+        return damaged(err);
+    size_t n = p->n_table + fresh->n;
+    if (n > p->cap) {
+        size_t cap = n + n / 2;
+        struct chunks_place *at = rd_realloc(p->at, cap * sizeof *at);
+        if (at == NULL)
+            return rd_err_nomem(err, cap * sizeof *at);
+        p->at = at;
+        p->cap = cap;
+    }
+    if (p->stretches == NULL) {
+        struct stretches whole = {.n = 0};
+        if (p->n > 0 && !add_stretch(&whole, 0, (uint32_t)p->n, err))
+            return false;
+        p->stretches = whole.at;
+        p->n_stretches = whole.n;
+    }
+    if (fresh->n > 0)
+        memcpy(&p->at[p->n_table], fresh->at, fresh->n * sizeof *fresh->at);
+    p->n_table = n;
+    return true;
+}
+
+static bool apply_runs(struct chunks_in *in, struct chunks_places *p,
+                       const struct chunks_places *fresh, size_t n, struct rd_err *err)
+{
+    size_t before = 0;
+    struct stretches to = {.n = 0};
+    if (!add_table(p, fresh, err))
+        return false;
+    before = p->n_table - fresh->n;
+    if (!get_runs(in, p, n, before, fresh->n, &to, err)) {
+        rd_free(to.at);
+        return false;
+    }
+    rd_free(p->stretches);
+    p->stretches = to.at;
+    p->n_stretches = to.n;
+    p->n = n;
+    return to.at != NULL || chunks_places_settle(p, err);
+}
+
+static bool apply_permutation(struct chunks_in *in, struct chunks_places *p,
+                              const struct chunks_places *fresh, size_t n, struct rd_err *err)
+{
+    if (!chunks_places_settle(p, err))
+        return false;
+    struct chunks_places to = {.n = n, .n_table = n};
+    to.at = rd_alloc((n + 1) * sizeof *to.at);
+    bool ok =
+        (to.at != NULL || rd_err_nomem(err, n)) && chunks_permute_decode(in, p, fresh, &to, err);
+    if (!ok) {
+        rd_free(to.at);
+        return false;
+    }
+    chunks_places_done(p);
+    *p = to;
+    return true;
 }
 
 bool chunks_order_apply(struct rd_slice bytes, struct chunks_places *places, struct rd_err *err)
 {
     struct chunks_in in = chunks_in_of(bytes);
     const uint8_t *flags = chunks_get_bytes(&in, 1);
-    struct chunks_places table = {0}, to = {0};
+    struct chunks_places table = {0}, none = {0};
     if (flags == NULL || *flags > (COMPLETE | PERMUTED))
         return damaged(err);
     if (!get_table(&in, &table, err))
         return false;
-    const struct chunks_places none = {0};
-    const struct chunks_places *old = (*flags & COMPLETE) != 0 ? &table : places;
-    const struct chunks_places *fresh = (*flags & COMPLETE) != 0 ? &none : &table;
-    uint64_t n = chunks_get(&in);
-    bool ok = (!in.failed && n <= (uint64_t)old->n + fresh->n) || damaged(err);
-    to.n = ok ? (size_t)n : 0;
-    to.at = ok ? rd_calloc(to.n + 1, sizeof *to.at) : NULL;
-    ok = ok && (to.at != NULL || rd_err_nomem(err, to.n));
-    ok = ok && ((*flags & PERMUTED) != 0 ? chunks_permute_decode(&in, old, fresh, &to, err)
-                                         : get_runs(&in, old, fresh, &to, err));
-    rd_free(table.at);
-    if (!ok) {
-        rd_free(to.at);
-        return false;
+    bool complete = (*flags & COMPLETE) != 0;
+    if (complete) {
+        chunks_places_done(places);
+        *places = table;
+        table = none;
     }
+    uint64_t n = chunks_get(&in);
+    bool ok = (!in.failed && n <= (uint64_t)places->n + table.n) || damaged(err);
+    ok = ok && ((*flags & PERMUTED) != 0 ? apply_permutation(&in, places, &table, (size_t)n, err)
+                                         : apply_runs(&in, places, &table, (size_t)n, err));
+    rd_free(table.at);
+    return ok;
+}
+
+void chunks_places_done(struct chunks_places *places)
+{
     rd_free(places->at);
-    *places = to;
-    return true;
+    rd_free(places->stretches);
+    *places = (struct chunks_places){.n = 0};
 }

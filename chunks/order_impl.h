@@ -14,9 +14,22 @@ struct chunks_place {
     uint32_t ordinal, item;
 };
 
+/* Places that follow each other in a table. */
+struct chunks_stretch {
+    uint32_t place; /* of the first one in the file */
+    uint32_t from;  /* in the table */
+    uint32_t n;
+};
+
+/* The places of all items of a file, in its order. */
 struct chunks_places {
     struct chunks_place *at;
     size_t n;
+    /* While orders are applied, `at` is a table of n_table places, and the file is made of
+     * stretches of it: most changes move few items. */
+    size_t n_table, cap;              /* cap: for which it has memory */
+    struct chunks_stretch *stretches; /* NULL: `at` is the file */
+    size_t n_stretches;
 };
 
 #define CHUNKS_NEW UINT32_MAX
@@ -40,7 +53,10 @@ struct chunks_table {
 bool chunks_order_encode(const struct chunks_sequence *seq, const struct chunks_table *table,
                          size_t n_table, bool complete, struct rd_buf *ret, struct rd_err *err);
 
-/* Replaces *places by the order that follows it. RD_ERR_CORRUPT. */
+/* Replaces *places by the order that follows it. RD_ERR_CORRUPT. places->at is that of the file
+ * only after chunks_places_settle(). */
 bool chunks_order_apply(struct rd_slice bytes, struct chunks_places *places, struct rd_err *err);
+bool chunks_places_settle(struct chunks_places *places, struct rd_err *err);
+void chunks_places_done(struct chunks_places *places);
 
 #endif

@@ -341,9 +341,10 @@ bool chunks_parent_state(const struct chunks_parent *parent, const struct chunks
 {
     const struct chunks_codec codec = {
         .target = opts->repo->target, .ring = opts->repo->ring, .sealed = parent->file->sealed};
+    const struct chunks_rooms rooms = chunks_rooms_usual();
     struct rebuild b = {.recipe = &parent->recipe};
     struct rd_sink *to;
-    bool ok = chunks_assemble_open(&b.a, opts->repo->store, &codec, &parent->recipe, err) &&
+    bool ok = chunks_assemble_open(&b.a, opts->repo, &codec, &parent->recipe, &rooms, err) &&
               spool_sink(ret, &to, err);
     if (ok) {
         ok = rebuild(&b, parent->file->stored.sha256, to, err);

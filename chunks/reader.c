@@ -1,5 +1,7 @@
 #include "archive/pipe.h"
 #include "base/mem.h"
+#include "base/read_ahead.h"
+#include "base/thread.h"
 #include "chunks/assemble_impl.h"
 #include "chunks/bytes_impl.h"
 #include "chunks/chunks.h"
@@ -36,7 +38,8 @@ static bool begin_long(struct reader *r, struct rd_slice item, struct rd_err *er
     rd_buf_reset(&r->list);
     if (!rd_buf_add(&r->list, item.ptr, item.len))
         return rd_err_nomem(err, item.len);
-    if (!chunks_long_parse(&r->pieces, rd_buf_slice(&r->list), err))
+    if (!chunks_long_parse(&r->pieces, rd_buf_slice(&r->list), err) ||
+        !chunks_assemble_ahead(&r->a, rd_buf_slice(&r->list), err))
         return false;
     r->ordinals = chunks_in_of(rd_slice(r->pieces.at, r->pieces.len));
     return true;
@@ -64,7 +67,7 @@ static enum rd_src_status reader_read(void *impl, uint8_t *buf, size_t cap, size
                 return RD_SRC_FAIL;
             continue;
         }
-        if (!chunks_assemble_next(&r->a, &item, &end, err))
+        if (!chunks_assemble_run(&r->a, &item, &end, err))
             return RD_SRC_FAIL;
         if (end)
             break;
@@ -96,18 +99,22 @@ bool chunks_open_src(struct rd_src **ret, struct archive_repo *repo, const struc
     const struct rd_src_opts opts =
         RD_SRC_OPTS(.origin = file->name, .total = file->plain.bytes, .sized = true);
     const struct chunks_codec codec = {
-        .target = repo->target, .ring = ring, .sealed = file->sealed};
+        .target = repo->target, .ring = ring, .sealed = file->sealed, .whole = true};
+    const struct chunks_rooms rooms = chunks_rooms_usual();
     struct reader *r = rd_calloc(1, sizeof *r);
     struct rd_src *src;
     if (r == NULL)
         return rd_err_nomem(err, sizeof *r);
     bool ok = chunks_recipe_read(repo, set, file, ring, &r->recipe, err);
     r->open = ok;
-    if (!ok || !chunks_assemble_open(&r->a, repo->store, &codec, &r->recipe, err)) {
+    if (!ok || !chunks_assemble_open(&r->a, repo, &codec, &r->recipe, &rooms, err)) {
         reader_close(r);
         return false;
     }
-    if (!rd_src_new(&src, &ops, r, &opts, err))
+    /* The thread uses the store, as the caller may. */
+    bool apart = repo->store->ops->shared && rd_thread_can_help();
+    if (!(apart ? rd_read_ahead_open(&src, &ops, r, &opts, err)
+                : rd_src_new(&src, &ops, r, &opts, err)))
         return false;
     if (archive_sums_open_src(ret, src, &file->plain, err))
         return true;

@@ -72,8 +72,7 @@ static bool add_item(struct chunks_sorted *s, size_t place, const struct chunks_
     return seg->bytes.len < BLOCK || flush(s, seg, err);
 }
 
-/* The places by chunk: those of chunk c are at[first[c]] to at[first[c + 1] - 1]. */
-static bool places_by_chunk(const struct chunks_assembler *a, uint32_t *first, uint32_t *at,
+bool chunks_places_by_chunk(const struct chunks_assembler *a, uint32_t *first, uint32_t *at,
                             struct rd_err *err)
 {
     size_t n = a->fetch.recipe->n_chunks, index;
@@ -120,7 +119,7 @@ static bool spread(struct chunks_sorted *s, struct rd_err *err)
     uint32_t *first = rd_calloc(r->n_chunks + 2, sizeof *first);
     uint32_t *at = rd_calloc(s->a->places.n + 1, sizeof *at);
     bool ok = (first != NULL && at != NULL) || rd_err_nomem(err, s->a->places.n);
-    ok = ok && places_by_chunk(s->a, first, at, err);
+    ok = ok && chunks_places_by_chunk(s->a, first, at, err);
     for (size_t c = 0; ok && c < r->n_chunks; c++)
         ok = spread_chunk(s, c, at + first[c], first[c + 1] - first[c], err);
     for (size_t i = 0; ok && i < s->n; i++) {
@@ -191,10 +190,13 @@ static bool load(struct chunks_sorted *s, size_t number, struct rd_err *err)
     return true;
 }
 
-bool chunks_sorted_next(struct chunks_sorted *s, size_t at, struct chunks_found *ret,
-                        struct rd_err *err)
+bool chunks_sorted_at(struct chunks_sorted *s, size_t at, bool read, struct chunks_found *ret,
+                      bool *ret_there, struct rd_err *err)
 {
     size_t number = at / s->width;
+    *ret_there = read || number == s->at;
+    if (!*ret_there)
+        return true;
     if (number != s->at && !load(s, number, err))
         return false;
     const uint8_t *from = s->bytes.ptr + s->offset[at % s->width];

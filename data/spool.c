@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static const char *folder(void)
@@ -73,6 +74,40 @@ bool spool_append(struct spool *spool, const void *bytes, size_t len, struct rd_
         return false;
     spool->size += len;
     return true;
+}
+
+bool spool_resize(struct spool *spool, uint64_t size, struct rd_err *err)
+{
+    if (!spool->open && !spool_open(spool, err))
+        return false;
+    if (ftruncate(spool->fd, (off_t)size) != 0) {
+        rd_err_sys(err, errno, "cannot write a temporary file");
+        rd_err_origin(err, folder());
+        return false;
+    }
+    spool->size = size;
+    return true;
+}
+
+bool spool_map(const struct spool *spool, struct rd_slice *ret, struct rd_err *err)
+{
+    *ret = rd_slice(NULL, 0);
+    if (!spool->open || spool->size == 0)
+        return true;
+    void *map = mmap(NULL, (size_t)spool->size, PROT_READ, MAP_SHARED, spool->fd, 0);
+    if (map == MAP_FAILED) {
+        rd_err_sys(err, errno, "cannot map a temporary file");
+        rd_err_origin(err, folder());
+        return false;
+    }
+    *ret = rd_slice(map, (size_t)spool->size);
+    return true;
+}
+
+void spool_unmap(struct rd_slice map)
+{
+    if (map.len > 0)
+        munmap((void *)(uintptr_t)map.ptr, map.len);
 }
 
 static bool sink_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)

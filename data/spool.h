@@ -34,6 +34,15 @@ bool spool_append(struct spool *spool, const void *bytes, size_t len, struct rd_
 bool spool_write(struct spool *spool, uint64_t offset, const void *bytes, size_t len,
                  struct rd_err *err);
 
+/* Makes it so large, with zeros for bytes that were not written. Several threads may call
+ * spool_write() afterwards. */
+bool spool_resize(struct spool *spool, uint64_t size, struct rd_err *err);
+
+/* All its bytes in memory, until spool_unmap(). The system may drop and read them again as it needs
+ * memory; if the disk fails then, a signal ends the process. */
+bool spool_map(const struct spool *spool, struct rd_slice *ret, struct rd_err *err);
+void spool_unmap(struct rd_slice map);
+
 /* A sink that appends; close it before reading the spool. */
 bool spool_sink(struct spool *spool, struct rd_sink **ret, struct rd_err *err);
 
