@@ -16,6 +16,8 @@
 
 #include "base/mem.h"
 #include "base/os.h"
+#include "base/sink_fd.h"
+#include "base/sink_impl.h"
 #include "base/sized.h"
 
 /* Temporary files in use, where a signal handler can find them. A slot's fields change only while
@@ -235,7 +237,7 @@ static struct proc_path proc_path(int fd)
 static bool create_unnamed(struct file *file)
 {
     struct stat st;
-    int fd = openat(file->dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    int fd = openat(file->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
     if (stat(proc_path(fd).s, &st) != 0) {
@@ -267,8 +269,7 @@ static bool create_named(struct file *file, struct rd_err *err)
     do {
         if (!choose_temp_name(file, err))
             return false;
-        file->fd =
-            openat(file->dir, file->slot->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        file->fd = openat(file->dir, file->slot->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         sys = errno;
     } while (file->fd < 0 ? sys == EEXIST || sys == EINTR : !lock_temp(file));
     if (file->fd < 0)
@@ -417,6 +418,12 @@ static bool named_write(void *impl, const uint8_t *ptr, size_t len, struct rd_er
 }
 
 static const struct rd_sink_ops file_ops = {named_write, file_sync, file_close};
+
+int rd_sink_fd(const struct rd_sink *sink)
+{
+    const struct file *file = sink->state->impl;
+    return sink->state->ops == &file_ops ? file->fd : -1;
+}
 
 /* Splits a path into an open folder and a name in it. */
 static bool open_folder(struct file *file, const char *path, struct rd_err *err)
