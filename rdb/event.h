@@ -6,7 +6,8 @@
  *     key     = KEY  value
  *     value   = VALUE  body  VALUE_END
  *     body    = ELEM*                              string, list, set, zset, hash, array
- *             | (PACKED | PACKED_LONG? ELEM*)*     the same, if packed values were requested
+ *             | (PACKED | PACKED_LONG? ELEM*)*     the same, if packed values were requested or
+ *                                                  announced
  *             | (PACKED_LONG? { ENTRY ELEM* }* | PACKED)* STREAM group*      stream
  *             | MODULE_ITEM*                       module
  *     group   = GROUP  PENDING*  { CONSUMER OWNED* }*  NACKED*
@@ -77,7 +78,7 @@ enum rdb_event_kind {
     RDB_NOTE = 28,          /* note: well framed, but not as a server writes it */
     RDB_TRAILER = 29,       /* trailer */
     RDB_PACKED_LONG = 30, /* packed, without bytes: with opts.long_packed, before the elements of a
-                               packed string that is too long for one event */
+                               packed string that come one by one */
     RDB_TEMPLATE = 31,    /* fields: Redis opcode 242, names that hashes share. Without `raw` */
     RDB_UPDATE = 32       /* with opts.updates: Valkey opcode 242, a command that changes what was
                                read before. It is `raw` without its first byte */

@@ -78,7 +78,8 @@ struct rdb_reader_opts {
     bool no_enterprise; /* do not accept opcodes of Redis Enterprise: in damaged files their numbers
                            are letters of names */
     bool long_packed;   /* RDB_DETAIL_PACKED: give RDB_PACKED_LONG before the elements of a packed
-                         string that is longer than a piece */
+                         string that is longer than a piece; RDB_DETAIL_ELEMENTS: before the
+                         elements of every packed string */
     bool newer;       /* accept a header of a version after the newest known one, and read the file
                            as far as it is like one of the newest */
     bool attach_meta; /* metadata of modules are a part of the KEY event (key.meta), so that they

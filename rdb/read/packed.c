@@ -536,7 +536,7 @@ static int give_blob(struct rdb_reader *r, struct rdb_event *ev)
     return RDB_EVENT;
 }
 
-/* The elements follow one by one, because the blob is too long for an event. */
+/* The elements follow one by one: the blob is too long for an event, or not wanted. */
 static int announce_long(const struct rdb_reader *r, struct rdb_event *ev)
 {
     const struct walk *w = &r->walk;
@@ -555,8 +555,9 @@ int rdb_packed_run(struct rdb_reader *r, struct rdb_event *ev)
         int st = start(r);
         if (st != STEP_ON)
             return st;
-        if (r->opts.long_packed && r->detail == RDB_DETAIL_PACKED && !w->whole &&
-            w->layout <= LAYOUT_STREAM)
+        bool by_elements =
+            r->detail == RDB_DETAIL_ELEMENTS || (r->detail == RDB_DETAIL_PACKED && !w->whole);
+        if (r->opts.long_packed && by_elements && w->layout <= LAYOUT_STREAM)
             return announce_long(r, ev);
     }
     if (w->layout == LAYOUT_STREAM)
