@@ -87,8 +87,10 @@ CHECK_BAR = Bar(wall=10, cpu=8, mib=32)
 
 
 def mixed_questions(path, folder=""):
-    """(question, ours, peer, bar); the bar of sums is that they take 1.3 times as long at most."""
+    """(question, ours, peer, bar); the bar of sums is that they take 1.3 times as long at most, and
+    of SQLite beside JSON lines 2.5 times as long."""
     peer = theirs("redis-check-rdb", path)
+    database = os.path.join(folder, "keys.db")
     return [
         ("check-rdb", ours("check-rdb", path), peer, CHECK_BAR),
         ("check-rdb --quick", ours("check-rdb", "--quick", path), peer, Bar(mib=32)),
@@ -101,6 +103,9 @@ def mixed_questions(path, folder=""):
         ("convert --to resp --restore", ours("convert", "--to", "resp", "--restore", path), peer,
          Bar(wall=5, mib=64)),
         ("convert --to csv", ours("convert", "--to", "csv", path), peer, Bar(mib=64)),
+        ("convert --to sqlite beside ndjson",
+         ours("convert", "--to", "sqlite", "--force", path, "-o", database),
+         ours("convert", "--to", "ndjson", path), Bar(wall=1 / 2.5, mib=96)),
         ("convert --to rdb", ours("convert", "--to", "rdb", path), peer, Bar(wall=10, mib=64)),
         ("convert --to rdb --type hash", ours("convert", "--to", "rdb", "--type", "hash", path),
          peer, Bar(wall=10, mib=64)),

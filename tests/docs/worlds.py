@@ -193,6 +193,23 @@ def scripting_with_json(machine):
     snapshot(machine, "shop-2.rdb", shop(30))
 
 
+def query_with_sql(machine):
+    snapshot(machine, "yesterday.rdb", shop(100))
+    orders = [("XADD", "orders", f"{n + 1}-0", "user", f"user:{n}", "total", 17 + n)
+              for n in range(5)]
+    snapshot(machine, "dump.rdb", [
+        *shop(100), *[("HSET", f"user:{n}", "name", f"user number {n}", "plan",
+                       "free" if n % 5 else "paid", "mail", f"{n * 7919 % 1000}@example.org")
+                      for n in range(100, 120)],
+        *[("SET", f"draft:{n}", f"text {n}") for n in range(60, 140)],
+        ("RPUSH", "queue:mail", *["job: remind"] * 100), *orders,
+        ("XGROUP", "CREATE", "orders", "billing", "0-0"),
+        ("XCLAIM", "orders", "billing", "worker-1", 0, "1-0", "TIME", 1700000000000, "RETRYCOUNT",
+         1, "FORCE", "JUSTID", "LASTID", "2-0"),
+        ("XCLAIM", "orders", "billing", "worker-1", 0, "2-0", "TIME", 1700000000000, "RETRYCOUNT",
+         1, "FORCE", "JUSTID", "LASTID", "2-0")])
+
+
 def who_changed_this_key(machine):
     machine.configure("appendonly yes", "aof-timestamp-enabled yes", "save ''")
     machine.start()
@@ -212,6 +229,7 @@ PAGES = {
     "memory-analysis": memory_analysis,
     "migrate-versions": migrate_versions,
     "monitoring": monitoring,
+    "query-with-sql": query_with_sql,
     "restore": restore,
     "scripting-with-json": scripting_with_json,
     "torn-aof": torn_aof,

@@ -97,7 +97,8 @@ class Help(unittest.TestCase):
         self.assertIs(out["features"]["heartbeats"], True)
         self.assertIs(out["features"]["static"], False)
         self.assertEqual(set(out["libraries"]), {"zlib", "liblz4", "libzstd", "libcrypto",
-                                                 "libssl", "libcurl", "inih", "lua5.1"})
+                                                 "libssl", "libcurl", "inih", "lua5.1",
+                                                 "sqlite3"})
         for name, version in out["libraries"].items():
             self.assertRegex(version, r"^\d+\.\d+|^r?\d+$", name)
             self.assertIn(f"{name} {version}", done.stdout)

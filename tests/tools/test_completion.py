@@ -39,7 +39,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete("redoubt", "convert", "--until"), ["--until-offset", "--until"])
 
     def test_values(self):
-        formats = ["rdb", "aof", "resp", "ndjson", "csv"]
+        formats = ["rdb", "aof", "resp", "ndjson", "csv", "sqlite"]
         self.assertEqual(complete("redoubt", "convert", "--to", ""), formats)
         self.assertEqual(complete("redoubt", "convert", "--to", "="), formats)
         self.assertEqual(complete("redoubt", "convert", "--to", "=", "r"), ["rdb", "resp"])

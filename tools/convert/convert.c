@@ -137,11 +137,17 @@ static bool check_end(struct job *job, const struct rdb_event *trailer, struct r
            (!seals(job) || proof_check(job->cli, path, &job->spool, job->src, trailer, err));
 }
 
+struct rdb_reader_opts job_reader_opts(const struct job *job)
+{
+    struct rdb_reader_opts opts = RDB_READER_OPTS(.long_packed = job->target == TO_SQLITE);
+    opts.detail = job->target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS;
+    return opts;
+}
+
 static bool from_snapshot(struct job *job, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts =
-        RDB_READER_OPTS(.detail = job->target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS,
-                        .attach_meta = true);
+    struct rdb_reader_opts opts = job_reader_opts(job);
+    opts.attach_meta = true;
     const char *path = job->path;
     if ((seals(job) && !proof_keep(job->cli, path, &job->spool, &job->src, err)) ||
         !sized_begin(&job->sized, &job->filter, job->cli, path, &job->spool, &job->src, err) ||
@@ -223,6 +229,8 @@ static const struct target_ops targets[] = {
                  convert_put_command_texts, convert_put_command_plain, convert_put_command_entry},
     [TO_NDJSON] = {begin_lines, put_lines, NULL, put_line_texts, put_line_plain, put_line_entry},
     [TO_CSV] = {convert_begin_csv, convert_put_csv, NULL, NULL, NULL, NULL},
+    [TO_SQLITE] = {convert_begin_rows, convert_put_rows, NULL, convert_put_row_texts,
+                   convert_put_row_plain, convert_put_row_entry},
 };
 
 /* Detects the input format by its first bytes: JSON lines begin with a brace. A log has been
@@ -255,6 +263,7 @@ void job_free_target(struct job *job)
 {
     ndjson_free(job->lines);
     convert_free_csv(job->csv);
+    rows_free(job->rows);
     rdb_commands_free(job->commands);
     rdb_writer_free(job->writer);
     rdb_writer_free(job->recoder);
@@ -265,7 +274,7 @@ void job_free_target(struct job *job)
 }
 
 /* Indexed by enum target. */
-static const char *const target_names[] = {"rdb", "aof", "resp", "ndjson", "csv"};
+static const char *const target_names[] = {"rdb", "aof", "resp", "ndjson", "csv", "sqlite"};
 
 static void put_written(const struct job *job, uint64_t bytes)
 {
@@ -308,6 +317,8 @@ static bool finish(struct job *job, struct rd_err *err)
     job->out = NULL;
     if (!rd_sink_close(out, err))
         return false;
+    if (job->target == TO_SQLITE)
+        bytes = job->database_size;
     if (job->cli->json) {
         put_written(job, bytes);
     } else {
@@ -319,8 +330,9 @@ static bool finish(struct job *job, struct rd_err *err)
 
 static bool open_out(struct job *job, struct rd_err *err)
 {
-    bool binary = job->target == TO_RDB || job->target == TO_RESP || job->target == TO_AOF;
-    return cli_open_out(job->cli, job->out_path, job->force, binary, &job->out, err);
+    bool binary = job->target != TO_NDJSON && job->target != TO_CSV;
+    return cli_open_out(job->cli, job->out_path, job->force, binary, &job->out, err) &&
+           (job->target != TO_SQLITE || convert_open_database(job, err));
 }
 
 /* For struct rebuild_opts. */
@@ -433,6 +445,8 @@ static int target_of_name(const char *path)
     for (int i = 0; i < TO_NOTHING; i++)
         if (cli_name_ends(path, target_names[i]))
             return i;
+    if (cli_name_ends(path, "db"))
+        return TO_SQLITE;
     return cli_name_ends(path, "jsonl") ? TO_NDJSON : TO_NOTHING;
 }
 
@@ -444,7 +458,8 @@ static int check_options(struct job *job)
         job->target = target_of_name(job->out_path);
     if (job->target == TO_NOTHING)
         return cli_usage_error(job->cli,
-                               "missing output format: use --to rdb, resp, aof, ndjson or csv");
+                               "missing output format: use --to rdb, resp, aof, ndjson, csv or "
+                               "sqlite");
     if (job->cli->json && to_stdout)
         return cli_usage_error(job->cli,
                                "--json requires -o OUT: both would write to standard output");
@@ -477,9 +492,9 @@ int tool_convert(struct cli *cli, int argc, char **argv)
         {.name = "to",
          .kind = CLI_ENUM,
          .arg = "FORMAT",
-         .words = "rdb|aof|resp|ndjson|csv",
+         .words = "rdb|aof|resp|ndjson|csv|sqlite",
          .choice = &job.target,
-         .help = "rdb, resp or aof (commands), ndjson, csv"},
+         .help = "rdb, resp or aof (commands), ndjson, csv, sqlite"},
         FORMAT_OPTIONS(&job.input),
         {.name = "output",
          .letter = 'o',

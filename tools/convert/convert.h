@@ -9,6 +9,7 @@
  *     tools/convert/staged.c     staged values: of lines, and streams
  *     tools/convert/view.c       what JSON lines and tables leave out
  *     tools/convert/parts.c      converts keys in parts, on two threads
+ *     tools/convert/database.c   converts to a database of SQLite; rows.h has the files below it
  *
  * For every kind of input, events arrive at job_put(). A target that uses the serialized value of a
  * key calls job_copy_value() in the KEY event; then no events of the value follow.
@@ -27,8 +28,9 @@
 #include "tools/input/omitted.h"
 #include "tools/input/sized.h"
 #include "data/stage.h"
+#include "tools/convert/rows.h"
 
-enum target { TO_RDB, TO_AOF, TO_RESP, TO_NDJSON, TO_CSV, TO_NOTHING };
+enum target { TO_RDB, TO_AOF, TO_RESP, TO_NDJSON, TO_CSV, TO_SQLITE, TO_NOTHING };
 
 enum input { FROM_RDB, FROM_NDJSON, FROM_AOF, FROM_ANY };
 
@@ -97,6 +99,9 @@ struct job {
     struct ndjson *lines;
     struct rdb_commands *commands;
     struct csv *csv;
+    struct rows *rows;                /* for SQLite */
+    const struct stat_layout *layout; /* of the memory of keys */
+    uint64_t database_size;
     struct stage payload;     /* of RESTORE, or a stream */
     struct rd_buf key_meta;   /* metadata of the key, for its payload */
     struct rd_buf module_key; /* the name of a key whose module is not known yet */
@@ -184,8 +189,22 @@ bool convert_begin_csv(struct job *job, struct rd_err *err);
 bool convert_put_csv(struct job *job, const struct rdb_event *ev, struct rd_err *err);
 void convert_free_csv(struct csv *csv);
 
+/* tools/convert/database.c. convert_open_database() puts a sink for rows over the output. */
+bool convert_open_database(struct job *job, struct rd_err *err);
+bool convert_begin_rows(struct job *job, struct rd_err *err);
+bool convert_put_rows(struct job *job, const struct rdb_event *ev, struct rd_err *err);
+bool convert_put_row_texts(struct job *job, const struct rdb_text *texts, size_t n,
+                           struct rd_err *err);
+bool convert_put_row_plain(struct job *job, uint64_t db, const struct rdb_plain *keys, size_t n,
+                           struct rd_err *err);
+bool convert_put_row_entry(struct job *job, struct rdb_stream_id id, const struct rdb_text *texts,
+                           size_t n, struct rd_err *err);
+
 /* tools/convert/lines.c: reads the whole input. */
 bool convert_from_lines(struct job *job, struct rd_err *err);
+
+/* The options of a reader whose events a job puts. */
+struct rdb_reader_opts job_reader_opts(const struct job *job);
 
 /* tools/convert/staged.c: convert_put_line() puts the value of a line (job->value); all its events
  * have the offset of the line. convert_put_stream(), in the KEY event of a stream, stages the

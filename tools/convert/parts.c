@@ -45,10 +45,9 @@ bool convert_parts_possible(const struct job *job)
 
 static bool open_again(struct job *job, const struct job *of, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts =
-        RDB_READER_OPTS(.detail = of->target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS,
-                        .attach_meta = true, .no_sum = true,
-                        .templates = rdb_reader_templates(of->reader));
+    struct rdb_reader_opts opts = job_reader_opts(of);
+    opts.attach_meta = opts.no_sum = true;
+    opts.templates = rdb_reader_templates(of->reader);
     bool ok = of->spool.open ? spool_source(&of->spool, rd_src_origin(of->src), &job->src, err)
                              : rd_src_open_again(&job->src, of->src, err);
     return ok && rdb_reader_new_records(&job->reader, job->src, of->in_dialect, of->in_version,
@@ -71,6 +70,7 @@ static bool open_maker(struct cutter *cutter, unsigned worker, struct rd_err *er
     job->lines = NULL;
     job->commands = NULL;
     job->csv = NULL;
+    job->rows = NULL;
     job->payload = (struct stage){0};
     job->key_meta = job->module_key = (struct rd_buf){0};
     job->view = (struct view_key){0};

@@ -17,9 +17,8 @@ struct staged {
 static bool open_staged(const struct job *job, const struct staged *staged, struct rd_src **src,
                         struct rdb_reader **reader, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts =
-        RDB_READER_OPTS(.detail = job->target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS,
-                        .no_sum = true);
+    struct rdb_reader_opts opts = job_reader_opts(job);
+    opts.no_sum = true;
     if (!stage_source(staged->stage, staged->typed ? -1 : staged->type->number, src, err))
         return false;
     if (rdb_reader_new_value(reader, *src, staged->dialect, staged->version, &opts, err))
