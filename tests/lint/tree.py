@@ -18,6 +18,7 @@ LAYERS = {
     "engine": {"base", "rdb", "engine"},
     "archive": {"base", "rdb", "aof", "repl", "archive"},
     "cluster": {"base", "cluster"},
+    "sentinel": {"base", "sentinel"},
     "json": {"base", "json"},
     "data": {"base", "rdb", "json", "data"},
     "stat": {"base", "rdb", "data", "stat"},
@@ -28,7 +29,8 @@ LAYERS = {
     "capture": {"base", "rdb", "repl", "data", "client", "rebuild", "capture"},
     "backup": {"base", "rdb", "aof", "repl", "data", "archive", "chunks", "client",
                "rebuild", "history", "capture", "backup"},
-    "server": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "server"},
+    "server": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "sentinel",
+               "server"},
     "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "chunks", "backup", "client",
               "rebuild", "history", "json", "data", "stat", "capture", "cluster", "server",
               "tools"},
@@ -36,7 +38,7 @@ LAYERS = {
 
 # The libraries below server/ and tools/.
 LIBRARIES = ("base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild",
-             "history", "capture", "cluster", "json", "data", "stat",
+             "history", "capture", "cluster", "sentinel", "json", "data", "stat",
              "chunks")
 
 SKIPPED = {".git", ".cache", "__pycache__", "build", "node_modules"}

@@ -1,0 +1,437 @@
+/* The lines of the configuration file. */
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "sentinel/set_impl.h"
+#include "sentinel/text_impl.h"
+
+/* ---- reading ---- */
+
+static const char unknown_line[] = "Unrecognized sentinel configuration statement.";
+static const char no_master[] = "No such master with specified name.";
+static const char no_host[] = "Can't resolve instance hostname.";
+static const char no_port[] = "Invalid port number.";
+static const char bad_epoch[] = "Invalid epoch.";
+
+struct directive {
+    const char *word;
+    size_t min, max; /* words after it */
+    /* NULL: done; or what is wrong. */
+    const char *(*read)(struct sentinel *s, const struct rd_slice *words, size_t n);
+};
+
+static const char *result_text(enum sentinel_result result)
+{
+    switch (result) {
+    case SENTINEL_OK:
+        return NULL;
+    case SENTINEL_DUPLICATE:
+        return "Duplicate master name.";
+    case SENTINEL_BAD_HOST:
+        return no_host;
+    case SENTINEL_BAD_PORT:
+        return no_port;
+    case SENTINEL_BAD_QUORUM:
+        return "Quorum must be 1 or greater.";
+    default:
+        return "Invalid master name.";
+    }
+}
+
+static const char *read_monitor(struct sentinel *s, const struct rd_slice *words, size_t n)
+{
+    struct sentinel_instance *m;
+    int64_t port, quorum;
+    (void)n;
+    if (!rd_num_get_i64(words[2], &port))
+        return no_port;
+    if (!rd_num_get_i64(words[3], &quorum))
+        quorum = 0;
+    return result_text(sentinel_add_master(s, words[0], words[1], port, quorum, &m));
+}
+
+static const char *read_global(struct sentinel *s, const struct rd_slice *words, const char *option,
+                               const char *why)
+{
+    return sentinel_global_set(s, rd_slice_str(option), words[0]) == SENTINEL_OK ? NULL : why;
+}
+
+static const char *read_myid(struct sentinel *s, const struct rd_slice *words, size_t n)
+{
+    (void)n;
+    if (!sentinel_text_is_id(words[0]))
+        return "Malformed Sentinel id in myid option.";
+    sentinel_text_copy(s->id, sizeof s->id, words[0]);
+    return NULL;
+}
+
+static const char *read_epoch(struct sentinel *s, const struct rd_slice *words, size_t n)
+{
+    uint64_t epoch;
+    (void)n;
+    if (!rd_num_get_u64(words[0], &epoch))
+        return bad_epoch;
+    if (epoch > s->epoch)
+        s->epoch = epoch;
+    return NULL;
+}
+
+static const char *read_deny(struct sentinel *s, const struct rd_slice *words, size_t n)
+{
+    (void)n;
+    return sentinel_yes_no(words[0], &s->deny_scripts)
+               ? NULL
+               : "Please specify yes or no for the deny-scripts-reconfig options.";
+}
+
+static const char *read_resolve(struct sentinel *s, const struct rd_slice *words, size_t n)
+{
+    (void)n;
+    return read_global(s, words, "resolve-hostnames",
+                       "Please specify yes or no for the resolve-hostnames option.");
+}
+
+static const char *read_names(struct sentinel *s, const struct rd_slice *words, size_t n)
+{
+    (void)n;
+    return read_global(s, words, "announce-hostnames",
+                       "Please specify yes or no for the announce-hostnames option.");
+}
+
+static const char *read_announce_ip(struct sentinel *s, const struct rd_slice *words, size_t n)
+{
+    (void)n;
+    return read_global(s, words, "announce-ip", no_host);
+}
+
+static const char *read_announce_port(struct sentinel *s, const struct rd_slice *words, size_t n)
+{
+    (void)n;
+    return read_global(s, words, "announce-port", no_port);
+}
+
+static const char *read_user(struct sentinel *s, const struct rd_slice *words, size_t n)
+{
+    (void)n;
+    return read_global(s, words, "sentinel-user", "Invalid user name.");
+}
+
+static const char *read_pass(struct sentinel *s, const struct rd_slice *words, size_t n)
+{
+    (void)n;
+    return read_global(s, words, "sentinel-pass", "Invalid password.");
+}
+
+static const char *read_config_epoch(struct sentinel *s, const struct rd_slice *words, size_t n)
+{
+    struct sentinel_instance *m = sentinel_find(s, words[0]);
+    uint64_t epoch;
+    (void)n;
+    if (m == NULL)
+        return no_master;
+    if (!rd_num_get_u64(words[1], &epoch))
+        return bad_epoch;
+    m->config_epoch = epoch;
+    if (epoch > s->epoch)
+        s->epoch = epoch;
+    return NULL;
+}
+
+static const char *read_leader_epoch(struct sentinel *s, const struct rd_slice *words, size_t n)
+{
+    struct sentinel_instance *m = sentinel_find(s, words[0]);
+    uint64_t epoch;
+    (void)n;
+    if (m == NULL)
+        return no_master;
+    if (!rd_num_get_u64(words[1], &epoch))
+        return bad_epoch;
+    m->leader_epoch = epoch;
+    return NULL;
+}
+
+static const char *read_replica(struct sentinel *s, const struct rd_slice *words, size_t n)
+{
+    struct sentinel_instance *m = sentinel_find(s, words[0]);
+    struct sentinel_addr addr;
+    int port;
+    (void)n;
+    if (m == NULL)
+        return no_master;
+    if (!sentinel_text_port(words[2], &port) || port == 0)
+        return no_port;
+    if (!sentinel_addr_read(s, words[1], port, false, &addr))
+        return no_host;
+    sentinel_add_replica(m, &addr);
+    return NULL;
+}
+
+/* A Sentinel without an id announces itself soon. Its port is 0 if its address was taken. */
+static const char *read_sentinel(struct sentinel *s, const struct rd_slice *words, size_t n)
+{
+    struct sentinel_instance *m = sentinel_find(s, words[0]);
+    struct sentinel_addr addr;
+    int port;
+    if (m == NULL)
+        return no_master;
+    if (!sentinel_text_port(words[2], &port))
+        return no_port;
+    if (!sentinel_addr_read(s, words[1], port, false, &addr))
+        return no_host;
+    if (n < 4)
+        return NULL;
+    if (!sentinel_text_is_id(words[3]))
+        return "Malformed Sentinel id in known-sentinel option.";
+    if (sentinel_find_sentinel(m, words[3]) == NULL && !rd_slice_is(words[3], s->id))
+        sentinel_add_sentinel(m, words[3], &addr);
+    return NULL;
+}
+
+/* Before the masters, so that their names can be resolved; and what belongs to masters. */
+static const struct directive before[] = {{"resolve-hostnames", 1, 1, read_resolve},
+                                          {"announce-hostnames", 1, 1, read_names},
+                                          {"myid", 1, 1, read_myid},
+                                          {"current-epoch", 1, 1, read_epoch},
+                                          {"deny-scripts-reconfig", 1, 1, read_deny},
+                                          {"announce-ip", 1, 1, read_announce_ip},
+                                          {"announce-port", 1, 1, read_announce_port},
+                                          {"sentinel-user", 1, 1, read_user},
+                                          {"sentinel-pass", 1, 1, read_pass}};
+static const struct directive masters[] = {{"monitor", 4, 4, read_monitor}};
+static const struct directive after[] = {{"config-epoch", 2, 2, read_config_epoch},
+                                         {"leader-epoch", 2, 2, read_leader_epoch},
+                                         {"known-replica", 3, 3, read_replica},
+                                         {"known-slave", 3, 3, read_replica},
+                                         {"known-sentinel", 3, 4, read_sentinel}};
+
+static const struct directive *find(const struct directive *table, size_t n,
+                                    const struct sentinel_line *line)
+{
+    for (size_t i = 0; i < n && line->n > 0; i++) {
+        if (sentinel_text_same(line->words[0], table[i].word) && line->n - 1 >= table[i].min &&
+            line->n - 1 <= table[i].max)
+            return &table[i];
+    }
+    return NULL;
+}
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+static bool is_option(const struct sentinel_line *line, enum sentinel_option *ret)
+{
+    return line->n >= 2 && sentinel_option_find(line->words[0], line->n - 2, ret) &&
+           *ret != SENTINEL_SET_QUORUM && line->n == 2 + sentinel_option_values(*ret);
+}
+
+static const char *option_fault(enum sentinel_option option)
+{
+    switch (option) {
+    case SENTINEL_DOWN_AFTER:
+    case SENTINEL_FAILOVER_TIMEOUT:
+        return "negative or zero time parameter.";
+    case SENTINEL_REBOOT_DOWN_AFTER:
+        return "negative time parameter.";
+    case SENTINEL_NOTIFICATION_SCRIPT:
+        return "Notification script seems non existing or non executable.";
+    case SENTINEL_RECONFIG_SCRIPT:
+        return "Client reconfiguration script seems non existing or non executable.";
+    default:
+        return "Invalid value.";
+    }
+}
+
+static const char *read_after(struct sentinel *s, const struct sentinel_line *line)
+{
+    enum sentinel_option option;
+    const struct directive *d = find(after, COUNT(after), line);
+    if (d != NULL)
+        return d->read(s, line->words + 1, line->n - 1);
+    if (find(before, COUNT(before), line) != NULL || find(masters, COUNT(masters), line) != NULL)
+        return NULL;
+    if (!is_option(line, &option))
+        return line->n == 0 ? NULL : unknown_line;
+    struct sentinel_instance *m = sentinel_find(s, line->words[1]);
+    if (m == NULL)
+        return no_master;
+    return sentinel_option_set(m, option, line->words + 2) ? NULL : option_fault(option);
+}
+
+enum { PHASES = 3 };
+
+static const char *read_line(struct sentinel *s, const struct sentinel_line *line, int phase)
+{
+    const struct directive *d = phase == 0   ? find(before, COUNT(before), line)
+                                : phase == 1 ? find(masters, COUNT(masters), line)
+                                             : NULL;
+    if (phase == PHASES - 1)
+        return read_after(s, line);
+    return d != NULL ? d->read(s, line->words + 1, line->n - 1) : NULL;
+}
+
+bool sentinel_config_load(struct sentinel *s, const struct sentinel_line *lines, size_t n,
+                          int64_t now_ms, size_t *ret_bad, const char **ret_why)
+{
+    sentinel_clock(s, now_ms);
+    for (int phase = 0; phase < PHASES; phase++) {
+        for (size_t i = 0; i < n; i++) {
+            const char *why = read_line(s, &lines[i], phase);
+            if (why == NULL)
+                continue;
+            *ret_bad = i;
+            *ret_why = why;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- writing ---- */
+
+struct writer {
+    const struct sentinel *s;
+    void (*each)(void *ctx, const char *option, const char *line);
+    void *ctx;
+};
+
+static bool needs_quotes(const char *word)
+{
+    for (const char *c = word; *c != 0; c++) {
+        if (*c <= ' ' || *c >= 127 || strchr("\"'\\#", *c) != NULL)
+            return true;
+    }
+    return word[0] == 0;
+}
+
+/* As base/words.h reads it. */
+static bool put_word(struct rd_buf *out, const char *word)
+{
+    if (!needs_quotes(word))
+        return rd_buf_printf(out, " %s", word);
+    bool ok = rd_buf_add(out, " \"", 2);
+    for (const unsigned char *c = (const unsigned char *)word; *c != 0 && ok; c++) {
+        if (*c == '"' || *c == '\\')
+            ok = rd_buf_printf(out, "\\%c", *c);
+        else if (*c < ' ' || *c >= 127)
+            ok = rd_buf_printf(out, "\\x%02x", *c);
+        else
+            ok = rd_buf_add_byte(out, *c);
+    }
+    return ok && rd_buf_add_byte(out, '"');
+}
+
+static void put(const struct writer *w, const char *option, size_t n, const char *const *words)
+{
+    char name[64];
+    struct rd_buf line = {0};
+    snprintf(name, sizeof name, "sentinel %s", option);
+    bool ok = rd_buf_printf(&line, "%s", name);
+    for (size_t i = 0; i < n && ok; i++)
+        ok = put_word(&line, words[i]);
+    if (ok && rd_buf_add_byte(&line, 0))
+        w->each(w->ctx, name, (const char *)line.ptr);
+    rd_buf_done(&line);
+}
+
+static void put_1(const struct writer *w, const char *option, const char *a)
+{
+    const char *const words[] = {a};
+    put(w, option, 1, words);
+}
+
+static void put_2(const struct writer *w, const char *option, const char *a, const char *b)
+{
+    const char *const words[] = {a, b};
+    if (b != NULL)
+        put(w, option, 2, words);
+}
+
+static void put_number(const struct writer *w, const char *option, const char *name, uint64_t v)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)v);
+    if (name != NULL)
+        put_2(w, option, name, text);
+    else
+        put_1(w, option, text);
+}
+
+static void put_if(const struct writer *w, const char *option, const char *name, int64_t v,
+                   int64_t normal)
+{
+    if (v != normal)
+        put_number(w, option, name, (uint64_t)v);
+}
+
+static void put_master(const struct writer *w, const struct sentinel_instance *m)
+{
+    char port[16], quorum[16];
+    const struct sentinel_addr *addr = sentinel_current(m);
+    snprintf(port, sizeof port, "%d", addr->port);
+    snprintf(quorum, sizeof quorum, "%u", m->quorum);
+    const char *const words[] = {m->name, sentinel_addr_host(w->s, addr), port, quorum};
+    const struct sentinel_times *t = &w->s->times;
+    put(w, "monitor", 4, words);
+    put_if(w, "down-after-milliseconds", m->name, m->down_after_ms, t->default_down_after);
+    put_if(w, "failover-timeout", m->name, m->failover_timeout_ms, t->default_failover_timeout);
+    put_if(w, "parallel-syncs", m->name, m->parallel_syncs, 1);
+    put_2(w, "notification-script", m->name, m->notification_script);
+    put_2(w, "client-reconfig-script", m->name, m->reconfig_script);
+    put_2(w, "auth-pass", m->name, m->auth_pass);
+    put_2(w, "auth-user", m->name, m->auth_user);
+    put_if(w, "master-reboot-down-after-period", m->name, m->reboot_down_after_ms, 0);
+    put_number(w, "config-epoch", m->name, m->config_epoch);
+    put_number(w, "leader-epoch", m->name, m->leader_epoch);
+}
+
+static void put_known(const struct writer *w, const struct sentinel_instance *m,
+                      const struct sentinel_addr *addr, const char *id)
+{
+    char port[16];
+    snprintf(port, sizeof port, "%d", addr->port);
+    const char *const words[] = {m->name, sentinel_addr_host(w->s, addr), port, id};
+    put(w, id != NULL ? "known-sentinel" : "known-replica", id != NULL ? 4 : 3, words);
+}
+
+/* In the last steps of a failover, the promoted replica is written as the master, and the old
+ * master as a replica. */
+static void put_others(const struct writer *w, const struct sentinel_instance *m)
+{
+    const struct sentinel_addr *current = sentinel_current(m);
+    for (size_t i = 0; i < m->replicas.n; i++) {
+        const struct sentinel_addr *addr = &m->replicas.at[i]->addr;
+        put_known(w, m, addr == current ? &m->addr : addr, NULL);
+    }
+    for (size_t i = 0; i < m->sentinels.n; i++)
+        put_known(w, m, &m->sentinels.at[i]->addr, m->sentinels.at[i]->run_id);
+    for (size_t i = 0; i < m->n_renames; i++) {
+        const char *const words[] = {m->name, m->renames[i].from, m->renames[i].to};
+        put(w, "rename-command", 3, words);
+    }
+}
+
+void sentinel_config_write(const struct sentinel *s,
+                           void (*each)(void *ctx, const char *option, const char *line), void *ctx)
+{
+    const struct writer writer = {s, each, ctx}, *w = &writer;
+    put_1(w, "myid", s->id);
+    if (!s->deny_scripts)
+        put_1(w, "deny-scripts-reconfig", "no");
+    if (s->resolves)
+        put_1(w, "resolve-hostnames", "yes");
+    if (s->announces_names)
+        put_1(w, "announce-hostnames", "yes");
+    for (size_t i = 0; i < s->masters.n; i++) {
+        put_master(w, s->masters.at[i]);
+        put_others(w, s->masters.at[i]);
+    }
+    put_number(w, "current-epoch", NULL, s->epoch);
+    if (s->announce_ip != NULL)
+        put_1(w, "announce-ip", s->announce_ip);
+    if (s->announce_port != 0)
+        put_number(w, "announce-port", NULL, (uint64_t)s->announce_port);
+    if (s->user != NULL)
+        put_1(w, "sentinel-user", s->user);
+    if (s->password != NULL)
+        put_1(w, "sentinel-pass", s->password);
+}

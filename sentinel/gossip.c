@@ -1,0 +1,115 @@
+/* What hello messages of other Sentinels change. */
+#include "sentinel/sentinel_impl.h"
+#include "sentinel/text_impl.h"
+
+void sentinel_note_epoch(struct sentinel *s, uint64_t epoch)
+{
+    if (epoch <= s->epoch)
+        return;
+    s->epoch = epoch;
+    sentinel_save(s);
+    sentinel_event(s, SENTINEL_LEVEL_WARNING, "+new-epoch", NULL, "%llu",
+                   (unsigned long long)epoch);
+}
+
+/* A Sentinel has another address: for all masters that it watches, which share one link. */
+static void move_sentinel(struct sentinel *s, struct rd_slice id, const struct sentinel_addr *addr)
+{
+    for (size_t i = 0; i < s->masters.n; i++) {
+        struct sentinel_instance *ri = sentinel_find_sentinel(s->masters.at[i], id);
+        if (ri == NULL)
+            continue;
+        ri->addr = *addr;
+        sentinel_link_cut_both(s, ri->link);
+    }
+}
+
+/* Another Sentinel had this address: it is unknown where that one is now. */
+static void take_address(struct sentinel_instance *m, const struct sentinel_addr *addr)
+{
+    struct sentinel *s = m->s;
+    for (size_t i = 0; i < m->sentinels.n; i++) {
+        struct sentinel_instance *ri = m->sentinels.at[i];
+        if (!sentinel_addr_same(s, &ri->addr, addr))
+            continue;
+        struct sentinel_addr nowhere = ri->addr;
+        nowhere.port = 0;
+        sentinel_event(s, SENTINEL_LEVEL_WARNING, "+sentinel-invalid-addr", ri, "%s", "");
+        move_sentinel(s, rd_slice_str(ri->run_id), &nowhere);
+        return;
+    }
+}
+
+static struct sentinel_instance *meet(struct sentinel_instance *m,
+                                      const struct sentinel_hello *hello,
+                                      const struct sentinel_addr *addr)
+{
+    struct sentinel *s = m->s;
+    struct sentinel_instance *ri = sentinel_find_sentinel(m, hello->id);
+    if (ri != NULL && sentinel_addr_same(s, &ri->addr, addr))
+        return ri;
+    take_address(m, addr);
+    if (ri != NULL) {
+        move_sentinel(s, hello->id, addr);
+        sentinel_event(s, SENTINEL_LEVEL_NOTICE, "+sentinel-address-switch", m,
+                       " ip %s port %d for %s", sentinel_addr_host(s, addr), addr->port,
+                       ri->run_id);
+    } else {
+        ri = sentinel_add_sentinel(m, hello->id, addr);
+        if (ri == NULL)
+            return NULL;
+        sentinel_event(s, SENTINEL_LEVEL_NOTICE, "+sentinel", ri, "%s", "");
+    }
+    sentinel_save(s);
+    return ri;
+}
+
+/* A failover that another Sentinel has made is newer than what is known here, and than a failover
+ * that is in progress here: if that one went on, two masters would have the same epoch. */
+static void follow_failover(struct sentinel_instance *m, struct sentinel_instance *from,
+                            const struct sentinel_hello *hello)
+{
+    struct sentinel *s = m->s;
+    struct sentinel_addr to;
+    if (hello->master_epoch <= m->config_epoch || hello->master_port == 0 ||
+        !sentinel_addr_read(s, hello->master_host, hello->master_port, true, &to))
+        return;
+    const struct sentinel_addr old = *sentinel_current(m);
+    bool late =
+        sentinel_is(m, SENTINEL_FLAG_FAILING_OVER) && m->failover_epoch <= hello->master_epoch;
+    bool moved = !sentinel_addr_same(s, &to, &old);
+    m->config_epoch = hello->master_epoch;
+    if (!moved && !late) {
+        sentinel_save(s);
+        return;
+    }
+    sentinel_event(s, SENTINEL_LEVEL_WARNING, "+config-update-from", from, "%s", "");
+    if (moved) {
+        sentinel_event(s, SENTINEL_LEVEL_WARNING, "+switch-master", NULL, "%s %s %d %s %d", m->name,
+                       sentinel_addr_host(s, &old), old.port, sentinel_addr_host(s, &to), to.port);
+        sentinel_tell_clients(m, false, &old, &to);
+    }
+    sentinel_move_master(m, &to);
+}
+
+void sentinel_on_hello(struct sentinel *s, struct rd_slice text)
+{
+    struct sentinel_hello hello;
+    struct sentinel_addr addr;
+    if (!sentinel_hello_read(text, &hello) || rd_slice_is(hello.id, s->id))
+        return;
+    struct sentinel_instance *m = sentinel_find(s, hello.name);
+    if (m == NULL || hello.port == 0 || !sentinel_addr_read(s, hello.host, hello.port, true, &addr))
+        return;
+    struct sentinel_instance *from = meet(m, &hello, &addr);
+    if (from == NULL)
+        return;
+    sentinel_note_epoch(s, hello.epoch > hello.master_epoch ? hello.epoch : hello.master_epoch);
+    follow_failover(m, from, &hello);
+    from->heard_hello_ms = s->now_ms;
+}
+
+void sentinel_hello(struct sentinel *s, struct rd_slice text)
+{
+    sentinel_on_hello(s, text);
+}
