@@ -1,0 +1,268 @@
+/* Hosts, connections and time. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "tests/sim/sentinels.h"
+
+struct sim_event {
+    int64_t ms;
+    uint64_t order;
+    enum sim_what what;
+    int host;
+    size_t conn;
+    unsigned use;
+    char *text;
+};
+
+/* splitmix64 */
+uint64_t sim_chance(struct sim_run *r, uint64_t below)
+{
+    uint64_t z = r->random += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (z ^ (z >> 31)) % below;
+}
+
+/* ---- time ---- */
+
+static bool before(const struct sim_event *a, const struct sim_event *b)
+{
+    return a->ms != b->ms ? a->ms < b->ms : a->order < b->order;
+}
+
+static void swap(struct sim_event *a, struct sim_event *b)
+{
+    struct sim_event x = *a;
+    *a = *b;
+    *b = x;
+}
+
+void sim_at(struct sim_run *r, int64_t ms, enum sim_what what, int host, size_t conn,
+            const char *text)
+{
+    if (r->n_events == r->cap_events) {
+        r->cap_events = r->cap_events * 2 + 256;
+        r->events = rd_realloc(r->events, r->cap_events * sizeof *r->events);
+    }
+    struct sim_event ev = {.ms = ms, .order = r->order++, .what = what, .host = host, .conn = conn};
+    if (conn != SIZE_MAX)
+        ev.use = r->conns[conn].use;
+    if (text != NULL) {
+        ev.text = rd_alloc(strlen(text) + 1);
+        strcpy(ev.text, text);
+    }
+    size_t i = r->n_events++;
+    r->events[i] = ev;
+    for (; i > 0 && before(&r->events[i], &r->events[(i - 1) / 2]); i = (i - 1) / 2)
+        swap(&r->events[i], &r->events[(i - 1) / 2]);
+}
+
+static struct sim_event take(struct sim_run *r)
+{
+    struct sim_event first = r->events[0];
+    r->events[0] = r->events[--r->n_events];
+    for (size_t i = 0;;) {
+        size_t k = 2 * i + 1;
+        if (k + 1 < r->n_events && before(&r->events[k + 1], &r->events[k]))
+            k++;
+        if (k >= r->n_events || !before(&r->events[k], &r->events[i]))
+            return first;
+        swap(&r->events[k], &r->events[i]);
+        i = k;
+    }
+}
+
+/* ---- connections ---- */
+
+bool sim_reach(const struct sim_run *r, int a, int b)
+{
+    return r->hosts[a].alive && r->hosts[b].alive && r->hosts[a].group == r->hosts[b].group;
+}
+
+static int64_t latency(struct sim_run *r)
+{
+    return 1 + (int64_t)sim_chance(r, sim_chance(r, 50) == 0 ? 300 : 15);
+}
+
+void sim_ip_of(const struct sim_run *r, int host, char ip[SENTINEL_IP_MAX + 1])
+{
+    bool server = host < r->n_servers;
+    snprintf(ip, SENTINEL_IP_MAX + 1, "10.0.%d.%d", server ? 0 : 1,
+             1 + (server ? host : host - r->n_servers));
+}
+
+int sim_host_of(const struct sim_run *r, const char *ip)
+{
+    int kind, number;
+    if (sscanf(ip, "10.0.%d.%d", &kind, &number) != 2)
+        return -1;
+    return kind == 0 ? number - 1 : r->n_servers + number - 1;
+}
+
+static size_t place(struct sim_run *r)
+{
+    size_t i = 0;
+    while (i < r->n_conns && r->conns[i].number != 0)
+        i++;
+    if (i == r->n_conns) {
+        r->conns = rd_realloc(r->conns, ++r->n_conns * sizeof *r->conns);
+        r->conns[i] = (struct sim_conn){0};
+    }
+    return i;
+}
+
+static size_t find(const struct sim_run *r, int from, uint64_t number)
+{
+    for (size_t i = 0; i < r->n_conns; i++) {
+        if (r->conns[i].number == number && r->conns[i].from == from)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+void sim_conn_open(struct sim_run *r, int from, const struct sentinel_action *action)
+{
+    size_t i = place(r);
+    r->conns[i] = (struct sim_conn){.number = action->conn,
+                                    .use = r->conns[i].use,
+                                    .from = from,
+                                    .to = sim_host_of(r, action->host),
+                                    .pubsub = action->pubsub};
+    sim_at(r, r->now_ms + latency(r), SIM_CONNECT, from, i, NULL);
+}
+
+static void forget(struct sim_conn *c)
+{
+    c->number = 0;
+    c->use++;
+}
+
+void sim_conn_close(struct sim_run *r, int from, uint64_t number)
+{
+    size_t i = find(r, from, number);
+    if (i != SIZE_MAX)
+        forget(&r->conns[i]);
+}
+
+/* Bytes are lost without a notice between hosts that do not reach each other. */
+static bool passes(struct sim_run *r, size_t i)
+{
+    struct sim_conn *c = &r->conns[i];
+    if (!c->stuck && r->loss != 0 && sim_chance(r, r->loss) == 0) {
+        r->sums->losses++;
+        c->stuck = true;
+        if (sim_chance(r, 2) == 0)
+            sim_at(r, r->now_ms + latency(r), SIM_BACK, c->from, i, "0");
+    }
+    c->stuck |= r->hosts[c->to].alive && !sim_reach(r, c->from, c->to);
+    return !c->stuck;
+}
+
+static int64_t in_order(struct sim_run *r, int64_t *last_ms)
+{
+    int64_t at_ms = r->now_ms + latency(r);
+    if (at_ms < *last_ms)
+        at_ms = *last_ms;
+    *last_ms = at_ms;
+    return at_ms;
+}
+
+void sim_conn_send(struct sim_run *r, int from, const struct sentinel_action *action)
+{
+    char text[SIM_TEXT_MAX] = "";
+    size_t len = 0, i = find(r, from, action->conn);
+    for (size_t k = 0; k < action->argc; k++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%.*s", k > 0 ? "\n" : "",
+                                (int)action->argv[k].len, (const char *)action->argv[k].ptr);
+    if (i == SIZE_MAX || !passes(r, i))
+        return;
+    sim_at(r, in_order(r, &r->conns[i].sent_ms), SIM_COMMAND, from, i, text);
+}
+
+void sim_back(struct sim_run *r, size_t conn, const char *text)
+{
+    if (r->conns[conn].number != 0 && passes(r, conn))
+        sim_at(r, in_order(r, &r->conns[conn].returned_ms), SIM_BACK, r->conns[conn].from, conn,
+               text);
+}
+
+void sim_cut(struct sim_run *r, int host, size_t except)
+{
+    for (size_t i = 0; i < r->n_conns; i++) {
+        struct sim_conn *c = &r->conns[i];
+        if (c->number == 0 || i == except)
+            continue;
+        if (c->from == host && except == SIZE_MAX)
+            forget(c);
+        else if (c->to == host)
+            sim_at(r, in_order(r, &c->returned_ms), SIM_BACK, c->from, i, "0");
+    }
+}
+
+static void on_connect(struct sim_run *r, size_t i)
+{
+    struct sim_conn *c = &r->conns[i];
+    if (!r->hosts[c->to].alive)
+        sim_at(r, r->now_ms + latency(r), SIM_BACK, c->from, i, "0");
+    else if (sim_reach(r, c->from, c->to))
+        sim_back(r, i, "^");
+}
+
+static void on_command(struct sim_run *r, size_t i, const char *text)
+{
+    int to = r->conns[i].to;
+    if (!r->hosts[to].alive)
+        return;
+    if (to < r->n_servers)
+        sim_server_command(r, i, text);
+    else
+        sim_process_command(r, i, text);
+}
+
+static void on_back(struct sim_run *r, size_t i, const char *text)
+{
+    sim_process_back(r, i, text);
+    if (text[0] == '0')
+        forget(&r->conns[i]);
+}
+
+static void run_event(struct sim_run *r, const struct sim_event *ev)
+{
+    if (ev->conn != SIZE_MAX && r->conns[ev->conn].use != ev->use)
+        return;
+    if (ev->what == SIM_TICK)
+        sim_process_tick(r, ev->host);
+    else if (ev->what == SIM_END)
+        sim_process_kill(r, ev->host);
+    else if (ev->what == SIM_START)
+        sim_process_restart(r, ev->host);
+    else if (ev->what == SIM_CRON)
+        sim_servers_cron(r);
+    else if (ev->what == SIM_CONNECT)
+        on_connect(r, ev->conn);
+    else if (ev->what == SIM_COMMAND)
+        on_command(r, ev->conn, ev->text);
+    else
+        on_back(r, ev->conn, ev->text);
+}
+
+void sim_until(struct sim_run *r, int64_t ms)
+{
+    while (r->failure == NULL && r->n_events > 0 && r->events[0].ms <= ms) {
+        struct sim_event ev = take(r);
+        r->now_ms = ev.ms;
+        run_event(r, &ev);
+        rd_free(ev.text);
+    }
+    r->now_ms = ms;
+}
+
+void sim_net_free(struct sim_run *r)
+{
+    while (r->n_events > 0)
+        rd_free(take(r).text);
+    rd_free(r->events);
+    rd_free(r->conns);
+}
