@@ -24,7 +24,7 @@ JSON_PAGES = {
 }
 
 # A member that is written by name: json_put_uint(json, "name", ...), put_pair(json, "name", ...).
-MEMBER = re.compile(r'\b(?:cli_json_)?(?:put_\w+|key)\(\s*[^,"()]*(?:\([^()]*\))?,\s*"(\w+)"')
+MEMBER = re.compile(r'\b(?:json_)?(?:put_\w+|key)\(\s*[^,"()]*(?:\([^()]*\))?,\s*"(\w+)"')
 
 
 def run(*args):

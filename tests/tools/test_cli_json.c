@@ -7,13 +7,13 @@
 
 static struct rd_buf buf;
 static struct rd_sink *sink;
-static struct cli_json json;
+static struct json_write json;
 
 static void setup(void)
 {
     buf = (struct rd_buf){0};
     cr_assert(rd_sink_open_buf(&sink, &buf, NULL, NULL));
-    cli_json_init(&json, sink);
+    json_init(&json, sink);
 }
 
 static void expect(const char *want)
@@ -27,27 +27,27 @@ static void expect(const char *want)
 static void expect_string(struct rd_slice bytes, const char *want)
 {
     setup();
-    cli_json_bytes(&json, bytes);
+    json_bytes(&json, bytes);
     expect(want);
 }
 
 Test(cli_json, commas_are_between_elements_only)
 {
     setup();
-    cli_json_obj(&json);
-    cli_json_put_uint(&json, "a", UINT64_MAX);
-    cli_json_key(&json, "b");
-    cli_json_array(&json);
-    cli_json_array(&json);
-    cli_json_end(&json);
-    cli_json_obj(&json);
-    cli_json_end(&json);
-    cli_json_int(&json, INT64_MIN);
-    cli_json_null(&json);
-    cli_json_end(&json);
-    cli_json_put_bool(&json, "c", false);
-    cli_json_put_str(&json, "d", NULL);
-    cli_json_end(&json);
+    json_obj(&json);
+    json_put_uint(&json, "a", UINT64_MAX);
+    json_key(&json, "b");
+    json_array(&json);
+    json_array(&json);
+    json_end(&json);
+    json_obj(&json);
+    json_end(&json);
+    json_int(&json, INT64_MIN);
+    json_null(&json);
+    json_end(&json);
+    json_put_bool(&json, "c", false);
+    json_put_str(&json, "d", NULL);
+    json_end(&json);
     expect("{\"a\":18446744073709551615,\"b\":[[],{},-9223372036854775808,null],"
            "\"c\":false,\"d\":null}");
 }
@@ -55,22 +55,22 @@ Test(cli_json, commas_are_between_elements_only)
 Test(cli_json, a_key_that_is_left_without_value_gets_null)
 {
     setup();
-    cli_json_obj(&json);
-    cli_json_key(&json, "a");
-    cli_json_end(&json);
+    json_obj(&json);
+    json_key(&json, "a");
+    json_end(&json);
     expect("{\"a\":null}");
 }
 
 Test(cli_json, doubles_read_back_equal_and_infinities_are_strings)
 {
     setup();
-    cli_json_array(&json);
-    cli_json_double(&json, 0.1);
-    cli_json_double(&json, -3);
-    cli_json_double(&json, INFINITY);
-    cli_json_double(&json, -INFINITY);
-    cli_json_double(&json, NAN);
-    cli_json_end(&json);
+    json_array(&json);
+    json_double(&json, 0.1);
+    json_double(&json, -3);
+    json_double(&json, INFINITY);
+    json_double(&json, -INFINITY);
+    json_double(&json, NAN);
+    json_end(&json);
     expect("[0.1,-3,\"inf\",\"-inf\",\"nan\"]");
 }
 
@@ -132,10 +132,10 @@ Test(cli_json, long_strings_are_escaped_like_short_ones)
 Test(cli_json, an_offset_that_is_not_known_is_null)
 {
     setup();
-    cli_json_obj(&json);
-    cli_json_put_offset(&json, "offset", 0);
-    cli_json_put_offset(&json, "inner", RD_NO_OFFSET);
-    cli_json_end(&json);
+    json_obj(&json);
+    json_put_offset(&json, "offset", 0);
+    json_put_offset(&json, "inner", RD_NO_OFFSET);
+    json_end(&json);
     expect("{\"offset\":0,\"inner\":null}");
 }
 

@@ -12,14 +12,14 @@ enum { REPORT_MS = 1000, NOTE_MS = 60000 /* between two of each */ };
 
 static void put_event(const struct archive_report *r, const struct backup_event *e)
 {
-    struct cli_json *json = &r->cli->out;
+    struct json_write *json = &r->cli->out;
     if (r->cli->json) {
-        cli_json_obj(json);
-        cli_json_put_int(json, "time_ms", cli_now_ms());
-        cli_json_put_str(json, "event", e->name);
-        cli_json_put_str(json, "target", r->a->target->name);
-        cli_json_put_str(json, "text", e->text);
-        cli_json_end(json);
+        json_obj(json);
+        json_put_int(json, "time_ms", cli_now_ms());
+        json_put_str(json, "event", e->name);
+        json_put_str(json, "target", r->a->target->name);
+        json_put_str(json, "text", e->text);
+        json_end(json);
         rd_sink_flush(json->out);
     }
     if (e->trouble)
@@ -141,8 +141,8 @@ void archive_report_begin(struct archive_report *r)
     cli_progress_begin(r->cli, r->a->target->name, RD_NO_OFFSET);
     if (!r->cli->json)
         return;
-    cli_json_key(&r->cli->out, "events");
-    cli_json_array(&r->cli->out);
+    json_key(&r->cli->out, "events");
+    json_array(&r->cli->out);
 }
 
 void archive_report_tick(struct archive_report *r, uint64_t now_ms, uint64_t *ret_wait_ms)
@@ -167,7 +167,7 @@ void archive_report_tick(struct archive_report *r, uint64_t now_ms, uint64_t *re
 
 void archive_report_end(struct archive_report *r)
 {
-    struct cli_json *json = &r->cli->out;
+    struct json_write *json = &r->cli->out;
     put_events(r);
     cli_progress_end(r->cli);
     write_metrics(r);
@@ -182,19 +182,19 @@ void archive_report_end(struct archive_report *r)
                    rd_show_duration(f.worst_rpo_ms).s);
         return;
     }
-    cli_json_end(json);
-    cli_json_put_str(json, "target", r->a->target->name);
-    cli_json_put_str(json, "run", r->a->run);
-    cli_json_put_uint(json, "segments", f.shipped.segments);
-    cli_json_put_uint(json, "stream_bytes", f.shipped.stream_bytes);
-    cli_json_put_uint(json, "offset", f.shipped.offset);
+    json_end(json);
+    json_put_str(json, "target", r->a->target->name);
+    json_put_str(json, "run", r->a->run);
+    json_put_uint(json, "segments", f.shipped.segments);
+    json_put_uint(json, "stream_bytes", f.shipped.stream_bytes);
+    json_put_uint(json, "offset", f.shipped.offset);
     if (f.shipped.spool_failing)
-        cli_json_put_str(json, "waiting", NULL);
+        json_put_str(json, "waiting", NULL);
     else
-        cli_json_put_uint(json, "waiting", f.shipped.n_waiting);
-    cli_json_put_uint(json, "bases", f.bases.n);
-    cli_json_put_bool(json, "restorable", backup_archiver_is_covered(r->a));
-    cli_json_put_uint(json, "gaps", f.gaps);
-    cli_json_put_uint(json, "rpo_ms", f.rpo_ms);
-    cli_json_put_uint(json, "worst_rpo_ms", f.worst_rpo_ms);
+        json_put_uint(json, "waiting", f.shipped.n_waiting);
+    json_put_uint(json, "bases", f.bases.n);
+    json_put_bool(json, "restorable", backup_archiver_is_covered(r->a));
+    json_put_uint(json, "gaps", f.gaps);
+    json_put_uint(json, "rpo_ms", f.rpo_ms);
+    json_put_uint(json, "worst_rpo_ms", f.worst_rpo_ms);
 }

@@ -39,43 +39,42 @@ static bool of_snapshot(const struct archive_manifest *m)
     return m->n_files > 0 && m->files[0].role == ARCHIVE_ROLE_RDB;
 }
 
-static void put_repositories(struct cli_json *json, const struct backup_open *open)
+static void put_repositories(struct json_write *json, const struct backup_open *open)
 {
-    cli_json_key(json, "repositories");
-    cli_json_array(json);
+    json_key(json, "repositories");
+    json_array(json);
     for (size_t i = 0; i < open->n; i++) {
-        cli_json_obj(json);
-        cli_json_put_str(json, "repository",
-                         open->stores[i] != NULL ? open->stores[i]->origin : NULL);
-        cli_json_put_bool(json, "ok", open->errs[i].code == RD_ERR_OK);
+        json_obj(json);
+        json_put_str(json, "repository", open->stores[i] != NULL ? open->stores[i]->origin : NULL);
+        json_put_bool(json, "ok", open->errs[i].code == RD_ERR_OK);
         if (open->errs[i].code != RD_ERR_OK) {
-            cli_json_key(json, "error");
+            json_key(json, "error");
             cli_json_err(json, &open->errs[i]);
         }
-        cli_json_end(json);
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
 static void report_json(struct run *run, const struct backup_set *set)
 {
-    struct cli_json *json = &run->cli->out;
+    struct json_write *json = &run->cli->out;
     const struct archive_manifest *m = &set->m;
-    cli_json_obj(json);
-    cli_json_put_str(json, "target", m->target);
-    cli_json_put_bool(json, "ok", true);
-    cli_json_put_str(json, "id", m->id);
-    cli_json_put_str(json, "source", m->source);
-    cli_json_put_str(json, "server", m->server);
-    cli_json_put_uint(json, "bytes", plain_bytes(m));
-    cli_json_put_uint(json, "stored_bytes", stored_bytes(m));
+    json_obj(json);
+    json_put_str(json, "target", m->target);
+    json_put_bool(json, "ok", true);
+    json_put_str(json, "id", m->id);
+    json_put_str(json, "source", m->source);
+    json_put_str(json, "server", m->server);
+    json_put_uint(json, "bytes", plain_bytes(m));
+    json_put_uint(json, "stored_bytes", stored_bytes(m));
     if (of_snapshot(m))
-        cli_json_put_uint(json, "keys", m->keys);
-    cli_json_put_bool(json, "sealed", set->key != NULL);
-    cli_json_put_bool(json, "verified", true);
-    cli_json_put_int(json, "duration_ms", m->end_ms - m->begin_ms);
+        json_put_uint(json, "keys", m->keys);
+    json_put_bool(json, "sealed", set->key != NULL);
+    json_put_bool(json, "verified", true);
+    json_put_int(json, "duration_ms", m->end_ms - m->begin_ms);
     put_repositories(json, set->open);
-    cli_json_end(json);
+    json_end(json);
 }
 
 static void report_text(struct run *run, const struct backup_set *set)
@@ -100,13 +99,13 @@ static void report_failure(struct run *run, const struct backup_target *target,
         run->status = status;
     if (!run->cli->json)
         return;
-    struct cli_json *json = &run->cli->out;
-    cli_json_obj(json);
-    cli_json_put_str(json, "target", target->name);
-    cli_json_put_bool(json, "ok", false);
-    cli_json_key(json, "error");
+    struct json_write *json = &run->cli->out;
+    json_obj(json);
+    json_put_str(json, "target", target->name);
+    json_put_bool(json, "ok", false);
+    json_key(json, "error");
     cli_json_err(json, err);
-    cli_json_end(json);
+    json_end(json);
 }
 
 static void report_partial(struct run *run, const struct rd_err *err)
@@ -183,13 +182,13 @@ static int backup_all(struct run *run)
     if (!vault_load(&run->vault, cli->args, cli->n_args, &err))
         return cli_fail(cli, &err);
     if (cli->json) {
-        cli_json_key(&cli->out, "sets");
-        cli_json_array(&cli->out);
+        json_key(&cli->out, "sets");
+        json_array(&cli->out);
     }
     for (size_t i = 0; i < run->vault.config.n_targets; i++)
         backup_target(run, &run->vault.config.targets[i]);
     if (cli->json)
-        cli_json_end(&cli->out);
+        json_end(&cli->out);
     if (run->n_bad > 0)
         return run->n_good > 0 ? CLI_PARTIAL : run->status;
     return run->partial ? CLI_PARTIAL : CLI_OK;

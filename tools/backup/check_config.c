@@ -24,22 +24,22 @@ struct run {
 static void say(struct run *run, const struct backup_target *target, const char *what,
                 const char *where, const struct rd_err *err)
 {
-    struct cli_json *json = &run->cli->out;
+    struct json_write *json = &run->cli->out;
     bool ok = err->code == RD_ERR_OK;
     char line[1024];
     if (!ok && run->status == CLI_OK)
         run->status = rd_err_exit_status(err->code);
     if (run->cli->json) {
-        cli_json_obj(json);
-        cli_json_put_str(json, "target", target->name);
-        cli_json_put_str(json, "check", what);
-        cli_json_put_str(json, "where", where);
-        cli_json_put_bool(json, "ok", ok);
+        json_obj(json);
+        json_put_str(json, "target", target->name);
+        json_put_str(json, "check", what);
+        json_put_str(json, "where", where);
+        json_put_bool(json, "ok", ok);
         if (!ok) {
-            cli_json_key(json, "error");
+            json_key(json, "error");
             cli_json_err(json, err);
         }
-        cli_json_end(json);
+        json_end(json);
     } else if (ok && !run->cli->quiet) {
         printf("%s: %s %s: ok\n", target->name, what, rd_show_plain(rd_slice_str(where)).s);
     } else if (!ok) {
@@ -263,13 +263,13 @@ static int check_all(struct run *run)
     if (!vault_load(&run->vault, cli->args, cli->n_args, &err))
         return cli_fail(cli, &err);
     if (cli->json) {
-        cli_json_key(&cli->out, "checks");
-        cli_json_array(&cli->out);
+        json_key(&cli->out, "checks");
+        json_array(&cli->out);
     }
     for (size_t i = 0; i < run->vault.config.n_targets; i++)
         check_target(run, &run->vault.config.targets[i]);
     if (cli->json)
-        cli_json_end(&cli->out);
+        json_end(&cli->out);
     return run->status;
 }
 

@@ -98,74 +98,75 @@ static bool put_expiry(const struct blame *b, const struct history_mirror *m, st
 
 /* ---- JSON ---- */
 
-static void json_client(const struct blame *b, const struct history_writer *w,
-                        struct cli_json *json)
+static void put_client_json(const struct blame *b, const struct history_writer *w,
+                            struct json_write *json)
 {
     struct rd_slice client = recorded_who_of(&b->in, w->place);
     if (!recorded_who_any(&b->in))
         return;
-    cli_json_key(json, "client");
+    json_key(json, "client");
     if (client.len > 0)
-        cli_json_bytes(json, client);
+        json_bytes(json, client);
     else
-        cli_json_null(json);
+        json_null(json);
 }
 
-static void json_writer(const struct blame *b, uint32_t writer, struct cli_json *json)
+static void put_writer_json(const struct blame *b, uint32_t writer, struct json_write *json)
 {
     const struct history_writer *w = &b->mirrors.writers[writer];
     const struct history_part *part = &b->in.tape.parts[w->place.part];
     struct rd_buf name = {0};
     if (b->in.tape.is_capture)
-        cli_json_put_uint(json, "chapter", part->chapter);
+        json_put_uint(json, "chapter", part->chapter);
     else
-        cli_json_put_str(json, "file", part->name);
+        json_put_str(json, "file", part->name);
     if (w->is_base)
-        cli_json_put_bool(json, "snapshot", true);
+        json_put_bool(json, "snapshot", true);
     else {
-        cli_json_put_uint(json, "offset", w->place.offset);
+        json_put_uint(json, "offset", w->place.offset);
         put_command(&name, w);
-        cli_json_key(json, "command");
-        cli_json_bytes(json, rd_buf_slice(&name));
+        json_key(json, "command");
+        json_bytes(json, rd_buf_slice(&name));
         rd_buf_done(&name);
-        json_client(b, w, json);
+        put_client_json(b, w, json);
     }
     if (w->time_us == INT64_MIN)
         return;
-    cli_json_put_int(json, "time_us", w->time_us);
-    cli_json_put_str(json, "time", recorded_time(w->time_us).s);
+    json_put_int(json, "time_us", w->time_us);
+    json_put_str(json, "time", recorded_time(w->time_us).s);
 }
 
-static void json_begin(const struct history_mirror *m, struct cli_json *json, struct rd_sink *out)
+static void begin_line(const struct history_mirror *m, struct json_write *json, struct rd_sink *out)
 {
-    cli_json_init(json, out);
-    cli_json_obj(json);
-    cli_json_key(json, "key");
-    cli_json_bytes(json, m->name);
-    cli_json_put_uint(json, "db", m->db);
-    cli_json_put_str(json, "type", engine_type_name(m->type));
+    json_init(json, out);
+    json_obj(json);
+    json_key(json, "key");
+    json_bytes(json, m->name);
+    json_put_uint(json, "db", m->db);
+    json_put_str(json, "type", engine_type_name(m->type));
 }
 
-static void json_line(const struct blame *b, const struct history_mirror *m,
-                      const struct recorded_value *value, struct rd_sink *out)
+static void put_line_json(const struct blame *b, const struct history_mirror *m,
+                          const struct recorded_value *value, struct rd_sink *out)
 {
-    struct cli_json json;
-    json_begin(m, &json, out);
+    struct json_write json;
+    begin_line(m, &json, out);
     recorded_json_value(&json, m, value, "value");
-    json_writer(b, value->writer, &json);
-    cli_json_end(&json);
+    put_writer_json(b, value->writer, &json);
+    json_end(&json);
     rd_sink_byte(out, '\n');
 }
 
-static void json_expiry(const struct blame *b, const struct history_mirror *m, struct rd_sink *out)
+static void put_expiry_json(const struct blame *b, const struct history_mirror *m,
+                            struct rd_sink *out)
 {
-    struct cli_json json;
+    struct json_write json;
     if (m->expire_ms == ENGINE_NO_EXPIRE)
         return;
-    json_begin(m, &json, out);
-    cli_json_put_int(&json, "expires_ms", m->expire_ms);
-    json_writer(b, m->expire_writer, &json);
-    cli_json_end(&json);
+    begin_line(m, &json, out);
+    json_put_int(&json, "expires_ms", m->expire_ms);
+    put_writer_json(b, m->expire_writer, &json);
+    json_end(&json);
     rd_sink_byte(out, '\n');
 }
 
@@ -180,14 +181,14 @@ static bool print_values(const struct blame *b, const struct history_mirror *m,
     bool ok = recorded_values_begin(&values, m) && (b->json || put_title(m, &out));
     while (ok && recorded_values_next(&values, &value)) {
         if (b->json)
-            json_line(b, m, &value, sink);
+            put_line_json(b, m, &value, sink);
         else
             ok = put_line(b, m, &value, &out);
         rd_sink_write(sink, out.ptr, out.len);
         rd_buf_reset(&out);
     }
     if (b->json)
-        json_expiry(b, m, sink);
+        put_expiry_json(b, m, sink);
     else if (ok)
         ok = put_expiry(b, m, &out);
     rd_sink_write(sink, out.ptr, out.len);

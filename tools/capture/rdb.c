@@ -101,30 +101,27 @@ static bool work(struct snapshot *s, struct rd_err *err)
 
 static void put_json(const struct snapshot *s, const char *name)
 {
-    struct cli_json *json = &s->tool->cli->out;
+    struct json_write *json = &s->tool->cli->out;
     const struct rdb_check_result *res = &s->sound.res;
     const struct capture_download *d = &s->download;
     bool placed = repl_replid_is_set(&d->replid), summed = res->sum == RDB_SUM_OK;
     const char *version = s->writer.version[0] != '\0' ? s->writer.version : NULL;
     char crc64[17];
     snprintf(crc64, sizeof crc64, "%016" PRIx64, res->stored);
-    cli_json_put_str(json, "target", s->target.name);
-    cli_json_put_str(json, "file", name);
-    cli_json_put_uint(json, "bytes", d->size);
-    cli_json_put_uint(json, "keys", res->keys);
-    cli_json_put_uint(json, "functions", res->functions);
-    cli_json_put_bool(json, "verified", true);
-    cli_json_put_str(json, "replid", placed ? d->replid.hex : NULL);
-    cli_json_put_offset(json, "offset", placed ? d->offset : RD_NO_OFFSET);
-    cli_json_put_str(json, "server",
-                     version == NULL    ? NULL
-                     : s->writer.valkey ? "valkey"
-                                        : "redis");
-    cli_json_put_str(json, "server_version", version);
-    cli_json_put_str(json, "dialect", rdb_dialect_name(res->dialect));
-    cli_json_put_int(json, "rdb_version", res->version);
-    cli_json_put_str(json, "sha256", s->sha256);
-    cli_json_put_str(json, "crc64", summed ? crc64 : NULL);
+    json_put_str(json, "target", s->target.name);
+    json_put_str(json, "file", name);
+    json_put_uint(json, "bytes", d->size);
+    json_put_uint(json, "keys", res->keys);
+    json_put_uint(json, "functions", res->functions);
+    json_put_bool(json, "verified", true);
+    json_put_str(json, "replid", placed ? d->replid.hex : NULL);
+    json_put_offset(json, "offset", placed ? d->offset : RD_NO_OFFSET);
+    json_put_str(json, "server", version == NULL ? NULL : s->writer.valkey ? "valkey" : "redis");
+    json_put_str(json, "server_version", version);
+    json_put_str(json, "dialect", rdb_dialect_name(res->dialect));
+    json_put_int(json, "rdb_version", res->version);
+    json_put_str(json, "sha256", s->sha256);
+    json_put_str(json, "crc64", summed ? crc64 : NULL);
 }
 
 static void report_snapshot(const struct snapshot *s)

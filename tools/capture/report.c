@@ -14,19 +14,19 @@ static const char *shown_folder(const struct capture_link *link)
 
 /* ---- events ---- */
 
-static void json_event(struct cli *cli, const struct capture_link *link, const char *event,
-                       const char *text)
+static void put_event(struct cli *cli, const struct capture_link *link, const char *event,
+                      const char *text)
 {
-    struct cli_json *json = &cli->out;
-    cli_json_obj(json);
-    cli_json_put_int(json, "time_ms", cli_now_ms());
-    cli_json_put_str(json, "event", event);
-    cli_json_put_str(json, "target", link->target.name);
-    cli_json_put_str(json, "folder", shown_folder(link));
+    struct json_write *json = &cli->out;
+    json_obj(json);
+    json_put_int(json, "time_ms", cli_now_ms());
+    json_put_str(json, "event", event);
+    json_put_str(json, "target", link->target.name);
+    json_put_str(json, "folder", shown_folder(link));
     if (link->store.writer != NULL)
-        cli_json_put_uint(json, "offset", repl_capture_writer_received(link->store.writer));
-    cli_json_put_str(json, "text", text);
-    cli_json_end(json);
+        json_put_uint(json, "offset", repl_capture_writer_received(link->store.writer));
+    json_put_str(json, "text", text);
+    json_end(json);
     rd_sink_flush(json->out); /* readers of a pipe see it now */
 }
 
@@ -34,7 +34,7 @@ void capture_report_event(struct cli *cli, const struct capture_link *link, cons
                           bool trouble, const char *text)
 {
     if (cli->json)
-        json_event(cli, link, event, text);
+        put_event(cli, link, event, text);
     if (trouble)
         cli_warn(cli, "%s: %s", link->target.name, text);
     else
@@ -56,8 +56,8 @@ void capture_report_begin(struct capture_report *r, const struct capture *c)
     cli_progress_begin(r->cli, c->out, RD_NO_OFFSET);
     if (!r->cli->json)
         return;
-    cli_json_key(&r->cli->out, "events");
-    cli_json_array(&r->cli->out);
+    json_key(&r->cli->out, "events");
+    json_array(&r->cli->out);
 }
 
 /* ---- the file for Prometheus ---- */
@@ -219,27 +219,27 @@ void capture_report_tick(struct capture_report *r, const struct capture *c, uint
 
 /* ---- the end ---- */
 
-static void json_link(struct cli_json *json, const struct capture_link *link)
+static void put_link(struct json_write *json, const struct capture_link *link)
 {
     struct repl_capture_point at = {.chapter = 0};
     const struct capture_figures f = capture_figures(link, capture_now_ms());
     bool has = link->store.writer != NULL && repl_capture_writer_point(link->store.writer, &at);
-    cli_json_obj(json);
-    cli_json_put_str(json, "target", link->target.name);
-    cli_json_put_str(json, "folder", shown_folder(link));
-    cli_json_put_str(json, "replid", has ? at.replid.hex : NULL);
-    cli_json_put_uint(json, "chapter", at.chapter);
-    cli_json_put_uint(json, "received", f.received);
-    cli_json_put_uint(json, "written", f.written);
-    cli_json_put_uint(json, "synced", f.synced);
-    cli_json_put_uint(json, "stream_bytes", link->n_bytes);
-    cli_json_put_uint(json, "snapshot_bytes", link->n_snapshot);
-    cli_json_put_uint(json, "commands", link->store.commands);
-    cli_json_put_uint(json, "full_syncs", link->n_full);
-    cli_json_put_uint(json, "partial_syncs", link->n_partial);
-    cli_json_put_uint(json, "lost", link->n_lost);
-    cli_json_put_uint(json, "disk_bytes", capture_disk_bytes(link));
-    cli_json_end(json);
+    json_obj(json);
+    json_put_str(json, "target", link->target.name);
+    json_put_str(json, "folder", shown_folder(link));
+    json_put_str(json, "replid", has ? at.replid.hex : NULL);
+    json_put_uint(json, "chapter", at.chapter);
+    json_put_uint(json, "received", f.received);
+    json_put_uint(json, "written", f.written);
+    json_put_uint(json, "synced", f.synced);
+    json_put_uint(json, "stream_bytes", link->n_bytes);
+    json_put_uint(json, "snapshot_bytes", link->n_snapshot);
+    json_put_uint(json, "commands", link->store.commands);
+    json_put_uint(json, "full_syncs", link->n_full);
+    json_put_uint(json, "partial_syncs", link->n_partial);
+    json_put_uint(json, "lost", link->n_lost);
+    json_put_uint(json, "disk_bytes", capture_disk_bytes(link));
+    json_end(json);
 }
 
 static void print_link(const struct capture *c, const struct capture_link *link)
@@ -262,10 +262,10 @@ void capture_report_end(struct capture_report *r, const struct capture *c)
                 print_link(c, c->links[i]);
         return;
     }
-    cli_json_end(&r->cli->out);
-    cli_json_key(&r->cli->out, "targets");
-    cli_json_array(&r->cli->out);
+    json_end(&r->cli->out);
+    json_key(&r->cli->out, "targets");
+    json_array(&r->cli->out);
     for (size_t i = 0; i < c->n_links; i++)
-        json_link(&r->cli->out, c->links[i]);
-    cli_json_end(&r->cli->out);
+        put_link(&r->cli->out, c->links[i]);
+    json_end(&r->cli->out);
 }

@@ -12,11 +12,11 @@ struct report {
 
 static void put_finding(struct cli *cli, const struct repl_capture_finding *finding)
 {
-    cli_json_obj(&cli->out);
-    cli_json_put_str(&cli->out, "file", finding->name);
-    cli_json_key(&cli->out, "error");
+    json_obj(&cli->out);
+    json_put_str(&cli->out, "file", finding->name);
+    json_key(&cli->out, "error");
     cli_json_err(&cli->out, finding->err);
-    cli_json_end(&cli->out);
+    json_end(&cli->out);
 }
 
 static void print_finding(struct cli *cli, const struct repl_capture_finding *finding)
@@ -46,16 +46,16 @@ static void tick(void *ctx, uint64_t n_bytes)
 
 static void put_result(struct cli *cli, const struct repl_capture_verify_result *res)
 {
-    struct cli_json *json = &cli->out;
-    cli_json_put_str(json, "verdict", res->findings > 0 ? "damaged" : "ok");
-    cli_json_put_uint(json, "segments", res->segments);
-    cli_json_put_uint(json, "closed", res->closed);
-    cli_json_put_uint(json, "chapters", res->chapters);
-    cli_json_put_uint(json, "snapshots", res->snapshots);
-    cli_json_put_uint(json, "blocks", res->blocks);
-    cli_json_put_uint(json, "commands", res->commands);
-    cli_json_put_uint(json, "bytes", res->bytes);
-    cli_json_put_uint(json, "torn", res->torn);
+    struct json_write *json = &cli->out;
+    json_put_str(json, "verdict", res->findings > 0 ? "damaged" : "ok");
+    json_put_uint(json, "segments", res->segments);
+    json_put_uint(json, "closed", res->closed);
+    json_put_uint(json, "chapters", res->chapters);
+    json_put_uint(json, "snapshots", res->snapshots);
+    json_put_uint(json, "blocks", res->blocks);
+    json_put_uint(json, "commands", res->commands);
+    json_put_uint(json, "bytes", res->bytes);
+    json_put_uint(json, "torn", res->torn);
 }
 
 static void print_result(const struct aof_job *job, const struct report *report,
@@ -91,10 +91,10 @@ int aof_job_run_capture(struct aof_job *job)
     if (!rd_fs_open_folder(&fs, job->path, false, &err))
         return cli_fail(cli, &err);
     if (cli->json) {
-        cli_json_put_str(&cli->out, "path", job->path);
-        cli_json_put_str(&cli->out, "kind", "capture");
-        cli_json_key(&cli->out, "findings");
-        cli_json_array(&cli->out);
+        json_put_str(&cli->out, "path", job->path);
+        json_put_str(&cli->out, "kind", "capture");
+        json_key(&cli->out, "findings");
+        json_array(&cli->out);
     }
     cli_progress_begin(cli, job->shown, RD_NO_OFFSET);
     bool ok = repl_capture_verify(&fs, &opts, &res, &err);
@@ -106,7 +106,7 @@ int aof_job_run_capture(struct aof_job *job)
     if (!ok)
         return cli_fail(cli, &err);
     if (cli->json) {
-        cli_json_end(&cli->out);
+        json_end(&cli->out);
         put_result(cli, &res);
     } else if (!cli->quiet) {
         print_result(job, &report, &res);

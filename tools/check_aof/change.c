@@ -216,14 +216,14 @@ static bool carry_out(struct change *c, struct rd_err *err)
 static bool perform(struct change *c, struct rd_err *err)
 {
     struct aof_job *job = c->job;
-    struct cli_json *json = &job->cli->out;
+    struct json_write *json = &job->cli->out;
     if (job->cli->json) {
-        cli_json_key(json, "change");
-        cli_json_obj(json);
-        cli_json_put_str(json, "kind", kind_word(job->change));
-        cli_json_put_bool(json, "dry_run", job->dry_run);
-        cli_json_key(json, "steps");
-        cli_json_array(json);
+        json_key(json, "change");
+        json_obj(json);
+        json_put_str(json, "kind", kind_word(job->change));
+        json_put_bool(json, "dry_run", job->dry_run);
+        json_key(json, "steps");
+        json_array(json);
     } else if (!job->cli->quiet || !job->yes) {
         aof_job_report_plan(stdout, &c->plan);
     }
@@ -233,9 +233,9 @@ static bool perform(struct change *c, struct rd_err *err)
     if (job->cli->json) {
         for (size_t i = 0; i < aof_repair_count(&c->plan) && !go; i++)
             aof_job_json_step(json, aof_repair_step(&c->plan, i), NULL);
-        cli_json_end(json);
-        cli_json_put_bool(json, "done", c->done);
-        cli_json_end(json);
+        json_end(json);
+        json_put_bool(json, "done", c->done);
+        json_end(json);
     }
     return ok;
 }

@@ -115,7 +115,7 @@ void aof_job_names_add(struct aof_job_names *names, struct rd_slice name);
 /* Call once after the last name: sorts, and keeps the most frequent names. */
 void aof_job_names_end(struct aof_job_names *names);
 void aof_job_names_report(FILE *out, const struct aof_job_names *names);
-void aof_job_names_json(struct cli_json *json, const struct aof_job_names *names);
+void aof_job_names_json(struct json_write *json, const struct aof_job_names *names);
 
 /* ---- tools/check_aof/change.c ---- */
 
@@ -156,10 +156,10 @@ void aof_job_report_done(FILE *out, const struct aof_repair_step *step, const ch
 /* ---- tools/check_aof/json.c ---- */
 
 /* Writes the members of an open object. */
-void aof_job_json(struct cli_json *json, const struct aof_job *job,
+void aof_job_json(struct json_write *json, const struct aof_job *job,
                   const struct aof_job_found *found);
 /* Writes one step of a change; saved_as may be NULL. */
-void aof_job_json_step(struct cli_json *json, const struct aof_repair_step *step,
+void aof_job_json_step(struct json_write *json, const struct aof_repair_step *step,
                        const char *saved_as);
 
 /* ---- tools/check_aof/compat.c ---- */

@@ -109,20 +109,20 @@ static void show_plan(struct aof_job *job, const struct aof_rebuild *plan)
 {
     struct cli *cli = job->cli;
     if (cli->json) {
-        cli_json_key(&cli->out, "files");
-        cli_json_array(&cli->out);
+        json_key(&cli->out, "files");
+        json_array(&cli->out);
     }
     for (size_t i = 0; i < plan->n_notes; i++) {
         const struct aof_rebuild_note *n = &plan->notes[i];
         char name[AOF_NAME_MAX * 4 + 3], why[RD_ERR_TEXT_MAX];
         rd_err_quote(name, sizeof name, rd_slice_str(n->name));
         if (cli->json) {
-            cli_json_obj(&cli->out);
-            cli_json_put_str(&cli->out, "name", n->name);
-            cli_json_put_str(&cli->out, "use", aof_use_word(n->use));
-            cli_json_put_bool(&cli->out, "doubtful", n->doubtful);
-            cli_json_put_str(&cli->out, "why", n->why);
-            cli_json_end(&cli->out);
+            json_obj(&cli->out);
+            json_put_str(&cli->out, "name", n->name);
+            json_put_str(&cli->out, "use", aof_use_word(n->use));
+            json_put_bool(&cli->out, "doubtful", n->doubtful);
+            json_put_str(&cli->out, "why", n->why);
+            json_end(&cli->out);
         } else if (!cli->quiet) {
             rd_err_quote(why, sizeof why, rd_slice_str(n->why));
             why[strlen(why) - 1] = '\0';
@@ -131,7 +131,7 @@ static void show_plan(struct aof_job *job, const struct aof_rebuild *plan)
         }
     }
     if (cli->json)
-        cli_json_end(&cli->out);
+        json_end(&cli->out);
 }
 
 /* ---- writing ---- */
@@ -254,9 +254,9 @@ static bool work(struct aof_job *job, struct aof_manifest *old, struct aof_rebui
     if (err->code != RD_ERR_OK || (done && !write_manifest(job, plan, saved, sizeof saved, err)))
         return false;
     if (job->cli->json) {
-        cli_json_put_bool(&job->cli->out, "done", done);
+        json_put_bool(&job->cli->out, "done", done);
         if (saved[0] != '\0')
-            cli_json_put_str(&job->cli->out, "saved_as", saved);
+            json_put_str(&job->cli->out, "saved_as", saved);
     } else if (done && !job->cli->quiet) {
         rd_err_quote(quoted, sizeof quoted, rd_slice_str(saved));
         rd_show_escape(name, sizeof name, rd_slice_str(job->name));

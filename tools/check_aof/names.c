@@ -97,14 +97,14 @@ void aof_job_names_report(FILE *out, const struct aof_job_names *names)
                 rd_show_count(names->others).s, "with other names");
 }
 
-void aof_job_names_json(struct cli_json *json, const struct aof_job_names *names)
+void aof_job_names_json(struct json_write *json, const struct aof_job_names *names)
 {
-    cli_json_key(json, "commands_by_name");
-    cli_json_obj(json);
+    json_key(json, "commands_by_name");
+    json_obj(json);
     for (size_t i = 0; i < names->n_all; i++) {
-        cli_json_key_bytes(json, rd_slice_str(names->all[i].text));
-        cli_json_uint(json, names->all[i].n);
+        json_key_bytes(json, rd_slice_str(names->all[i].text));
+        json_uint(json, names->all[i].n);
     }
-    cli_json_end(json);
-    cli_json_put_uint(json, "commands_of_other_names", names->others);
+    json_end(json);
+    json_put_uint(json, "commands_of_other_names", names->others);
 }

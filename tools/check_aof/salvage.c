@@ -45,39 +45,39 @@ static const char *loss_word(enum aof_loss_kind kind)
     return words[kind];
 }
 
-static void json_time(struct cli_json *json, const char *key, int64_t seconds)
+static void put_time(struct json_write *json, const char *key, int64_t seconds)
 {
     if (seconds != AOF_NO_TIME)
-        cli_json_put_int(json, key, seconds);
+        json_put_int(json, key, seconds);
 }
 
-static void json_loss(struct cli_json *json, const struct aof_loss *loss)
+static void put_loss(struct json_write *json, const struct aof_loss *loss)
 {
-    cli_json_obj(json);
-    cli_json_put_str(json, "kind", loss_word(loss->kind));
-    cli_json_put_str(json, "file", loss->file);
-    cli_json_put_uint(json, "from", loss->from);
-    cli_json_put_uint(json, "to", loss->to);
+    json_obj(json);
+    json_put_str(json, "kind", loss_word(loss->kind));
+    json_put_str(json, "file", loss->file);
+    json_put_uint(json, "from", loss->from);
+    json_put_uint(json, "to", loss->to);
     if (loss->at != RD_NO_OFFSET)
-        cli_json_put_uint(json, "at", loss->at);
-    cli_json_put_str(json, "why", loss->why);
+        json_put_uint(json, "at", loss->at);
+    json_put_str(json, "why", loss->why);
     if (loss->resync != NULL)
-        cli_json_put_str(json, "resync", loss->resync);
+        json_put_str(json, "resync", loss->resync);
     if (loss->kind == AOF_LOSS_RANGE || loss->kind == AOF_LOSS_TRANSACTION) {
-        cli_json_put_uint(json, "commands", loss->commands);
-        cli_json_put_bool(json, "counted", loss->counted);
-        cli_json_put_uint(json, "db", loss->db);
-        cli_json_put_uint(json, "db_after", loss->db_after);
-        cli_json_put_bool(json, "db_uncertain", loss->db_uncertain);
-        json_time(json, "time_before_s", loss->before);
-        json_time(json, "time_after_s", loss->after);
+        json_put_uint(json, "commands", loss->commands);
+        json_put_bool(json, "counted", loss->counted);
+        json_put_uint(json, "db", loss->db);
+        json_put_uint(json, "db_after", loss->db_after);
+        json_put_bool(json, "db_uncertain", loss->db_uncertain);
+        put_time(json, "time_before_s", loss->before);
+        put_time(json, "time_after_s", loss->after);
     }
     if (loss->snapshot != NULL && loss->snapshot->has_key) {
-        cli_json_put_uint(json, "db", loss->snapshot->db);
-        cli_json_key(json, "key");
-        cli_json_bytes(json, loss->snapshot->key);
+        json_put_uint(json, "db", loss->snapshot->db);
+        json_key(json, "key");
+        json_bytes(json, loss->snapshot->key);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
 static void print_times(FILE *out, const struct aof_loss *loss)
@@ -133,7 +133,7 @@ static void on_loss(void *ctx, const struct aof_loss *loss)
     if (s->shown++ >= FINDINGS_KEPT && cli->verbose == 0)
         return;
     if (cli->json)
-        json_loss(&cli->out, loss);
+        put_loss(&cli->out, loss);
     else if (!cli->quiet)
         print_loss(stdout, loss);
 }
@@ -205,29 +205,29 @@ static void print_end(struct salvage *s, FILE *out)
             s->verified ? "verified" : "NOT VERIFIED");
 }
 
-static void json_end(struct salvage *s, struct cli_json *json)
+static void end_report(struct salvage *s, struct json_write *json)
 {
     const struct aof_salvage_result *r = &s->res;
-    cli_json_end(json); /* losses */
-    cli_json_put_uint(json, "losses_found", s->shown);
-    cli_json_put_uint(json, "files", r->files);
-    cli_json_put_uint(json, "files_missing", r->files_missing);
-    cli_json_put_uint(json, "commands", r->commands);
-    cli_json_put_uint(json, "annotations", r->annotations);
-    cli_json_put_uint(json, "snapshots_damaged", r->snapshots);
-    cli_json_put_uint(json, "snapshot_keys", r->keys);
-    cli_json_put_uint(json, "snapshot_keys_doubted", r->keys_doubted);
-    cli_json_put_uint(json, "snapshot_keys_left_out", r->keys_left_out);
-    cli_json_put_uint(json, "bytes_lost", r->bytes_lost);
-    cli_json_put_offset(json, "unpacked_until", spool_torn_at(&s->spool));
-    cli_json_put_uint(json, "transactions_lost", r->transactions);
-    cli_json_put_uint(json, "unknown_commands", r->doubts);
-    cli_json_put_uint(json, "doubtful_commands", r->swallowed);
-    cli_json_put_uint(json, "selects_added", r->selects_added);
-    cli_json_put_bool(json, "db_uncertain", r->db_uncertain);
-    cli_json_put_uint(json, "line_ends_restored", restored_bytes(s));
-    cli_json_put_bool(json, "verified", s->verified);
-    cli_json_end(json);
+    json_end(json); /* losses */
+    json_put_uint(json, "losses_found", s->shown);
+    json_put_uint(json, "files", r->files);
+    json_put_uint(json, "files_missing", r->files_missing);
+    json_put_uint(json, "commands", r->commands);
+    json_put_uint(json, "annotations", r->annotations);
+    json_put_uint(json, "snapshots_damaged", r->snapshots);
+    json_put_uint(json, "snapshot_keys", r->keys);
+    json_put_uint(json, "snapshot_keys_doubted", r->keys_doubted);
+    json_put_uint(json, "snapshot_keys_left_out", r->keys_left_out);
+    json_put_uint(json, "bytes_lost", r->bytes_lost);
+    json_put_offset(json, "unpacked_until", spool_torn_at(&s->spool));
+    json_put_uint(json, "transactions_lost", r->transactions);
+    json_put_uint(json, "unknown_commands", r->doubts);
+    json_put_uint(json, "doubtful_commands", r->swallowed);
+    json_put_uint(json, "selects_added", r->selects_added);
+    json_put_bool(json, "db_uncertain", r->db_uncertain);
+    json_put_uint(json, "line_ends_restored", restored_bytes(s));
+    json_put_bool(json, "verified", s->verified);
+    json_end(json);
 }
 
 /* ---- files ---- */
@@ -453,7 +453,7 @@ static bool verify(struct salvage *s, struct rd_err *err)
 static bool work(struct salvage *s, struct rd_err *err)
 {
     struct aof_job *job = s->job;
-    struct cli_json *json = &job->cli->out;
+    struct json_write *json = &job->cli->out;
     struct aof_salvage_opts opts =
         AOF_SALVAGE_OPTS(.open = open_file, .create = create_file, .loss = on_loss,
                          .doubt = on_doubt, .tick = on_tick, .ctx = s);
@@ -461,12 +461,12 @@ static bool work(struct salvage *s, struct rd_err *err)
     if (job->has_manifest && !find_files(s, err))
         return false;
     if (job->cli->json) {
-        cli_json_key(json, "salvage");
-        cli_json_obj(json);
-        cli_json_put_str(json, "out", job->out);
-        cli_json_put_bool(json, "manifest_rebuilt", s->rebuilt);
-        cli_json_key(json, "losses");
-        cli_json_array(json);
+        json_key(json, "salvage");
+        json_obj(json);
+        json_put_str(json, "out", job->out);
+        json_put_bool(json, "manifest_rebuilt", s->rebuilt);
+        json_key(json, "losses");
+        json_array(json);
     } else if (!job->cli->quiet) {
         printf("%s\n", job->shown);
     }
@@ -474,7 +474,7 @@ static bool work(struct salvage *s, struct rd_err *err)
         !verify(s, err))
         return false;
     if (job->cli->json)
-        json_end(s, json);
+        end_report(s, json);
     else if (!job->cli->quiet)
         print_end(s, stdout);
     return true;

@@ -715,8 +715,8 @@ static int check_all(struct run *run)
         return cli_fail(cli, &err);
     }
     if (cli->json) {
-        cli_json_key(&cli->out, "files");
-        cli_json_array(&cli->out);
+        json_key(&cli->out, "files");
+        json_array(&cli->out);
     }
     for (size_t i = 0; i < cli->n_args; i++)
         if (!check_path(run, cli->args[i], &err))
@@ -726,7 +726,7 @@ static int check_all(struct run *run)
     if (err.code != RD_ERR_OK)
         return cli_fail(cli, &err);
     if (cli->json)
-        cli_json_end(&cli->out);
+        json_end(&cli->out);
     return worst(run);
 }
 

@@ -125,7 +125,7 @@ void check_report(struct cli *cli, FILE *out, const struct check_file *file);
 /* Prints one line for an event (-v), if events of its kind are shown. */
 void check_report_event(FILE *out, const struct rdb_event *ev);
 
-void check_json_put(struct cli_json *json, const struct check_file *file);
+void check_json_put(struct json_write *json, const struct check_file *file);
 
 /* Implements `redis-check-rdb FILE`, for scripts. */
 int check_rdb_compat(struct cli *cli, int argc, char **argv);

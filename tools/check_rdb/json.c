@@ -3,179 +3,179 @@
 
 #include <inttypes.h>
 
-static void put_hex(struct cli_json *json, const char *key, uint64_t crc)
+static void put_hex(struct json_write *json, const char *key, uint64_t crc)
 {
     char hex[17];
     snprintf(hex, sizeof hex, "%016" PRIx64, crc);
-    cli_json_put_str(json, key, hex);
+    json_put_str(json, key, hex);
 }
 
-static void put_text(struct cli_json *json, const char *key, const struct check_file *file,
+static void put_text(struct json_write *json, const char *key, const struct check_file *file,
                      struct finding_text text)
 {
-    cli_json_key(json, key);
-    cli_json_bytes(json, check_slice(file, text));
+    json_key(json, key);
+    json_bytes(json, check_slice(file, text));
 }
 
-static void put_kind(struct cli_json *json, const struct rdb_type *type)
+static void put_kind(struct json_write *json, const struct rdb_type *type)
 {
-    cli_json_put_str(json, "type", type != NULL ? rdb_kind_name(type->kind) : NULL);
+    json_put_str(json, "type", type != NULL ? rdb_kind_name(type->kind) : NULL);
 }
 
-static void put_format(struct cli_json *json, const struct check_file *file)
+static void put_format(struct json_write *json, const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
-    cli_json_key(json, "format");
+    json_key(json, "format");
     if (!res->has_header) {
-        cli_json_null(json);
+        json_null(json);
     } else {
-        cli_json_obj(json);
-        cli_json_put_str(json, "dialect", rdb_dialect_name(res->dialect));
-        cli_json_put_int(json, "version", res->version);
-        cli_json_end(json);
+        json_obj(json);
+        json_put_str(json, "dialect", rdb_dialect_name(res->dialect));
+        json_put_int(json, "version", res->version);
+        json_end(json);
     }
-    cli_json_key(json, "aux");
-    cli_json_obj(json);
+    json_key(json, "aux");
+    json_obj(json);
     for (size_t i = 0; i < file->n_aux; i++) {
-        cli_json_key_bytes(json, check_slice(file, file->aux[i].name));
-        cli_json_bytes(json, check_slice(file, file->aux[i].value));
+        json_key_bytes(json, check_slice(file, file->aux[i].name));
+        json_bytes(json, check_slice(file, file->aux[i].value));
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
-static void put_content(struct cli_json *json, const struct check_file *file)
+static void put_content(struct json_write *json, const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
-    cli_json_put_uint(json, "keys", res->keys);
-    cli_json_key(json, "keys_by_type");
-    cli_json_obj(json);
+    json_put_uint(json, "keys", res->keys);
+    json_key(json, "keys_by_type");
+    json_obj(json);
     for (int kind = 0; kind < RDB_KIND_COUNT; kind++)
         if (res->keys_by_kind[kind] > 0)
-            cli_json_put_uint(json, rdb_kind_name((enum rdb_kind)kind), res->keys_by_kind[kind]);
-    cli_json_end(json);
-    cli_json_put_uint(json, "expires", res->expires);
-    cli_json_put_uint(json, "expired", res->expired);
-    cli_json_put_uint(json, "databases", res->dbs);
-    cli_json_put_uint(json, "slots", file->slots);
-    cli_json_put_uint(json, "slot_imports", res->slot_imports);
-    cli_json_put_uint(json, "imported_keys", res->imported_keys);
-    cli_json_put_uint(json, "functions", res->functions);
-    cli_json_put_uint(json, "module_aux", res->module_aux);
-    cli_json_put_uint(json, "templates", res->templates);
+            json_put_uint(json, rdb_kind_name((enum rdb_kind)kind), res->keys_by_kind[kind]);
+    json_end(json);
+    json_put_uint(json, "expires", res->expires);
+    json_put_uint(json, "expired", res->expired);
+    json_put_uint(json, "databases", res->dbs);
+    json_put_uint(json, "slots", file->slots);
+    json_put_uint(json, "slot_imports", res->slot_imports);
+    json_put_uint(json, "imported_keys", res->imported_keys);
+    json_put_uint(json, "functions", res->functions);
+    json_put_uint(json, "module_aux", res->module_aux);
+    json_put_uint(json, "templates", res->templates);
 }
 
-static void put_sum(struct cli_json *json, const struct rdb_check_result *res)
+static void put_sum(struct json_write *json, const struct rdb_check_result *res)
 {
-    cli_json_key(json, "checksum");
-    cli_json_obj(json);
-    cli_json_put_str(json, "state", check_sum_word(res->sum));
+    json_key(json, "checksum");
+    json_obj(json);
+    json_put_str(json, "state", check_sum_word(res->sum));
     if (res->sum == RDB_SUM_OFF || res->sum == RDB_SUM_OK || res->sum == RDB_SUM_BAD) {
         put_hex(json, "stored", res->stored);
         put_hex(json, "computed", res->computed);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
-static void put_loss(struct cli_json *json, const struct check_file *file,
+static void put_loss(struct json_write *json, const struct check_file *file,
                      const struct check_loss *loss)
 {
-    cli_json_obj(json);
-    cli_json_put_str(json, "kind", check_loss_word(loss->kind));
-    cli_json_put_uint(json, "from", loss->from);
-    cli_json_put_uint(json, "to", loss->to);
+    json_obj(json);
+    json_put_str(json, "kind", check_loss_word(loss->kind));
+    json_put_uint(json, "from", loss->from);
+    json_put_uint(json, "to", loss->to);
     put_text(json, "why", file, loss->why);
-    cli_json_put_offset(json, "at", loss->at);
+    json_put_offset(json, "at", loss->at);
     if (loss->resync.len > 0)
         put_text(json, "resync", file, loss->resync);
     if (loss->has_key) {
-        cli_json_put_uint(json, "db", loss->db);
+        json_put_uint(json, "db", loss->db);
         put_text(json, "key", file, loss->key);
         put_kind(json, loss->type);
     }
     if (loss->kind == RDB_LOSS_PARTIAL)
-        cli_json_put_uint(json, "kept", loss->kept);
-    cli_json_end(json);
+        json_put_uint(json, "kept", loss->kept);
+    json_end(json);
 }
 
-static void put_losses(struct cli_json *json, const char *name, const struct check_file *file,
+static void put_losses(struct json_write *json, const char *name, const struct check_file *file,
                        bool keys)
 {
-    cli_json_key(json, name);
-    cli_json_array(json);
+    json_key(json, name);
+    json_array(json);
     for (size_t i = 0; i < file->n_losses; i++)
         if ((file->losses[i].kind == RDB_LOSS_KEY) == keys)
             put_loss(json, file, &file->losses[i]);
-    cli_json_end(json);
+    json_end(json);
 }
 
-static void put_doubts(struct cli_json *json, unsigned doubts)
+static void put_doubts(struct json_write *json, unsigned doubts)
 {
-    cli_json_key(json, "doubts");
-    cli_json_array(json);
+    json_key(json, "doubts");
+    json_array(json);
     for (unsigned i = 0; i < RDB_DOUBTS; i++)
         if ((doubts >> i & 1) != 0)
-            cli_json_bytes(json, rd_slice_str(rdb_doubt_word((enum rdb_doubt)(1u << i))));
-    cli_json_end(json);
+            json_bytes(json, rd_slice_str(rdb_doubt_word((enum rdb_doubt)(1u << i))));
+    json_end(json);
 }
 
-static void put_runs(struct cli_json *json, const struct check_file *file)
+static void put_runs(struct json_write *json, const struct check_file *file)
 {
-    cli_json_put_uint(json, "n_runs", file->all_runs);
-    cli_json_key(json, "runs");
-    cli_json_array(json);
+    json_put_uint(json, "n_runs", file->all_runs);
+    json_key(json, "runs");
+    json_array(json);
     for (size_t i = 0; i < file->n_runs; i++) {
         const struct rdb_salvage_run *run = &file->runs[i];
-        cli_json_obj(json);
-        cli_json_put_uint(json, "from", run->from);
-        cli_json_put_uint(json, "to", run->to);
-        cli_json_put_uint(json, "db", run->db);
-        cli_json_put_uint(json, "keys", run->keys);
-        cli_json_put_str(json, "anchors", rdb_grade_word(run->grade));
+        json_obj(json);
+        json_put_uint(json, "from", run->from);
+        json_put_uint(json, "to", run->to);
+        json_put_uint(json, "db", run->db);
+        json_put_uint(json, "keys", run->keys);
+        json_put_str(json, "anchors", rdb_grade_word(run->grade));
         put_doubts(json, run->doubts);
-        cli_json_put_bool(json, "left_out", run->left_out);
-        cli_json_end(json);
+        json_put_bool(json, "left_out", run->left_out);
+        json_end(json);
     }
-    cli_json_end(json);
-    cli_json_put_uint(json, "n_doubtful", file->all_doubts);
-    cli_json_key(json, "doubtful");
-    cli_json_array(json);
+    json_end(json);
+    json_put_uint(json, "n_doubtful", file->all_doubts);
+    json_key(json, "doubtful");
+    json_array(json);
     for (size_t i = 0; i < file->n_doubts; i++) {
         const struct check_doubt *doubt = &file->doubts[i];
-        cli_json_obj(json);
-        cli_json_put_uint(json, "offset", doubt->offset);
-        cli_json_put_uint(json, "db", doubt->db);
+        json_obj(json);
+        json_put_uint(json, "offset", doubt->offset);
+        json_put_uint(json, "db", doubt->db);
         put_text(json, "key", file, doubt->key);
         put_kind(json, doubt->type);
         put_doubts(json, doubt->doubts);
-        cli_json_put_bool(json, "left_out", doubt->left_out);
-        cli_json_end(json);
+        json_put_bool(json, "left_out", doubt->left_out);
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
-static void put_out(struct cli_json *json, const struct check_file *file)
+static void put_out(struct json_write *json, const struct check_file *file)
 {
-    cli_json_key(json, "out");
+    json_key(json, "out");
     if (file->out == NULL) {
-        cli_json_null(json);
+        json_null(json);
     } else {
-        cli_json_obj(json);
-        cli_json_key(json, "file");
-        cli_json_bytes(json, rd_slice_str(file->out));
-        cli_json_put_uint(json, "keys", file->out_keys);
-        cli_json_put_bool(json, "well_formed", file->well_formed);
-        cli_json_put_bool(json, "verified", check_is_verified(file));
-        cli_json_put_bool(json, "sealed", file->salvage.sealed);
-        cli_json_end(json);
+        json_obj(json);
+        json_key(json, "file");
+        json_bytes(json, rd_slice_str(file->out));
+        json_put_uint(json, "keys", file->out_keys);
+        json_put_bool(json, "well_formed", file->well_formed);
+        json_put_bool(json, "verified", check_is_verified(file));
+        json_put_bool(json, "sealed", file->salvage.sealed);
+        json_end(json);
     }
-    cli_json_key(json, "doubtful_out");
+    json_key(json, "doubtful_out");
     if (file->doubtful == NULL)
-        cli_json_null(json);
+        json_null(json);
     else
-        cli_json_bytes(json, rd_slice_str(file->doubtful));
+        json_bytes(json, rd_slice_str(file->doubtful));
 }
 
-static void put_corrected(struct cli_json *json, const struct rdb_salvage_result *sv)
+static void put_corrected(struct json_write *json, const struct rdb_salvage_result *sv)
 {
     static const char *const kinds[] = {
         [RDB_CORRECTION_NONE] = "none",         [RDB_CORRECTION_BYTE] = "byte",
@@ -183,127 +183,127 @@ static void put_corrected(struct cli_json *json, const struct rdb_salvage_result
         [RDB_CORRECTION_MISSING] = "missing",   [RDB_CORRECTION_HEADER] = "header",
         [RDB_CORRECTION_TRANSFER] = "transfer",
     };
-    cli_json_key(json, "corrected");
+    json_key(json, "corrected");
     if (!sv->corrected) {
-        cli_json_null(json);
+        json_null(json);
         return;
     }
-    cli_json_obj(json);
-    cli_json_put_str(json, "kind", kinds[sv->correction]);
-    cli_json_put_uint(json, "offset", sv->corrected_at);
+    json_obj(json);
+    json_put_str(json, "kind", kinds[sv->correction]);
+    json_put_uint(json, "offset", sv->corrected_at);
     if (sv->correction == RDB_CORRECTION_BYTE) {
-        cli_json_put_uint(json, "from", sv->corrected_from);
-        cli_json_put_uint(json, "to", sv->corrected_to);
+        json_put_uint(json, "from", sv->corrected_from);
+        json_put_uint(json, "to", sv->corrected_to);
     } else if (sv->correction != RDB_CORRECTION_TRANSFER) {
-        cli_json_put_uint(json, "length", sv->corrected_len);
+        json_put_uint(json, "length", sv->corrected_len);
     }
     if (sv->correction == RDB_CORRECTION_MISSING || sv->correction == RDB_CORRECTION_HEADER) {
-        cli_json_key(json, "bytes");
-        cli_json_bytes(json, rd_slice(sv->restored, (size_t)sv->corrected_len));
+        json_key(json, "bytes");
+        json_bytes(json, rd_slice(sv->restored, (size_t)sv->corrected_len));
     }
     if (sv->correction == RDB_CORRECTION_EXCHANGED)
-        cli_json_put_uint(json, "other", sv->corrected_other);
-    cli_json_end(json);
+        json_put_uint(json, "other", sv->corrected_other);
+    json_end(json);
 }
 
-static void put_transfer(struct cli_json *json, const struct rdb_salvage_result *sv)
+static void put_transfer(struct json_write *json, const struct rdb_salvage_result *sv)
 {
     static const char *const before[] = {[RDB_BEFORE_NONE] = "none",
                                          [RDB_BEFORE_REPLICATION] = "replication",
                                          [RDB_BEFORE_TEXT] = "text",
                                          [RDB_BEFORE_BYTES] = "bytes",
                                          [RDB_BEFORE_SNAPSHOT] = "snapshot"};
-    cli_json_key(json, "transfer");
+    json_key(json, "transfer");
     if (sv->before == RDB_BEFORE_NONE && sv->after_len == 0 && sv->text == 0) {
-        cli_json_null(json);
+        json_null(json);
         return;
     }
-    cli_json_obj(json);
-    cli_json_put_str(json, "before", before[sv->before]);
-    cli_json_put_uint(json, "before_length", sv->before_len);
-    cli_json_put_uint(json, "after_length", sv->after_len);
-    cli_json_put_bool(json, "crlf", (sv->text & RDB_TEXT_CRLF) != 0);
-    cli_json_put_bool(json, "utf8", (sv->text & RDB_TEXT_UTF8) != 0);
-    cli_json_end(json);
+    json_obj(json);
+    json_put_str(json, "before", before[sv->before]);
+    json_put_uint(json, "before_length", sv->before_len);
+    json_put_uint(json, "after_length", sv->after_len);
+    json_put_bool(json, "crlf", (sv->text & RDB_TEXT_CRLF) != 0);
+    json_put_bool(json, "utf8", (sv->text & RDB_TEXT_UTF8) != 0);
+    json_end(json);
 }
 
-static void put_salvage(struct cli_json *json, const struct check_file *file)
+static void put_salvage(struct json_write *json, const struct check_file *file)
 {
     const struct rdb_salvage_result *sv = &file->salvage;
-    cli_json_key(json, "salvage");
+    json_key(json, "salvage");
     if (!file->searched) {
-        cli_json_null(json);
+        json_null(json);
         return;
     }
-    cli_json_obj(json);
-    cli_json_put_str(json, "dialect", rdb_dialect_name(sv->dialect));
-    cli_json_put_int(json, "version", sv->version);
-    cli_json_put_bool(json, "guessed_version", sv->guessed_version);
-    cli_json_put_uint(json, "keys", sv->keys);
-    cli_json_put_uint(json, "keys_dropped", sv->keys_dropped);
-    cli_json_put_uint(json, "keys_partial", sv->keys_partial);
-    cli_json_put_uint(json, "keys_unwanted", sv->keys_unwanted);
-    cli_json_put_uint(json, "modules_left_out", sv->modules_left_out);
-    cli_json_put_bool(json, "proved", sv->proved);
+    json_obj(json);
+    json_put_str(json, "dialect", rdb_dialect_name(sv->dialect));
+    json_put_int(json, "version", sv->version);
+    json_put_bool(json, "guessed_version", sv->guessed_version);
+    json_put_uint(json, "keys", sv->keys);
+    json_put_uint(json, "keys_dropped", sv->keys_dropped);
+    json_put_uint(json, "keys_partial", sv->keys_partial);
+    json_put_uint(json, "keys_unwanted", sv->keys_unwanted);
+    json_put_uint(json, "modules_left_out", sv->modules_left_out);
+    json_put_bool(json, "proved", sv->proved);
     put_corrected(json, sv);
     put_transfer(json, sv);
-    cli_json_put_uint(json, "keys_doubtful", sv->keys_doubted);
-    cli_json_put_uint(json, "keys_left_out", sv->keys_left_out);
-    cli_json_put_uint(json, "n_ranges", sv->ranges);
-    cli_json_put_uint(json, "bytes_lost", sv->bytes_lost);
-    cli_json_put_offset(json, "unpacked_until", file->torn);
-    cli_json_put_bool(json, "found_end", sv->found_end);
+    json_put_uint(json, "keys_doubtful", sv->keys_doubted);
+    json_put_uint(json, "keys_left_out", sv->keys_left_out);
+    json_put_uint(json, "n_ranges", sv->ranges);
+    json_put_uint(json, "bytes_lost", sv->bytes_lost);
+    json_put_offset(json, "unpacked_until", file->torn);
+    json_put_bool(json, "found_end", sv->found_end);
     put_losses(json, "ranges", file, false);
     put_losses(json, "dropped", file, true);
     put_runs(json, file);
     put_out(json, file);
     if (file->nothing_matched)
-        cli_json_put_bool(json, "nothing_matched", true);
-    cli_json_end(json);
+        json_put_bool(json, "nothing_matched", true);
+    json_end(json);
 }
 
-static void put_other_kind(struct cli_json *json, const struct check_file *file)
+static void put_other_kind(struct json_write *json, const struct check_file *file)
 {
     struct rd_err err = check_other_kind(file);
     cli_json_err(json, &err);
 }
 
-static void put_checked(struct cli_json *json, const struct check_file *file)
+static void put_checked(struct json_write *json, const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
-    cli_json_put_str(json, "kind", file->kind != NULL ? file->kind->word : "rdb");
-    cli_json_put_offset(json, "size", file->size);
+    json_put_str(json, "kind", file->kind != NULL ? file->kind->word : "rdb");
+    json_put_offset(json, "size", file->size);
     put_format(json, file);
     put_content(json, file);
     put_sum(json, res);
-    cli_json_put_uint(json, "end", res->end);
-    cli_json_put_uint(json, "trailing", res->trailing);
-    cli_json_put_offset(json, "damage_offset", file->damage);
-    cli_json_put_offset(json, "breaks_at", res->damaged ? res->err.offset : RD_NO_OFFSET);
-    cli_json_put_offset(json, "broken_record", res->damaged ? res->record : RD_NO_OFFSET);
-    cli_json_key(json, "damage");
+    json_put_uint(json, "end", res->end);
+    json_put_uint(json, "trailing", res->trailing);
+    json_put_offset(json, "damage_offset", file->damage);
+    json_put_offset(json, "breaks_at", res->damaged ? res->err.offset : RD_NO_OFFSET);
+    json_put_offset(json, "broken_record", res->damaged ? res->record : RD_NO_OFFSET);
+    json_key(json, "damage");
     if (file->kind != NULL)
         put_other_kind(json, file);
     else if (res->damaged)
         cli_json_err(json, &res->err);
     else
-        cli_json_null(json);
+        json_null(json);
     findings_json(json, &file->findings, false);
     findings_json_total(json, res->errors, res->warnings, res->infos);
     put_salvage(json, file);
 }
 
-void check_json_put(struct cli_json *json, const struct check_file *file)
+void check_json_put(struct json_write *json, const struct check_file *file)
 {
-    cli_json_obj(json);
-    cli_json_key(json, "file");
-    cli_json_bytes(json, rd_slice_str(file->path));
-    cli_json_put_str(json, "verdict", check_verdict_word(file->verdict));
+    json_obj(json);
+    json_key(json, "file");
+    json_bytes(json, rd_slice_str(file->path));
+    json_put_str(json, "verdict", check_verdict_word(file->verdict));
     if (file->err.code != RD_ERR_OK) {
-        cli_json_key(json, "error");
+        json_key(json, "error");
         cli_json_err(json, &file->err);
     }
     if (file->checked)
         put_checked(json, file);
-    cli_json_end(json);
+    json_end(json);
 }

@@ -48,6 +48,7 @@
 #include "base/sink.h"
 #include "base/slice.h"
 #include "base/src.h"
+#include "json/write.h"
 
 #include <stdio.h>
 
@@ -67,69 +68,10 @@ enum cli_status {
     CLI_INTERRUPTED = 130,
 };
 
-/* ---- JSON ----
- *
- * A streaming writer to a sink. It writes the commas and tracks the nesting; the caller passes keys
- * and values in turn. Write errors are kept in the sink. The depth is at most CLI_JSON_DEPTH. */
-
-enum { CLI_JSON_DEPTH = 60 };
-
-struct cli_json {
-    struct rd_sink *out; /* borrowed */
-    uint64_t objects;    /* bit d: level d is an object */
-    uint64_t started;    /* bit d: level d has an element */
-    unsigned depth;
-    bool after_key;
-};
-
-void cli_json_init(struct cli_json *json, struct rd_sink *out);
-void cli_json_obj(struct cli_json *json);
-void cli_json_array(struct cli_json *json);
-/* Closes the innermost object or array. */
-void cli_json_end(struct cli_json *json);
-void cli_json_key(struct cli_json *json, const char *key);
-void cli_json_key_bytes(struct cli_json *json, struct rd_slice key);
-
-/* A string: UTF-8 unchanged, control characters escaped, and each byte that is not UTF-8 as the
- * lone surrogate \udcXX, like Python's surrogateescape, so that no byte is lost. */
-void cli_json_bytes(struct cli_json *json, struct rd_slice bytes);
-void cli_json_str(struct cli_json *json, const char *text); /* NULL: null */
-void cli_json_int(struct cli_json *json, int64_t value);
-void cli_json_uint(struct cli_json *json, uint64_t value);
-/* Shortest digits that read back equal; the strings "inf", "-inf" and "nan" for those. */
-void cli_json_double(struct cli_json *json, double value);
-void cli_json_bool(struct cli_json *json, bool value);
-void cli_json_null(struct cli_json *json);
+/* ---- JSON (json/write.h) ---- */
 
 /* An error as an object: code, offset, inner, origin, text, doing (those that are set). */
-void cli_json_err(struct cli_json *json, const struct rd_err *err);
-
-/* A key and its value in one call. */
-void cli_json_put_str(struct cli_json *json, const char *key, const char *text);
-void cli_json_put_int(struct cli_json *json, const char *key, int64_t value);
-void cli_json_put_uint(struct cli_json *json, const char *key, uint64_t value);
-void cli_json_put_bool(struct cli_json *json, const char *key, bool value);
-/* RD_NO_OFFSET: null. */
-void cli_json_put_offset(struct cli_json *json, const char *key, uint64_t offset);
-
-/* A second array of the same object, filled while the first one is written: it is kept in memory
- * until it has its turn.
- *
- *     if (cli_json_later_init(&later, err))
- *         ... elements to json, and to &later.json ...
- *     cli_json_end(json);
- *     ok = cli_json_later_put(&later, json, "streams", err);
- */
-struct cli_json_later {
-    struct rd_buf text;
-    struct rd_sink *sink;
-    struct cli_json json;
-};
-
-bool cli_json_later_init(struct cli_json_later *ret, struct rd_err *err);
-/* Puts the key and the array into the open object, and frees the array in any case. */
-bool cli_json_later_put(struct cli_json_later *later, struct cli_json *json, const char *key,
-                        struct rd_err *err);
+void cli_json_err(struct json_write *json, const struct rd_err *err);
 
 /* ---- the state of one run ---- */
 
@@ -169,7 +111,7 @@ struct cli {
     uint64_t warned_version;
     uint64_t warned_rest; /* the same, of bytes after its snapshot */
 
-    struct cli_json out; /* with --json: inside the top object; else unusable */
+    struct json_write out; /* with --json: inside the top object; else unusable */
 
     /* Private to cli_*.c. */
     char **urls; /* of each argument: the complete URL, or NULL */

@@ -19,6 +19,6 @@ int filter_report_nothing(struct cli *cli, const char *done)
 {
     cli_warn(cli, "no key matches the filter: nothing was %s", done);
     if (cli->json)
-        cli_json_put_bool(&cli->out, "nothing_matched", true);
+        json_put_bool(&cli->out, "nothing_matched", true);
     return CLI_FINDINGS;
 }

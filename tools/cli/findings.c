@@ -106,67 +106,68 @@ void findings_print(struct cli *cli, FILE *out, const struct findings *found)
 
 /* ---- JSON output ---- */
 
-static void put_text(struct cli_json *json, const char *key, const struct findings *found,
+static void put_text(struct json_write *json, const char *key, const struct findings *found,
                      struct finding_text text)
 {
-    cli_json_key(json, key);
-    cli_json_bytes(json, findings_slice(found, text));
+    json_key(json, key);
+    json_bytes(json, findings_slice(found, text));
 }
 
-static void put_file(struct cli_json *json, const struct findings *found, const struct finding *f)
+static void put_file(struct json_write *json, const struct findings *found, const struct finding *f)
 {
-    cli_json_key(json, "file");
+    json_key(json, "file");
     if (f->has_file)
-        cli_json_bytes(json, findings_slice(found, f->file));
+        json_bytes(json, findings_slice(found, f->file));
     else
-        cli_json_null(json);
+        json_null(json);
 }
 
-static void put_finding(struct cli_json *json, const struct findings *found,
+static void put_finding(struct json_write *json, const struct findings *found,
                         const struct finding *f, bool log)
 {
-    cli_json_obj(json);
-    cli_json_put_str(json, "id", f->word);
-    cli_json_put_str(json, "severity", rdb_severity_name(f->severity));
+    json_obj(json);
+    json_put_str(json, "id", f->word);
+    json_put_str(json, "severity", rdb_severity_name(f->severity));
     if (log)
         put_file(json, found, f);
-    cli_json_put_offset(json, "offset", f->offset);
-    cli_json_put_offset(json, "inner", f->inner);
+    json_put_offset(json, "offset", f->offset);
+    json_put_offset(json, "inner", f->inner);
     if (log) {
-        cli_json_put_offset(json, "line", f->line != 0 ? f->line : RD_NO_OFFSET);
-        cli_json_put_offset(json, "command", f->command != 0 ? f->command : RD_NO_OFFSET);
+        json_put_offset(json, "line", f->line != 0 ? f->line : RD_NO_OFFSET);
+        json_put_offset(json, "command", f->command != 0 ? f->command : RD_NO_OFFSET);
     } else {
-        cli_json_put_offset(json, "record", f->record);
+        json_put_offset(json, "record", f->record);
     }
     if (f->has_key) {
-        cli_json_put_uint(json, "db", f->db);
+        json_put_uint(json, "db", f->db);
         put_text(json, "key", found, f->key);
-        cli_json_put_str(json, "type", f->type != NULL ? rdb_kind_name(f->type->kind) : NULL);
+        json_put_str(json, "type", f->type != NULL ? rdb_kind_name(f->type->kind) : NULL);
     }
     put_text(json, "text", found, f->text);
-    cli_json_end(json);
+    json_end(json);
 }
 
-void findings_json(struct cli_json *json, const struct findings *found, bool log)
+void findings_json(struct json_write *json, const struct findings *found, bool log)
 {
-    cli_json_key(json, "findings");
-    cli_json_array(json);
+    json_key(json, "findings");
+    json_array(json);
     for (size_t i = 0; i < found->n; i++)
         put_finding(json, found, &found->all[i], log);
-    cli_json_end(json);
-    cli_json_key(json, "findings_by_id");
-    cli_json_obj(json);
+    json_end(json);
+    json_key(json, "findings_by_id");
+    json_obj(json);
     for (size_t i = 0; i < found->n_counts; i++)
-        cli_json_put_uint(json, found->counts[i].word, found->counts[i].n);
-    cli_json_end(json);
+        json_put_uint(json, found->counts[i].word, found->counts[i].n);
+    json_end(json);
 }
 
-void findings_json_total(struct cli_json *json, uint64_t errors, uint64_t warnings, uint64_t infos)
+void findings_json_total(struct json_write *json, uint64_t errors, uint64_t warnings,
+                         uint64_t infos)
 {
-    cli_json_key(json, "findings_total");
-    cli_json_obj(json);
-    cli_json_put_uint(json, "error", errors);
-    cli_json_put_uint(json, "warning", warnings);
-    cli_json_put_uint(json, "info", infos);
-    cli_json_end(json);
+    json_key(json, "findings_total");
+    json_obj(json);
+    json_put_uint(json, "error", errors);
+    json_put_uint(json, "warning", warnings);
+    json_put_uint(json, "info", infos);
+    json_end(json);
 }

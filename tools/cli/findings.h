@@ -82,10 +82,11 @@ void findings_print_key(FILE *out, struct rd_slice key, const struct rdb_type *t
 
 /* Writes the members findings and findings_by_id of an open object. `log`: a finding has a position
  * in a log (file, line, command) instead of a record of a snapshot. */
-void findings_json(struct cli_json *json, const struct findings *found, bool log);
+void findings_json(struct json_write *json, const struct findings *found, bool log);
 
 /* The member findings_total. */
-void findings_json_total(struct cli_json *json, uint64_t errors, uint64_t warnings, uint64_t infos);
+void findings_json_total(struct json_write *json, uint64_t errors, uint64_t warnings,
+                         uint64_t infos);
 
 /* Frees the findings and zeroes the struct. A zeroed struct is allowed. */
 void findings_done(struct findings *found);

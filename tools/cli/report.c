@@ -289,10 +289,10 @@ static void add_error(struct cli *cli, const struct rd_err *err)
         return;
     cli->failed = true;
     if (cli->out.after_key)
-        cli_json_null(&cli->out);
+        json_null(&cli->out);
     while (cli->out.depth > 1)
-        cli_json_end(&cli->out);
-    cli_json_key(&cli->out, "error");
+        json_end(&cli->out);
+    json_key(&cli->out, "error");
     cli_json_err(&cli->out, err);
 }
 
@@ -609,10 +609,10 @@ bool cli_json_begin(struct cli *cli, int *ret_status)
         *ret_status = cli_fail(cli, &err);
         return false;
     }
-    cli_json_init(&cli->out, cli->out_sink);
-    cli_json_obj(&cli->out);
-    cli_json_put_uint(&cli->out, "redoubt", 1);
-    cli_json_put_str(&cli->out, "tool", cli->tool);
+    json_init(&cli->out, cli->out_sink);
+    json_obj(&cli->out);
+    json_put_uint(&cli->out, "redoubt", 1);
+    json_put_str(&cli->out, "tool", cli->tool);
     return true;
 }
 
@@ -621,9 +621,9 @@ static bool end_json(struct cli *cli, int status, struct rd_err *err)
     if (cli->out_sink == NULL)
         return true;
     while (cli->out.depth > 1)
-        cli_json_end(&cli->out);
-    cli_json_put_int(&cli->out, "exit_status", status);
-    cli_json_end(&cli->out);
+        json_end(&cli->out);
+    json_put_int(&cli->out, "exit_status", status);
+    json_end(&cli->out);
     rd_sink_byte(cli->out_sink, '\n');
     struct rd_sink *sink = cli->out_sink;
     cli->out_sink = NULL;

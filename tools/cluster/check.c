@@ -154,14 +154,14 @@ static size_t count_remarks(const struct cluster_check *check, enum cluster_seve
     return n;
 }
 
-static void put_remark(struct cli_json *json, const struct cluster_remark *remark)
+static void put_remark(struct json_write *json, const struct cluster_remark *remark)
 {
-    cli_json_obj(json);
-    cli_json_put_str(json, "remark", remark->word);
-    cli_json_put_str(json, "severity", cluster_severity_word(remark->severity));
-    cli_json_put_str(json, "server", remark->node[0] != '\0' ? remark->node : NULL);
-    cli_json_put_str(json, "text", remark->text);
-    cli_json_end(json);
+    json_obj(json);
+    json_put_str(json, "remark", remark->word);
+    json_put_str(json, "severity", cluster_severity_word(remark->severity));
+    json_put_str(json, "server", remark->node[0] != '\0' ? remark->node : NULL);
+    json_put_str(json, "text", remark->text);
+    json_end(json);
 }
 
 /* What several nodes have in common is printed once. */
@@ -186,8 +186,8 @@ static void report_remarks(const struct cluster_check *check)
 {
     struct cli *cli = check->run->cli;
     if (cli->json) {
-        cli_json_key(&cli->out, "remarks");
-        cli_json_array(&cli->out);
+        json_key(&cli->out, "remarks");
+        json_array(&cli->out);
     }
     for (int severity = CLUSTER_ERROR; severity >= CLUSTER_NOTE; severity--) {
         for (size_t i = 0; i < check->n_remarks; i++) {
@@ -200,7 +200,7 @@ static void report_remarks(const struct cluster_check *check)
         }
     }
     if (cli->json)
-        cli_json_end(&cli->out);
+        json_end(&cli->out);
 }
 
 static void say_verdict(const struct cluster_check *check, size_t n)
@@ -208,10 +208,10 @@ static void say_verdict(const struct cluster_check *check, size_t n)
     struct cli *cli = check->run->cli;
     size_t silent = check->n_servers - check->n_views;
     if (cli->json) {
-        cli_json_put_str(&cli->out, "verdict", n == 0 ? "sound" : "problems");
-        cli_json_put_uint(&cli->out, "n_problems", n);
-        cli_json_put_uint(&cli->out, "n_servers", check->n_servers);
-        cli_json_put_uint(&cli->out, "n_silent", silent);
+        json_put_str(&cli->out, "verdict", n == 0 ? "sound" : "problems");
+        json_put_uint(&cli->out, "n_problems", n);
+        json_put_uint(&cli->out, "n_servers", check->n_servers);
+        json_put_uint(&cli->out, "n_silent", silent);
         return;
     }
     if (cli->quiet)

@@ -63,25 +63,25 @@ static void use_given_id(struct cluster_file *file)
 static bool read_file(struct cluster_run *run, struct cluster_file *file, struct rd_err *err)
 {
     struct reading r = {.run = run, .file = file};
-    struct cli_json *json = &run->cli->out;
+    struct json_write *json = &run->cli->out;
     if (!read_bytes(run, file, err))
         return false;
     if (run->cli->json) {
-        cli_json_obj(json);
-        cli_json_put_str(json, "file", file->path);
-        cli_json_key(json, "problems");
-        cli_json_array(json);
+        json_obj(json);
+        json_put_str(json, "file", file->path);
+        json_key(json, "problems");
+        json_array(json);
     }
     bool ok = cluster_conf_read(&file->conf, rd_buf_slice(&file->bytes), on_problem, &r, err);
     rd_err_origin(err, file->path);
     use_given_id(file);
     if (run->cli->json && ok) {
         const struct cluster_conf_node *myself = cluster_conf_myself(&file->conf);
-        cli_json_end(json);
-        cli_json_put_str(json, "node", myself != NULL ? myself->id : NULL);
-        cli_json_put_uint(json, "lines", file->conf.n_nodes);
-        cli_json_put_bool(json, "fatal", file->fatal);
-        cli_json_end(json);
+        json_end(json);
+        json_put_str(json, "node", myself != NULL ? myself->id : NULL);
+        json_put_uint(json, "lines", file->conf.n_nodes);
+        json_put_bool(json, "fatal", file->fatal);
+        json_end(json);
     }
     return ok;
 }
@@ -107,8 +107,8 @@ static bool read_files(struct cluster_run *run, struct rd_err *err)
     if (run->files == NULL || run->views == NULL)
         return rd_err_nomem(err, run->n_files * sizeof *run->files);
     if (run->cli->json) {
-        cli_json_key(&run->cli->out, "files");
-        cli_json_array(&run->cli->out);
+        json_key(&run->cli->out, "files");
+        json_array(&run->cli->out);
     }
     for (size_t i = 0; ok && i < run->n_files; i++) {
         take_argument(&run->files[i], run->cli->args[i + 1]);
@@ -116,7 +116,7 @@ static bool read_files(struct cluster_run *run, struct rd_err *err)
         run->views[i] = (struct cluster_view){run->files[i].path, &run->files[i].conf};
     }
     if (run->cli->json && ok)
-        cli_json_end(&run->cli->out);
+        json_end(&run->cli->out);
     return ok;
 }
 
@@ -189,12 +189,12 @@ static size_t count_problems(const struct cluster_run *run, size_t *ret_fatal)
 
 static void say_verdict(const struct cluster_run *run, size_t n, size_t fatal, size_t written)
 {
-    struct cli_json *json = &run->cli->out;
+    struct json_write *json = &run->cli->out;
     const char *verdict = n == 0 ? "sound" : "problems";
     if (run->cli->json) {
-        cli_json_put_str(json, "verdict", verdict);
-        cli_json_put_uint(json, "n_problems", n);
-        cli_json_put_uint(json, "n_written", written);
+        json_put_str(json, "verdict", verdict);
+        json_put_uint(json, "n_problems", n);
+        json_put_uint(json, "n_written", written);
         return;
     }
     if (run->cli->quiet)

@@ -222,13 +222,13 @@ static bool ask(const struct fix *fix, size_t n)
 
 static void say_written(const struct cluster_run *run, const struct cluster_file *file)
 {
-    struct cli_json *json = &run->cli->out;
+    struct json_write *json = &run->cli->out;
     if (run->cli->json) {
-        cli_json_obj(json);
-        cli_json_put_str(json, "file", file->path);
-        cli_json_put_str(json, "node", run->all.nodes[file->node].id);
-        cli_json_put_str(json, "written", file->written);
-        cli_json_end(json);
+        json_obj(json);
+        json_put_str(json, "file", file->path);
+        json_put_str(json, "node", run->all.nodes[file->node].id);
+        json_put_str(json, "written", file->written);
+        json_end(json);
     } else if (!run->cli->quiet) {
         struct rd_shown_name to = rd_show_plain(rd_slice_str(file->written));
         if (run->opts.fix)
@@ -255,8 +255,8 @@ static bool write_all(struct fix *fix, size_t *ret_n, struct rd_err *err)
     if (!make_folder(run, err))
         return false;
     if (run->cli->json) {
-        cli_json_key(&run->cli->out, "repaired");
-        cli_json_array(&run->cli->out);
+        json_key(&run->cli->out, "repaired");
+        json_array(&run->cli->out);
     }
     for (size_t i = 0; i < run->n_files; i++) {
         if (!is_wanted(fix, i))
@@ -267,7 +267,7 @@ static bool write_all(struct fix *fix, size_t *ret_n, struct rd_err *err)
         ++*ret_n;
     }
     if (run->cli->json)
-        cli_json_end(&run->cli->out);
+        json_end(&run->cli->out);
     return true;
 }
 

@@ -37,15 +37,15 @@ void cluster_say_problem(struct cluster_run *run, const struct cluster_file *fil
                          enum cluster_conf_problem problem, uint64_t offset, unsigned line,
                          const char *text)
 {
-    struct cli_json *json = &run->cli->out;
+    struct json_write *json = &run->cli->out;
     if (run->cli->json) {
-        cli_json_obj(json);
-        cli_json_put_str(json, "problem", cluster_conf_problem_word(problem));
-        cli_json_put_offset(json, "offset", line > 0 ? offset : RD_NO_OFFSET);
-        cli_json_put_uint(json, "line", line);
-        cli_json_put_str(json, "text", text);
-        cli_json_put_bool(json, "fatal", cluster_conf_problem_fatal(problem));
-        cli_json_end(json);
+        json_obj(json);
+        json_put_str(json, "problem", cluster_conf_problem_word(problem));
+        json_put_offset(json, "offset", line > 0 ? offset : RD_NO_OFFSET);
+        json_put_uint(json, "line", line);
+        json_put_str(json, "text", text);
+        json_put_bool(json, "fatal", cluster_conf_problem_fatal(problem));
+        json_end(json);
     } else if (!run->cli->quiet) {
         printf("%s", rd_show_plain(rd_slice_str(file->path)).s);
         if (line > 0)
@@ -106,41 +106,41 @@ static void print_nodes(const struct cluster_run *run)
     }
 }
 
-static void put_ranges(struct cli_json *json, const struct cluster_slots *slots)
+static void put_ranges(struct json_write *json, const struct cluster_slots *slots)
 {
     unsigned first, last;
-    cli_json_key(json, "slots");
-    cli_json_array(json);
+    json_key(json, "slots");
+    json_array(json);
     for (unsigned at = 0; cluster_slots_next_range(slots, at, &first, &last); at = last + 1) {
-        cli_json_array(json);
-        cli_json_uint(json, first);
-        cli_json_uint(json, last);
-        cli_json_end(json);
+        json_array(json);
+        json_uint(json, first);
+        json_uint(json, last);
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
 static void put_nodes(const struct cluster_run *run)
 {
-    struct cli_json *json = &run->cli->out;
+    struct json_write *json = &run->cli->out;
     const struct cluster_views *all = &run->all;
-    cli_json_put_uint(json, "current_epoch", all->current_epoch);
-    cli_json_key(json, "nodes");
-    cli_json_array(json);
+    json_put_uint(json, "current_epoch", all->current_epoch);
+    json_key(json, "nodes");
+    json_array(json);
     for (size_t i = 0; i < all->n_nodes; i++) {
         const struct cluster_views_node *node = &all->nodes[i];
-        cli_json_obj(json);
-        cli_json_put_str(json, "id", node->id);
-        cli_json_put_str(json, "host", node->best->host[0] != '\0' ? node->best->host : NULL);
-        cli_json_put_uint(json, "port", node->best->port);
-        cli_json_put_str(json, "master", node->best->master[0] != '\0' ? node->best->master : NULL);
-        cli_json_put_uint(json, "epoch", node->best->epoch);
-        cli_json_put_str(json, "file",
-                         node->own_view != CLUSTER_NONE ? all->views[node->own_view].name : NULL);
+        json_obj(json);
+        json_put_str(json, "id", node->id);
+        json_put_str(json, "host", node->best->host[0] != '\0' ? node->best->host : NULL);
+        json_put_uint(json, "port", node->best->port);
+        json_put_str(json, "master", node->best->master[0] != '\0' ? node->best->master : NULL);
+        json_put_uint(json, "epoch", node->best->epoch);
+        json_put_str(json, "file",
+                     node->own_view != CLUSTER_NONE ? all->views[node->own_view].name : NULL);
         put_ranges(json, &node->slots);
-        cli_json_end(json);
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
 void cluster_report_nodes(const struct cluster_run *run)
@@ -267,20 +267,20 @@ static void cluster_text(const struct cluster_views *all, const struct cluster_f
 static void put_finding(const struct cluster_run *run, const struct cluster_finding *f,
                         const char *text)
 {
-    struct cli_json *json = &run->cli->out;
+    struct json_write *json = &run->cli->out;
     const struct cluster_views *all = &run->all;
-    cli_json_obj(json);
-    cli_json_put_str(json, "finding", cluster_finding_word(f->kind));
-    cli_json_put_str(json, "severity", severity_words[severity_of(run, f)]);
-    cli_json_put_str(json, "file", f->view != CLUSTER_NONE ? all->views[f->view].name : NULL);
-    cli_json_put_str(json, "node", f->node != CLUSTER_NONE ? id_of(all, f->node) : NULL);
-    cli_json_put_str(json, "other", f->other != CLUSTER_NONE ? id_of(all, f->other) : NULL);
+    json_obj(json);
+    json_put_str(json, "finding", cluster_finding_word(f->kind));
+    json_put_str(json, "severity", severity_words[severity_of(run, f)]);
+    json_put_str(json, "file", f->view != CLUSTER_NONE ? all->views[f->view].name : NULL);
+    json_put_str(json, "node", f->node != CLUSTER_NONE ? id_of(all, f->node) : NULL);
+    json_put_str(json, "other", f->other != CLUSTER_NONE ? id_of(all, f->other) : NULL);
     if (f->last > 0 || f->kind == CLUSTER_FINDING_UNCOVERED) {
-        cli_json_put_uint(json, "first_slot", f->first);
-        cli_json_put_uint(json, "last_slot", f->last);
+        json_put_uint(json, "first_slot", f->first);
+        json_put_uint(json, "last_slot", f->last);
     }
-    cli_json_put_str(json, "text", text);
-    cli_json_end(json);
+    json_put_str(json, "text", text);
+    json_end(json);
 }
 
 /* Of servers: every node notes the failure of another one, which is said once. *ret_n: how many. */
@@ -341,15 +341,15 @@ static void report_finding(const struct cluster_run *run, const struct cluster_f
 
 void cluster_report_findings(const struct cluster_run *run)
 {
-    struct cli_json *json = &run->cli->out;
+    struct json_write *json = &run->cli->out;
     if (run->cli->json) {
-        cli_json_key(json, "findings");
-        cli_json_array(json);
+        json_key(json, "findings");
+        json_array(json);
     }
     for (size_t i = 0; i < run->all.n_findings; i++)
         report_finding(run, &run->all.findings[i]);
     if (run->cli->json)
-        cli_json_end(json);
+        json_end(json);
     size_t notes = cluster_count(run, CLUSTER_NOTE) - cluster_count(run, CLUSTER_WARNING);
     if (!run->cli->json && !run->live && notes > 0 && run->cli->verbose == 0)
         cli_note(run->cli, "%zu note%s, such as nodes that were not reached: -v shows %s", notes,

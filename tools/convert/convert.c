@@ -278,18 +278,18 @@ static const char *const target_names[] = {"rdb", "aof", "resp", "ndjson", "csv"
 
 static void put_written(const struct job *job, uint64_t bytes)
 {
-    struct cli_json *json = &job->cli->out;
+    struct json_write *json = &job->cli->out;
     enum rdb_dialect dialect = RDB_REDIS;
     int version = 0;
     if (job->target == TO_RDB)
         job_choose_target(job, &dialect, &version);
-    cli_json_put_uint(json, "keys", job->keys);
-    cli_json_put_uint(json, "bytes", bytes);
-    cli_json_put_str(json, "format", target_names[job->target]);
+    json_put_uint(json, "keys", job->keys);
+    json_put_uint(json, "bytes", bytes);
+    json_put_str(json, "format", target_names[job->target]);
     if (version == 0)
         return;
-    cli_json_put_str(json, "dialect", rdb_dialect_name(dialect));
-    cli_json_put_int(json, "version", version);
+    json_put_str(json, "dialect", rdb_dialect_name(dialect));
+    json_put_int(json, "version", version);
 }
 
 /* On a terminal. */

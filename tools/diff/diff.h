@@ -143,7 +143,7 @@ struct diff {
     bool functions_differ;
     struct rd_buf name; /* of the key that is reported */
     struct rd_sink *out;
-    struct cli_json json; /* the output of --json and --ndjson */
+    struct json_write json; /* the output of --json and --ndjson */
     struct diff_page *page;
 };
 
@@ -219,9 +219,9 @@ void diff_report_begin(struct diff *diff);
 void diff_report_end(struct diff *diff);
 
 /* The objects of JSON: one difference, and the members of the summary. */
-void diff_put_key(struct diff *diff, struct cli_json *json, const struct diff_found *found,
+void diff_put_key(struct diff *diff, struct json_write *json, const struct diff_found *found,
                   struct rd_slice name, const struct diff_value *value);
-void diff_put_summary(const struct diff *diff, struct cli_json *json);
+void diff_put_summary(const struct diff *diff, struct json_write *json);
 
 /* html.c: the page of --html. It is opened and written at the end. */
 bool diff_page_begin(struct diff *diff, struct rd_err *err);

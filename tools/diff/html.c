@@ -15,7 +15,7 @@ enum { KIND_BYTES = 200000, PREFIX_BYTES = 130000, KINDS = 3 };
 struct text {
     struct rd_buf buf;
     struct rd_sink *sink;
-    struct cli_json json;
+    struct json_write json;
 };
 
 struct diff_page {
@@ -33,7 +33,7 @@ static bool text_begin(struct text *text, struct rd_err *err)
 {
     if (!rd_sink_open_buf(&text->sink, &text->buf, NULL, err))
         return false;
-    cli_json_init(&text->json, text->sink);
+    json_init(&text->json, text->sink);
     return true;
 }
 
@@ -56,23 +56,23 @@ bool diff_page_begin(struct diff *diff, struct rd_err *err)
     diff->page = page;
     if (!text_begin(&page->keys, err) || !text_begin(&page->prefixes, err))
         return false;
-    cli_json_obj(&page->keys.json);
-    cli_json_key(&page->keys.json, "differences");
-    cli_json_array(&page->keys.json);
-    cli_json_array(&page->prefixes.json);
+    json_obj(&page->keys.json);
+    json_key(&page->keys.json, "differences");
+    json_array(&page->keys.json);
+    json_array(&page->prefixes.json);
     return true;
 }
 
-static void put_row(struct cli_json *json, const struct rd_slice *name, const uint64_t *counts)
+static void put_row(struct json_write *json, const struct rd_slice *name, const uint64_t *counts)
 {
-    cli_json_array(json);
+    json_array(json);
     if (name != NULL)
-        cli_json_bytes(json, *name);
+        json_bytes(json, *name);
     else
-        cli_json_null(json);
+        json_null(json);
     for (int kind = 0; kind < KINDS; kind++)
-        cli_json_uint(json, counts[kind]);
-    cli_json_end(json);
+        json_uint(json, counts[kind]);
+    json_end(json);
 }
 
 /* Writes the row of the last prefix. */
@@ -123,20 +123,20 @@ void diff_page_key(struct diff *diff, const struct diff_found *found, struct rd_
 static void put_end(struct diff *diff)
 {
     struct diff_page *page = diff->page;
-    struct cli_json *json = &page->keys.json;
-    cli_json_end(json);
-    cli_json_key(json, "a");
-    cli_json_bytes(json, rd_slice_str(diff->shown[DIFF_A]));
-    cli_json_key(json, "b");
-    cli_json_bytes(json, rd_slice_str(diff->shown[DIFF_B]));
-    cli_json_put_str(json, "made_at", rd_show_time(cli_now_ms() / 1000 * 1000).s);
-    cli_json_put_str(json, "made_by", redoubt_version_string());
+    struct json_write *json = &page->keys.json;
+    json_end(json);
+    json_key(json, "a");
+    json_bytes(json, rd_slice_str(diff->shown[DIFF_A]));
+    json_key(json, "b");
+    json_bytes(json, rd_slice_str(diff->shown[DIFF_B]));
+    json_put_str(json, "made_at", rd_show_time(cli_now_ms() / 1000 * 1000).s);
+    json_put_str(json, "made_by", redoubt_version_string());
     diff_put_summary(diff, json);
-    cli_json_end(json);
+    json_end(json);
     end_prefix(page);
     if (page->others[0] + page->others[1] + page->others[2] > 0)
         put_row(&page->prefixes.json, NULL, page->others);
-    cli_json_end(&page->prefixes.json);
+    json_end(&page->prefixes.json);
 }
 
 /* Both texts as one object. */

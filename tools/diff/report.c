@@ -136,146 +136,146 @@ static void print_key(const struct diff *diff, const struct diff_found *found, s
 
 /* ---- JSON ---- */
 
-static void put_expiry(struct cli_json *json, int64_t ms)
+static void put_expiry(struct json_write *json, int64_t ms)
 {
     if (ms == RDB_NO_EXPIRE)
-        cli_json_null(json);
+        json_null(json);
     else
-        cli_json_int(json, ms);
+        json_int(json, ms);
 }
 
-static void put_part(struct cli_json *json, const struct diff_part *part)
+static void put_part(struct json_write *json, const struct diff_part *part)
 {
     static const char *const sides[] = {"a", "b"};
-    cli_json_obj(json);
-    cli_json_put_str(json, "part", part_words[part->kind]);
+    json_obj(json);
+    json_put_str(json, "part", part_words[part->kind]);
     if (part->kind == RDB_PART_ELEMENT) {
-        cli_json_put_uint(json, "index", part->index[part->present[DIFF_A] ? DIFF_A : DIFF_B]);
+        json_put_uint(json, "index", part->index[part->present[DIFF_A] ? DIFF_A : DIFF_B]);
     } else if (part->kind != RDB_PART_META && part->kind != RDB_PART_IDMP) {
-        cli_json_key(json, "name");
-        cli_json_bytes(json, rd_buf_slice(&part->name));
+        json_key(json, "name");
+        json_bytes(json, rd_buf_slice(&part->name));
         if (part->name_cut)
-            cli_json_put_bool(json, "name_cut", true);
+            json_put_bool(json, "name_cut", true);
     }
-    cli_json_put_str(json, "in",
-                     part->present[DIFF_A] && part->present[DIFF_B] ? "both"
-                     : part->present[DIFF_A]                        ? "a"
-                                                                    : "b");
+    json_put_str(json, "in",
+                 part->present[DIFF_A] && part->present[DIFF_B] ? "both"
+                 : part->present[DIFF_A]                        ? "a"
+                                                                : "b");
     for (int side = DIFF_A; side <= DIFF_B; side++) {
         if (!part->present[side])
             continue;
-        cli_json_key(json, sides[side]);
-        cli_json_obj(json);
-        cli_json_key(json, "text");
-        cli_json_bytes(json, rd_buf_slice(&part->text[side]));
+        json_key(json, sides[side]);
+        json_obj(json);
+        json_key(json, "text");
+        json_bytes(json, rd_buf_slice(&part->text[side]));
         if (part->text_cut[side])
-            cli_json_put_bool(json, "cut", true);
+            json_put_bool(json, "cut", true);
         if (part->expire_ms[side] != RDB_NO_EXPIRE)
-            cli_json_put_int(json, "expire_ms", part->expire_ms[side]);
-        cli_json_end(json);
+            json_put_int(json, "expire_ms", part->expire_ms[side]);
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
-static void put_pair(struct cli_json *json, const char *key, uint64_t a, uint64_t b)
+static void put_pair(struct json_write *json, const char *key, uint64_t a, uint64_t b)
 {
-    cli_json_key(json, key);
-    cli_json_array(json);
-    cli_json_uint(json, a);
-    cli_json_uint(json, b);
-    cli_json_end(json);
+    json_key(json, key);
+    json_array(json);
+    json_uint(json, a);
+    json_uint(json, b);
+    json_end(json);
 }
 
-static void put_strings(struct cli_json *json, const struct diff_part *part)
+static void put_strings(struct json_write *json, const struct diff_part *part)
 {
     static const char *const sides[] = {"a", "b"};
     for (int side = DIFF_A; side <= DIFF_B; side++) {
-        cli_json_key(json, sides[side]);
-        cli_json_obj(json);
-        cli_json_put_uint(json, "from", part->index[side]);
-        cli_json_key(json, "text");
-        cli_json_bytes(json, rd_buf_slice(&part->text[side]));
+        json_key(json, sides[side]);
+        json_obj(json);
+        json_put_uint(json, "from", part->index[side]);
+        json_key(json, "text");
+        json_bytes(json, rd_buf_slice(&part->text[side]));
         if (part->text_cut[side])
-            cli_json_put_bool(json, "cut", true);
-        cli_json_end(json);
+            json_put_bool(json, "cut", true);
+        json_end(json);
     }
 }
 
-static void put_value(const struct diff *diff, struct cli_json *json, enum rdb_kind kind,
+static void put_value(const struct diff *diff, struct json_write *json, enum rdb_kind kind,
                       const struct diff_value *value)
 {
-    cli_json_key(json, "value");
-    cli_json_obj(json);
+    json_key(json, "value");
+    json_obj(json);
     if (kind == RDB_KIND_STRING) {
         put_pair(json, "bytes", value->bytes[DIFF_A], value->bytes[DIFF_B]);
-        cli_json_put_uint(json, "first_byte", value->first_byte);
+        json_put_uint(json, "first_byte", value->first_byte);
     } else {
         put_pair(json, "parts", value->n_parts[DIFF_A], value->n_parts[DIFF_B]);
-        cli_json_put_uint(json, "differ", value->changed);
+        json_put_uint(json, "differ", value->changed);
         put_pair(json, "only", value->only[DIFF_A], value->only[DIFF_B]);
     }
     if (diff->values && kind == RDB_KIND_STRING) {
         put_strings(json, &value->parts[0]);
     } else if (diff->values) {
-        cli_json_key(json, "first");
-        cli_json_array(json);
+        json_key(json, "first");
+        json_array(json);
         for (size_t i = 0; i < value->n_kept; i++)
             put_part(json, &value->parts[i]);
-        cli_json_end(json);
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
-static void put_differs(struct cli_json *json, unsigned flags)
+static void put_differs(struct json_write *json, unsigned flags)
 {
     static const char *const words[] = {"type", "expiry", "value"};
-    cli_json_key(json, "differs");
-    cli_json_array(json);
+    json_key(json, "differs");
+    json_array(json);
     for (unsigned i = 0; i < 3; i++)
         if ((flags & 1U << i) != 0)
-            cli_json_str(json, words[i]);
-    cli_json_end(json);
+            json_str(json, words[i]);
+    json_end(json);
 }
 
-void diff_put_key(struct diff *diff, struct cli_json *json, const struct diff_found *found,
+void diff_put_key(struct diff *diff, struct json_write *json, const struct diff_found *found,
                   struct rd_slice name, const struct diff_value *value)
 {
     const struct diff_key *a = &found->key[DIFF_A], *b = &found->key[DIFF_B];
-    cli_json_obj(json);
-    cli_json_put_uint(json, "db", found->db);
-    cli_json_key(json, "key");
-    cli_json_bytes(json, name);
-    cli_json_put_str(json, "in", both(found) ? "both" : a->present ? "a" : "b");
-    cli_json_key(json, "type");
-    cli_json_array(json);
-    cli_json_str(json, a->present ? rdb_kind_name(a->kind) : NULL);
-    cli_json_str(json, b->present ? rdb_kind_name(b->kind) : NULL);
-    cli_json_end(json);
+    json_obj(json);
+    json_put_uint(json, "db", found->db);
+    json_key(json, "key");
+    json_bytes(json, name);
+    json_put_str(json, "in", both(found) ? "both" : a->present ? "a" : "b");
+    json_key(json, "type");
+    json_array(json);
+    json_str(json, a->present ? rdb_kind_name(a->kind) : NULL);
+    json_str(json, b->present ? rdb_kind_name(b->kind) : NULL);
+    json_end(json);
     if (both(found)) {
         put_differs(json, found->flags);
         if ((found->flags & DIFF_EXPIRY) != 0) {
-            cli_json_key(json, "expire_ms");
-            cli_json_array(json);
+            json_key(json, "expire_ms");
+            json_array(json);
             put_expiry(json, a->expire_ms);
             put_expiry(json, b->expire_ms);
-            cli_json_end(json);
+            json_end(json);
         }
         if (value != NULL && (found->flags & DIFF_VALUE) != 0)
             put_value(diff, json, a->kind, value);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
-void diff_put_summary(const struct diff *diff, struct cli_json *json)
+void diff_put_summary(const struct diff *diff, struct json_write *json)
 {
     const struct diff_counts *n = &diff->counts;
     put_pair(json, "keys", n->keys[DIFF_A], n->keys[DIFF_B]);
     put_pair(json, "only", n->only[DIFF_A], n->only[DIFF_B]);
     put_pair(json, "only_expired", n->expired[DIFF_A], n->expired[DIFF_B]);
-    cli_json_put_uint(json, "different", n->different);
-    cli_json_put_uint(json, "different_type", n->type);
-    cli_json_put_uint(json, "different_expiry", n->expiry);
-    cli_json_put_uint(json, "different_value", n->value);
+    json_put_uint(json, "different", n->different);
+    json_put_uint(json, "different_type", n->type);
+    json_put_uint(json, "different_expiry", n->expiry);
+    json_put_uint(json, "different_value", n->value);
     put_pair(json, "functions", diff->n_functions[DIFF_A], diff->n_functions[DIFF_B]);
     if (diff->is_server[DIFF_A] || diff->is_server[DIFF_B]) {
         put_pair(json, "gone", diff->live_result[DIFF_A].gone, diff->live_result[DIFF_B].gone);
@@ -285,8 +285,8 @@ void diff_put_summary(const struct diff *diff, struct cli_json *json)
                  diff->live_result[DIFF_B].unknown);
     }
     if (diff->judge_due)
-        cli_json_put_uint(json, "due", diff->n_due);
-    cli_json_put_bool(json, "functions_differ", diff->functions_differ);
+        json_put_uint(json, "due", diff->n_due);
+    json_put_bool(json, "functions_differ", diff->functions_differ);
 }
 
 /* ---- either ---- */
@@ -295,10 +295,10 @@ void diff_report_begin(struct diff *diff)
 {
     if (!diff->cli->json)
         return;
-    cli_json_put_str(&diff->cli->out, "a", diff->shown[DIFF_A]);
-    cli_json_put_str(&diff->cli->out, "b", diff->shown[DIFF_B]);
-    cli_json_key(&diff->cli->out, "differences");
-    cli_json_array(&diff->cli->out);
+    json_put_str(&diff->cli->out, "a", diff->shown[DIFF_A]);
+    json_put_str(&diff->cli->out, "b", diff->shown[DIFF_B]);
+    json_key(&diff->cli->out, "differences");
+    json_array(&diff->cli->out);
     diff->json = diff->cli->out;
 }
 
@@ -317,7 +317,7 @@ void diff_report_key(struct diff *diff, const struct diff_found *found, struct r
     if (diff->page != NULL) {
         diff_page_key(diff, found, name, value);
     } else if (diff->lines) {
-        cli_json_init(&diff->json, diff->out);
+        json_init(&diff->json, diff->out);
         diff_put_key(diff, &diff->json, found, name, value);
         rd_sink_byte(diff->out, '\n');
     } else if (diff->cli->json) {
@@ -378,17 +378,17 @@ void diff_report_end(struct diff *diff)
     if (diff->page != NULL)
         return;
     if (diff->lines) {
-        cli_json_init(&diff->json, diff->out);
-        cli_json_obj(&diff->json);
-        cli_json_key(&diff->json, "summary");
-        cli_json_obj(&diff->json);
+        json_init(&diff->json, diff->out);
+        json_obj(&diff->json);
+        json_key(&diff->json, "summary");
+        json_obj(&diff->json);
         diff_put_summary(diff, &diff->json);
-        cli_json_end(&diff->json);
-        cli_json_end(&diff->json);
+        json_end(&diff->json);
+        json_end(&diff->json);
         rd_sink_byte(diff->out, '\n');
     } else if (diff->cli->json) {
         diff->cli->out = diff->json;
-        cli_json_end(&diff->cli->out);
+        json_end(&diff->cli->out);
         diff_put_summary(diff, &diff->cli->out);
     } else if (!diff->cli->quiet) {
         print_hidden(diff);

@@ -48,19 +48,19 @@ static void count(const struct doctor *d, struct counts *ret)
 
 static void put_check(const struct doctor *d, size_t i)
 {
-    struct cli_json *json = &d->cli->out;
+    struct json_write *json = &d->cli->out;
     const struct doctor_check *check = &doctor_checks[i];
     const struct doctor_verdict *v = &d->verdicts[i];
     bool found = v->state == DOCTOR_FOUND;
-    cli_json_obj(json);
-    cli_json_put_str(json, "id", check->id);
-    cli_json_put_str(json, "group", doctor_group_word(check->group));
-    cli_json_put_str(json, "state", states[v->state]);
-    cli_json_put_str(json, "severity", found ? severities[v->severity] : NULL);
-    cli_json_put_str(json, "figure", v->figure);
-    cli_json_put_str(json, "why", found ? check->why : NULL);
-    cli_json_put_str(json, "fix", found ? fix_of(d, i) : NULL);
-    cli_json_end(json);
+    json_obj(json);
+    json_put_str(json, "id", check->id);
+    json_put_str(json, "group", doctor_group_word(check->group));
+    json_put_str(json, "state", states[v->state]);
+    json_put_str(json, "severity", found ? severities[v->severity] : NULL);
+    json_put_str(json, "figure", v->figure);
+    json_put_str(json, "why", found ? check->why : NULL);
+    json_put_str(json, "fix", found ? fix_of(d, i) : NULL);
+    json_end(json);
 }
 
 static void put_field(const struct doctor *d, const char *key, const char *field)
@@ -68,8 +68,8 @@ static void put_field(const struct doctor *d, const char *key, const char *field
     struct rd_slice text;
     if (!client_info_find(rd_buf_slice(&d->info), field, &text))
         return;
-    cli_json_key(&d->cli->out, key);
-    cli_json_bytes(&d->cli->out, text);
+    json_key(&d->cli->out, key);
+    json_bytes(&d->cli->out, text);
 }
 
 /* Valkey reports the version of Redis that it is compatible with as well. */
@@ -82,21 +82,21 @@ static const char *version_field(const struct doctor *d)
 
 static void put_all(const struct doctor *d, const struct counts *n)
 {
-    struct cli_json *json = &d->cli->out;
-    cli_json_put_str(json, "kind", d->folder != NULL ? "folder" : "server");
-    cli_json_put_str(json, "name", d->folder != NULL ? d->folder : d->name);
+    struct json_write *json = &d->cli->out;
+    json_put_str(json, "kind", d->folder != NULL ? "folder" : "server");
+    json_put_str(json, "name", d->folder != NULL ? d->folder : d->name);
     put_field(d, "version", version_field(d));
     put_field(d, "role", "role");
-    cli_json_key(json, "checks");
-    cli_json_array(json);
+    json_key(json, "checks");
+    json_array(json);
     for (size_t i = 0; i < doctor_n_checks; i++)
         if (concerns(d, i))
             put_check(d, i);
-    cli_json_end(json);
-    cli_json_put_uint(json, "errors", n->severities[DOCTOR_ERROR]);
-    cli_json_put_uint(json, "warnings", n->severities[DOCTOR_WARNING]);
-    cli_json_put_uint(json, "notes", n->severities[DOCTOR_NOTE]);
-    cli_json_put_uint(json, "not_examined", n->states[DOCTOR_UNKNOWN]);
+    json_end(json);
+    json_put_uint(json, "errors", n->severities[DOCTOR_ERROR]);
+    json_put_uint(json, "warnings", n->severities[DOCTOR_WARNING]);
+    json_put_uint(json, "notes", n->severities[DOCTOR_NOTE]);
+    json_put_uint(json, "not_examined", n->states[DOCTOR_UNKNOWN]);
 }
 
 /* ---- text ---- */

@@ -34,13 +34,13 @@ static uint64_t cost_of(struct rd_slice json)
 /* ---- one version ---- */
 
 /* The lines of a text, without blanks before them; those after `most` are counted. */
-static void put_lines(struct cli_json *json, const char *key, const char *more_key,
+static void put_lines(struct json_write *json, const char *key, const char *more_key,
                       struct rd_slice text, uint64_t most)
 {
     const uint8_t *at = text.ptr, *end = at + text.len;
     uint64_t n = 0;
-    cli_json_key(json, key);
-    cli_json_array(json);
+    json_key(json, key);
+    json_array(json);
     for (; at < end; n++) {
         const uint8_t *lf = memchr(at, '\n', (size_t)(end - at));
         const uint8_t *to = lf != NULL ? lf : end;
@@ -48,74 +48,76 @@ static void put_lines(struct cli_json *json, const char *key, const char *more_k
             at++;
         size_t len = (size_t)(to - at);
         if (n < most)
-            cli_json_bytes(json, rd_slice(at, len < LINE_BYTES ? len : LINE_BYTES));
+            json_bytes(json, rd_slice(at, len < LINE_BYTES ? len : LINE_BYTES));
         at = to + (lf != NULL);
     }
-    cli_json_end(json);
+    json_end(json);
     if (n > most)
-        cli_json_put_uint(json, more_key, n - most);
+        json_put_uint(json, more_key, n - most);
 }
 
-static void put_texts(const struct tool_history *h, const struct version *v, struct cli_json *json)
+static void put_texts(const struct tool_history *h, const struct version *v,
+                      struct json_write *json)
 {
     struct rd_shown time = recorded_time(v->time_us);
-    cli_json_put_str(json, "at", v->time_us == INT64_MIN ? NULL : time.s);
-    cli_json_put_str(json, "place",
-                     v->is_base ? h->in.tape.parts[v->place.part].name
-                                : recorded_place(&h->in, v->place).s);
-    cli_json_put_str(json, "event", version_word(version_event(v)));
+    json_put_str(json, "at", v->time_us == INT64_MIN ? NULL : time.s);
+    json_put_str(json, "place",
+                 v->is_base ? h->in.tape.parts[v->place.part].name
+                            : recorded_place(&h->in, v->place).s);
+    json_put_str(json, "event", version_word(version_event(v)));
 }
 
-static bool put_event(const struct tool_history *h, const struct version *v, struct cli_json *json)
+static bool put_event(const struct tool_history *h, const struct version *v,
+                      struct json_write *json)
 {
     struct rd_buf summary = {0};
     const struct history_mirror *m = v->mirror;
     bool ok = history_text_summary(h, v, &summary);
-    cli_json_obj(json);
-    cli_json_key(json, "key");
-    cli_json_bytes(json, m->name.len > LINE_BYTES ? rd_slice(m->name.ptr, LINE_BYTES) : m->name);
-    cli_json_put_uint(json, "db", m->db);
+    json_obj(json);
+    json_key(json, "key");
+    json_bytes(json, m->name.len > LINE_BYTES ? rd_slice(m->name.ptr, LINE_BYTES) : m->name);
+    json_put_uint(json, "db", m->db);
     put_texts(h, v, json);
     if (v->time_us != INT64_MIN)
-        cli_json_put_int(json, "ms", v->time_us / 1000);
+        json_put_int(json, "ms", v->time_us / 1000);
     if (v->in_multi)
-        cli_json_put_bool(json, "multi", true);
+        json_put_bool(json, "multi", true);
     put_lines(json, "commands", "more_commands", rd_buf_slice(&v->commands), COMMANDS);
-    cli_json_key(json, "summary");
-    cli_json_bytes(json, rd_buf_slice(&summary));
+    json_key(json, "summary");
+    json_bytes(json, rd_buf_slice(&summary));
     put_lines(json, "changes", "more_changes", rd_buf_slice(&v->changes), CHANGES);
     if (m->state == HISTORY_PRESENT) {
-        cli_json_put_str(json, "type", engine_type_name(m->type));
-        cli_json_put_uint(json, "length", recorded_length(m));
+        json_put_str(json, "type", engine_type_name(m->type));
+        json_put_uint(json, "length", recorded_length(m));
     }
-    cli_json_end(json);
+    json_end(json);
     rd_buf_done(&summary);
     return ok;
 }
 
 /* Of values that do not exist or are unknown: null. */
-static bool put_value(const struct version *v, struct cli_json *json)
+static bool put_value(const struct version *v, struct json_write *json)
 {
     struct recorded_values values;
     struct recorded_value value;
     struct rd_buf line = {0};
     uint64_t n = 0;
     if (v->mirror->state != HISTORY_PRESENT) {
-        cli_json_null(json);
+        json_null(json);
         return true;
     }
     bool ok = recorded_values_begin(&values, v->mirror);
-    cli_json_array(json);
+    json_array(json);
     while (ok && n < ELEMENTS && recorded_values_next(&values, &value)) {
         rd_buf_reset(&line);
         ok = recorded_put_value(&line, v->mirror, &value, HISTORY_CUT);
-        cli_json_bytes(json, rd_slice(line.ptr, line.len < LINE_BYTES ? line.len : LINE_BYTES));
+        json_bytes(json, rd_slice(line.ptr, line.len < LINE_BYTES ? line.len : LINE_BYTES));
         n++;
     }
     bool more = ok && recorded_values_next(&values, &value);
     if (more)
-        cli_json_null(json);
-    cli_json_end(json);
+        json_null(json);
+    json_end(json);
     recorded_values_end(&values);
     rd_buf_done(&line);
     return ok;
@@ -126,10 +128,10 @@ static bool append(struct tool_history *h, const struct version *v, bool is_valu
 {
     struct rd_buf text = {0};
     struct rd_sink *sink;
-    struct cli_json json;
+    struct json_write json;
     if (!rd_sink_open_buf(&sink, &text, NULL, err))
         return false;
-    cli_json_init(&json, sink);
+    json_init(&json, sink);
     bool ok = is_value ? put_value(v, &json) : put_event(h, v, &json);
     ok = rd_sink_close(sink, ok ? err : NULL) && (ok || rd_err_nomem(err, text.len)) &&
          spool_append(&h->spool, text.ptr, text.len, err);
@@ -206,36 +208,36 @@ static bool put_versions(struct tool_history *h, const struct html_choice *c, st
 }
 
 static void put_head(const struct tool_history *h, const struct html_choice *c,
-                     struct cli_json *json)
+                     struct json_write *json)
 {
-    cli_json_put_str(json, "source", h->in.path);
-    cli_json_key(json, "names");
-    cli_json_array(json);
+    json_put_str(json, "source", h->in.path);
+    json_key(json, "names");
+    json_array(json);
     for (size_t i = 0; i < h->in.names.n && i < 3; i++)
-        cli_json_bytes(json, rd_slice(h->in.names.list[i].ptr, h->in.names.list[i].len < LINE_BYTES
-                                                                   ? h->in.names.list[i].len
-                                                                   : LINE_BYTES));
-    cli_json_end(json);
-    cli_json_put_uint(json, "keys", h->in.names.n);
-    cli_json_put_uint(json, "total", h->last > 0 && h->last < c->n ? h->last : c->n);
-    cli_json_put_bool(json, "who", recorded_who_any(&h->in));
+        json_bytes(json, rd_slice(h->in.names.list[i].ptr, h->in.names.list[i].len < LINE_BYTES
+                                                               ? h->in.names.list[i].len
+                                                               : LINE_BYTES));
+    json_end(json);
+    json_put_uint(json, "keys", h->in.names.n);
+    json_put_uint(json, "total", h->last > 0 && h->last < c->n ? h->last : c->n);
+    json_put_bool(json, "who", recorded_who_any(&h->in));
 }
 
 static bool put_data(struct tool_history *h, struct rd_buf *ret, struct rd_err *err)
 {
     const struct html_choice c = choose(h);
     struct rd_sink *sink;
-    struct cli_json json;
+    struct json_write json;
     if (!rd_sink_open_buf(&sink, ret, NULL, err))
         return false;
-    cli_json_init(&json, sink);
-    cli_json_obj(&json);
+    json_init(&json, sink);
+    json_obj(&json);
     put_head(h, &c, &json);
-    cli_json_key(&json, "versions");
-    cli_json_array(&json);
+    json_key(&json, "versions");
+    json_array(&json);
     bool ok = put_versions(h, &c, sink, err);
-    cli_json_end(&json);
-    cli_json_end(&json);
+    json_end(&json);
+    json_end(&json);
     return rd_sink_close(sink, ok ? err : NULL) && ok;
 }
 

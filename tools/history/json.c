@@ -1,15 +1,15 @@
 /* json.c - a version as a JSON object on one line; redoubt-history-json(5) describes it. */
 #include "tools/history/history.h"
 
-static void put_changed(struct cli_json *json, const struct history_mirror *m,
+static void put_changed(struct json_write *json, const struct history_mirror *m,
                         const struct history_edit *edit, const char *op, struct rd_slice content)
 {
     const struct recorded_value value = {
         .of = edit->of, .name = edit->name, .content = content, .index = edit->index};
-    cli_json_obj(json);
-    cli_json_put_str(json, "op", op);
+    json_obj(json);
+    json_put_str(json, "op", op);
     recorded_json_value(json, m, &value, "value");
-    cli_json_end(json);
+    json_end(json);
 }
 
 bool history_json_change(const struct tool_history *h, const struct history_mirror *m,
@@ -20,13 +20,13 @@ bool history_json_change(const struct tool_history *h, const struct history_mirr
     struct rd_sink *sink;
     (void)h;
     for (int i = 0; i < 2; i++) {
-        struct cli_json json;
+        struct json_write json;
         if (!(i == 0 ? was : is))
             continue;
         if ((out->len > 0 && !rd_buf_add_byte(out, ',')) ||
             !rd_sink_open_buf(&sink, out, NULL, NULL))
             return false;
-        cli_json_init(&json, sink);
+        json_init(&json, sink);
         put_changed(&json, m, edit, i == 0 ? "-" : "+", i == 0 ? edit->before : edit->after);
         if (!rd_sink_close(sink, NULL))
             return false;
@@ -34,109 +34,111 @@ bool history_json_change(const struct tool_history *h, const struct history_mirr
     return true;
 }
 
-static void put_place(const struct tool_history *h, const struct version *v, struct cli_json *json)
+static void put_place(const struct tool_history *h, const struct version *v,
+                      struct json_write *json)
 {
     const struct history_part *part = &h->in.tape.parts[v->place.part];
     if (h->in.tape.is_capture)
-        cli_json_put_uint(json, "chapter", part->chapter);
+        json_put_uint(json, "chapter", part->chapter);
     else
-        cli_json_put_str(json, "file", part->name);
+        json_put_str(json, "file", part->name);
     if (!v->is_base)
-        cli_json_put_uint(json, "offset", v->place.offset);
+        json_put_uint(json, "offset", v->place.offset);
     if (v->in_multi && v->multi != RD_NO_OFFSET)
-        cli_json_put_uint(json, "multi", v->multi);
+        json_put_uint(json, "multi", v->multi);
     if (v->time_us == INT64_MIN)
         return;
-    cli_json_put_int(json, "time_us", v->time_us);
-    cli_json_put_str(json, "time", recorded_time(v->time_us).s);
+    json_put_int(json, "time_us", v->time_us);
+    json_put_str(json, "time", recorded_time(v->time_us).s);
 }
 
-static void put_state(const struct version *v, struct cli_json *json)
+static void put_state(const struct version *v, struct json_write *json)
 {
     const struct history_mirror *m = v->mirror;
     if (m->state != HISTORY_PRESENT)
         return;
-    cli_json_put_str(json, "type", engine_type_name(m->type));
-    cli_json_put_uint(json, "length", recorded_length(m));
+    json_put_str(json, "type", engine_type_name(m->type));
+    json_put_uint(json, "length", recorded_length(m));
     if (m->expire_ms != ENGINE_NO_EXPIRE)
-        cli_json_put_int(json, "expires_ms", m->expire_ms);
+        json_put_int(json, "expires_ms", m->expire_ms);
 }
 
 /* Numbers of edits, except those of strings, which are about bytes. */
-static void put_counts(const struct version *v, struct cli_json *json)
+static void put_counts(const struct version *v, struct json_write *json)
 {
-    cli_json_put_uint(json, "added", v->added);
-    cli_json_put_uint(json, "changed", v->changed);
-    cli_json_put_uint(json, "removed", v->gone);
-    cli_json_put_uint(json, "rewritten", v->written);
+    json_put_uint(json, "added", v->added);
+    json_put_uint(json, "changed", v->changed);
+    json_put_uint(json, "removed", v->gone);
+    json_put_uint(json, "rewritten", v->written);
     if (v->mirror->type == ENGINE_STREAM)
-        cli_json_put_uint(json, "groups_changed", v->beside);
+        json_put_uint(json, "groups_changed", v->beside);
     if (v->mirror->type == ENGINE_HASH)
-        cli_json_put_uint(json, "expiries_changed", v->beside);
+        json_put_uint(json, "expiries_changed", v->beside);
 }
 
-static bool put_values(const struct version *v, struct cli_json *json)
+static bool put_values(const struct version *v, struct json_write *json)
 {
     struct recorded_values values;
     struct recorded_value value;
     bool ok = recorded_values_begin(&values, v->mirror);
-    cli_json_key(json, "value");
-    cli_json_array(json);
+    json_key(json, "value");
+    json_array(json);
     while (ok && recorded_values_next(&values, &value)) {
-        cli_json_obj(json);
+        json_obj(json);
         recorded_json_value(json, v->mirror, &value, "value");
-        cli_json_end(json);
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
     recorded_values_end(&values);
     return ok;
 }
 
-static void put_client(const struct tool_history *h, const struct version *v, struct cli_json *json)
+static void put_client(const struct tool_history *h, const struct version *v,
+                       struct json_write *json)
 {
     struct rd_slice client = version_client(v);
     if (!recorded_who_any(&h->in) || v->n_commands == 0)
         return;
-    cli_json_key(json, "client");
+    json_key(json, "client");
     if (client.len > 0)
-        cli_json_bytes(json, client);
+        json_bytes(json, client);
     else
-        cli_json_null(json);
+        json_null(json);
 }
 
-static void put_moved(const struct version *v, struct cli_json *json)
+static void put_moved(const struct version *v, struct json_write *json)
 {
     enum version_event event = version_event(v);
     if (event != VERSION_MOVED_HERE && event != VERSION_MOVED_AWAY)
         return;
-    cli_json_key(json, event == VERSION_MOVED_HERE ? "from_key" : "to_key");
-    cli_json_bytes(json, rd_buf_slice(&v->other));
-    cli_json_put_uint(json, event == VERSION_MOVED_HERE ? "from_db" : "to_db", v->other_db);
+    json_key(json, event == VERSION_MOVED_HERE ? "from_key" : "to_key");
+    json_bytes(json, rd_buf_slice(&v->other));
+    json_put_uint(json, event == VERSION_MOVED_HERE ? "from_db" : "to_db", v->other_db);
 }
 
 /* Text that is JSON already. */
-static void put_made(struct cli_json *json, const char *key, const struct rd_buf *made)
+static void put_made(struct json_write *json, const char *key, const struct rd_buf *made)
 {
-    cli_json_key(json, key);
-    cli_json_array(json);
+    json_key(json, key);
+    json_array(json);
     rd_sink_write(json->out, made->ptr, made->len);
-    cli_json_end(json);
+    json_end(json);
 }
 
 bool history_json_put(const struct tool_history *h, const struct version *v, struct rd_buf *out,
                       struct rd_err *err)
 {
     struct rd_sink *sink;
-    struct cli_json json;
+    struct json_write json;
     if (!rd_sink_open_buf(&sink, out, NULL, err))
         return false;
-    cli_json_init(&json, sink);
-    cli_json_obj(&json);
-    cli_json_key(&json, "key");
-    cli_json_bytes(&json, v->mirror->name);
-    cli_json_put_uint(&json, "db", v->mirror->db);
+    json_init(&json, sink);
+    json_obj(&json);
+    json_key(&json, "key");
+    json_bytes(&json, v->mirror->name);
+    json_put_uint(&json, "db", v->mirror->db);
     put_place(h, v, &json);
-    cli_json_put_str(&json, "event", version_word(version_event(v)));
+    json_put_str(&json, "event", version_word(version_event(v)));
     if (v->n_commands > 0)
         put_made(&json, "commands", &v->json);
     put_client(h, v, &json);
@@ -146,7 +148,7 @@ bool history_json_put(const struct tool_history *h, const struct version *v, str
     if (h->patch)
         put_made(&json, "changes", &v->json_changes);
     bool ok = !h->values || v->mirror->state != HISTORY_PRESENT || put_values(v, &json);
-    cli_json_end(&json);
+    json_end(&json);
     rd_sink_byte(sink, '\n');
     return rd_sink_close(sink, err) && (ok || rd_err_nomem(err, 0));
 }

@@ -103,15 +103,15 @@ bool version_add_edit(struct tool_history *h, struct version *v, const struct hi
 static bool add_json(struct version *v, const struct rebuild_line *line)
 {
     struct rd_sink *sink;
-    struct cli_json json;
+    struct json_write json;
     if ((v->json.len > 0 && !rd_buf_add_byte(&v->json, ',')) ||
         !rd_sink_open_buf(&sink, &v->json, NULL, NULL))
         return false;
-    cli_json_init(&json, sink);
-    cli_json_array(&json);
+    json_init(&json, sink);
+    json_array(&json);
     for (size_t i = 0; i < line->argc; i++)
-        cli_json_bytes(&json, line->argv[i]);
-    cli_json_end(&json);
+        json_bytes(&json, line->argv[i]);
+    json_end(&json);
     return rd_sink_close(sink, NULL);
 }
 

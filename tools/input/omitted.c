@@ -114,29 +114,29 @@ static void show_omission(struct omitted *o, const struct rdb_omission *omission
 static void put_object(const struct omitted *o, const struct rdb_omission *omission,
                        struct rd_sink *to)
 {
-    struct cli_json json;
+    struct json_write json;
     rd_sink_byte(to, ',');
-    cli_json_init(&json, to);
-    cli_json_obj(&json);
-    cli_json_put_str(&json, "what", rdb_omitted_word(omission->what));
-    cli_json_put_str(&json, "reason", omission->reason);
+    json_init(&json, to);
+    json_obj(&json);
+    json_put_str(&json, "what", rdb_omitted_word(omission->what));
+    json_put_str(&json, "reason", omission->reason);
     if (o->file != NULL)
-        cli_json_put_str(&json, "file", o->file);
+        json_put_str(&json, "file", o->file);
     if (omission->type != NULL) {
-        cli_json_put_uint(&json, "db", omission->db);
-        cli_json_key(&json, "key");
-        cli_json_bytes(&json, omission->key);
-        cli_json_put_str(&json, "type", rdb_kind_name(omission->type->kind));
+        json_put_uint(&json, "db", omission->db);
+        json_key(&json, "key");
+        json_bytes(&json, omission->key);
+        json_put_str(&json, "type", rdb_kind_name(omission->type->kind));
     }
     if (omission->group.ptr != NULL) {
-        cli_json_key(&json, "group");
-        cli_json_bytes(&json, omission->group);
+        json_key(&json, "group");
+        json_bytes(&json, omission->group);
     }
     if (omission->element.ptr != NULL) {
-        cli_json_key(&json, "element");
-        cli_json_bytes(&json, omission->element);
+        json_key(&json, "element");
+        json_bytes(&json, omission->element);
     }
-    cli_json_end(&json);
+    json_end(&json);
 }
 
 static bool begin_store(struct omitted *o, struct rd_err *err)
@@ -227,22 +227,22 @@ static bool put_all(struct omitted *o, struct rd_err *err)
 
 static bool put_json(struct omitted *o, struct rd_err *err)
 {
-    struct cli_json *json = &o->cli->out;
-    cli_json_put_uint(json, "left_out", o->n);
-    cli_json_key(json, "omitted_by_reason");
-    cli_json_array(json);
+    struct json_write *json = &o->cli->out;
+    json_put_uint(json, "left_out", o->n);
+    json_key(json, "omitted_by_reason");
+    json_array(json);
     for (size_t i = 0; i < o->n_reasons; i++) {
-        cli_json_obj(json);
-        cli_json_put_str(json, "what", rdb_omitted_word(o->reasons[i].what));
-        cli_json_put_str(json, "reason", o->reasons[i].text);
-        cli_json_put_uint(json, "count", o->reasons[i].n);
-        cli_json_end(json);
+        json_obj(json);
+        json_put_str(json, "what", rdb_omitted_word(o->reasons[i].what));
+        json_put_str(json, "reason", o->reasons[i].text);
+        json_put_uint(json, "count", o->reasons[i].n);
+        json_end(json);
     }
-    cli_json_end(json);
-    cli_json_key(json, "omitted");
-    cli_json_array(json);
+    json_end(json);
+    json_key(json, "omitted");
+    json_array(json);
     bool ok = put_all(o, err);
-    cli_json_end(json);
+    json_end(json);
     return ok;
 }
 

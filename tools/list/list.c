@@ -20,8 +20,8 @@ struct run {
     bool force;
     bool details;
     bool sizes;
-    struct cli_json *json; /* where the lists go; NULL: they are printed */
-    struct cli_json_later streams;
+    struct json_write *json; /* where the lists go; NULL: they are printed */
+    struct json_later streams;
     int status;
 };
 
@@ -225,16 +225,16 @@ static bool list_repo(void *ctx, struct backup_open *open, size_t at, struct rd_
 }
 
 /* Both lists, as members of an open object. */
-static bool list_json(struct run *run, struct cli_json *json, struct rd_err *err)
+static bool list_json(struct run *run, struct json_write *json, struct rd_err *err)
 {
-    if (!cli_json_later_init(&run->streams, err))
+    if (!json_later_init(&run->streams, err))
         return false;
     run->json = json;
-    cli_json_key(json, "sets");
-    cli_json_array(json);
+    json_key(json, "sets");
+    json_array(json);
     vault_each(&run->each, list_repo, run);
-    cli_json_end(json);
-    if (!cli_json_later_put(&run->streams, json, "streams", err))
+    json_end(json);
+    if (!json_later_put(&run->streams, json, "streams", err))
         return false;
     vault_each_put_errors(&run->each, json);
     return true;
@@ -256,14 +256,14 @@ static bool list_html(struct run *run, struct rd_err *err)
 {
     struct rd_buf data = {0};
     struct rd_sink *sink;
-    struct cli_json json;
+    struct json_write json;
     if (!rd_sink_open_buf(&sink, &data, NULL, err))
         return false;
-    cli_json_init(&json, sink);
-    cli_json_obj(&json);
-    cli_json_put_int(&json, "now_ms", cli_now_ms());
+    json_init(&json, sink);
+    json_obj(&json);
+    json_put_int(&json, "now_ms", cli_now_ms());
     bool ok = list_json(run, &json, err);
-    cli_json_end(&json);
+    json_end(&json);
     ok = rd_sink_close(sink, ok ? err : NULL) && ok && write_page(run, rd_buf_slice(&data), err);
     rd_buf_done(&data);
     return ok;

@@ -37,9 +37,9 @@ struct list_sizes {
 void list_text_set(const struct archive_set *set, const struct list_sizes *sizes, bool details);
 void list_text_chain(const struct list_chain *chain);
 
-void list_json_set(struct cli_json *json, const struct archive_repo *repo,
+void list_json_set(struct json_write *json, const struct archive_repo *repo,
                    const struct archive_set *set, const struct list_sizes *sizes);
-void list_json_chain(struct cli_json *json, const struct list_chain *chain);
+void list_json_chain(struct json_write *json, const struct list_chain *chain);
 
 /* Writes the page; json is the object with the members "now_ms", "sets",
  * "streams" and "errors". */

@@ -57,9 +57,9 @@ static int refuse_conflicts(struct merge *merge)
     if (!cli->quiet)
         cli_note(cli, "  hint: use --on-conflict first or last");
     if (cli->json) {
-        cli_json_put_uint(&cli->out, "conflicts", merge->conflicts);
-        cli_json_put_uint(&cli->out, "function_conflicts", merge->lib_conflicts);
-        cli_json_put_uint(&cli->out, "keys", 0);
+        json_put_uint(&cli->out, "conflicts", merge->conflicts);
+        json_put_uint(&cli->out, "function_conflicts", merge->lib_conflicts);
+        json_put_uint(&cli->out, "keys", 0);
     }
     return CLI_FINDINGS;
 }
@@ -68,20 +68,20 @@ static int refuse_conflicts(struct merge *merge)
 
 static void put_inputs(struct merge *merge)
 {
-    struct cli_json *json = &merge->cli->out;
-    cli_json_key(json, "inputs");
-    cli_json_array(json);
+    struct json_write *json = &merge->cli->out;
+    json_key(json, "inputs");
+    json_array(json);
     for (size_t i = 0; i < merge->n_inputs; i++) {
         const struct merge_input *in = &merge->inputs[i];
-        cli_json_obj(json);
-        cli_json_put_str(json, "file", in->path);
-        cli_json_put_str(json, "dialect", rdb_dialect_name(in->dialect));
-        cli_json_put_int(json, "version", in->version);
-        cli_json_put_uint(json, "keys", in->seen);
-        cli_json_put_uint(json, "taken", in->keys);
-        cli_json_end(json);
+        json_obj(json);
+        json_put_str(json, "file", in->path);
+        json_put_str(json, "dialect", rdb_dialect_name(in->dialect));
+        json_put_int(json, "version", in->version);
+        json_put_uint(json, "keys", in->seen);
+        json_put_uint(json, "taken", in->keys);
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
 static bool report(struct merge *merge, uint64_t bytes, struct rd_err *err)
@@ -98,12 +98,12 @@ static bool report(struct merge *merge, uint64_t bytes, struct rd_err *err)
                  cli_is_compressed_out(merge->out_path) ? " before compression" : "");
     if (!cli->json)
         return omitted_report(&merge->omitted, err);
-    cli_json_put_uint(&cli->out, "keys", merge->total);
-    cli_json_put_uint(&cli->out, "bytes", bytes);
-    cli_json_put_str(&cli->out, "dialect", rdb_dialect_name(merge->dialect));
-    cli_json_put_int(&cli->out, "version", merge->target);
-    cli_json_put_uint(&cli->out, "conflicts", merge->conflicts);
-    cli_json_put_uint(&cli->out, "function_conflicts", merge->lib_conflicts);
+    json_put_uint(&cli->out, "keys", merge->total);
+    json_put_uint(&cli->out, "bytes", bytes);
+    json_put_str(&cli->out, "dialect", rdb_dialect_name(merge->dialect));
+    json_put_int(&cli->out, "version", merge->target);
+    json_put_uint(&cli->out, "conflicts", merge->conflicts);
+    json_put_uint(&cli->out, "function_conflicts", merge->lib_conflicts);
     put_inputs(merge);
     return omitted_report(&merge->omitted, err);
 }

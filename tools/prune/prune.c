@@ -27,21 +27,21 @@ static void why_text(unsigned why, char *dst, size_t size)
 static void put_json(struct run *run, const struct archive_repo *repo,
                      const struct archive_set *set, unsigned why)
 {
-    struct cli_json *json = &run->cli->out;
-    cli_json_obj(json);
-    cli_json_put_str(json, "target", repo->target);
-    cli_json_put_str(json, "repository", repo->store->origin);
-    cli_json_put_str(json, "id", set->id);
-    cli_json_put_bool(json, "set", !set->incomplete);
-    cli_json_put_bool(json, "keep", why != 0);
-    cli_json_key(json, "why");
-    cli_json_array(json);
+    struct json_write *json = &run->cli->out;
+    json_obj(json);
+    json_put_str(json, "target", repo->target);
+    json_put_str(json, "repository", repo->store->origin);
+    json_put_str(json, "id", set->id);
+    json_put_bool(json, "set", !set->incomplete);
+    json_put_bool(json, "keep", why != 0);
+    json_key(json, "why");
+    json_array(json);
     for (unsigned rule = 0; rule < ARCHIVE_RULE_COUNT_ALL; rule++)
         if ((why & 1u << rule) != 0)
-            cli_json_str(json, archive_rule_word((enum archive_rule)rule));
-    cli_json_end(json);
-    cli_json_put_uint(json, "bytes", set->bytes);
-    cli_json_end(json);
+            json_str(json, archive_rule_word((enum archive_rule)rule));
+    json_end(json);
+    json_put_uint(json, "bytes", set->bytes);
+    json_end(json);
 }
 
 static void show_plan(struct run *run, const struct archive_repo *repo,
@@ -183,13 +183,13 @@ static int prune_all(struct run *run)
         !vault_each_init(&each, cli, &run->vault, BACKUP_JUDGE, &err))
         return cli_fail(cli, &err);
     if (cli->json) {
-        cli_json_put_bool(&cli->out, "confirm", run->confirm);
-        cli_json_key(&cli->out, "sets");
-        cli_json_array(&cli->out);
+        json_put_bool(&cli->out, "confirm", run->confirm);
+        json_key(&cli->out, "sets");
+        json_array(&cli->out);
     }
     vault_each(&each, work_on, run);
     if (cli->json) {
-        cli_json_end(&cli->out);
+        json_end(&cli->out);
         vault_each_put_errors(&each, &cli->out);
     }
     int status = each.status;

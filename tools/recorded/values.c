@@ -153,48 +153,48 @@ bool recorded_put_value(struct rd_buf *out, const struct history_mirror *m,
 
 /* ---- JSON ---- */
 
-static void json_fields(struct cli_json *json, struct rd_slice fields)
+static void put_fields_json(struct json_write *json, struct rd_slice fields)
 {
     struct rd_slice text;
-    cli_json_array(json);
+    json_array(json);
     while (recorded_next_field(&fields, &text))
-        cli_json_bytes(json, text);
-    cli_json_end(json);
+        json_bytes(json, text);
+    json_end(json);
 }
 
-static void json_name(struct cli_json *json, const struct history_mirror *m,
-                      const struct recorded_value *value)
+static void put_name_json(struct json_write *json, const struct history_mirror *m,
+                          const struct recorded_value *value)
 {
     struct rd_buf id = {0};
     if (value->of == HISTORY_OF_GROUPS) {
-        cli_json_key(json, "group");
-        cli_json_bytes(json, value->name);
+        json_key(json, "group");
+        json_bytes(json, value->name);
     } else if (m->type == ENGINE_STREAM) {
         recorded_put_id(&id, value->name);
-        cli_json_key(json, "id");
-        cli_json_bytes(json, rd_buf_slice(&id));
+        json_key(json, "id");
+        json_bytes(json, rd_buf_slice(&id));
         rd_buf_done(&id);
     } else if (m->type == ENGINE_HASH || m->type == ENGINE_SET || m->type == ENGINE_ZSET) {
-        cli_json_key(json, m->type == ENGINE_HASH ? "field" : "member");
-        cli_json_bytes(json, value->name);
+        json_key(json, m->type == ENGINE_HASH ? "field" : "member");
+        json_bytes(json, value->name);
     } else
-        cli_json_put_uint(json, m->type == ENGINE_LIST ? "index" : "at", value->index);
+        json_put_uint(json, m->type == ENGINE_LIST ? "index" : "at", value->index);
 }
 
-void recorded_json_value(struct cli_json *json, const struct history_mirror *m,
+void recorded_json_value(struct json_write *json, const struct history_mirror *m,
                          const struct recorded_value *value, const char *content_key)
 {
     int64_t ms;
-    json_name(json, m, value);
+    put_name_json(json, m, value);
     if (m->type == ENGINE_SET)
         return;
     if (value->of == HISTORY_OF_EXPIRIES && rd_num_get_i64(value->content, &ms)) {
-        cli_json_put_int(json, "field_expires_ms", ms);
+        json_put_int(json, "field_expires_ms", ms);
         return;
     }
-    cli_json_key(json, content_key);
+    json_key(json, content_key);
     if (m->type == ENGINE_STREAM && value->of == HISTORY_OF_VALUE)
-        json_fields(json, value->content);
+        put_fields_json(json, value->content);
     else
-        cli_json_bytes(json, value->content);
+        json_bytes(json, value->content);
 }

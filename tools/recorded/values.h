@@ -50,7 +50,7 @@ bool recorded_put_fields(struct rd_buf *out, struct rd_slice fields, size_t cut)
 bool recorded_next_field(struct rd_slice *fields, struct rd_slice *ret);
 
 /* As JSON, into an open object: field, member, index, id or group, and value or score or fields. */
-void recorded_json_value(struct cli_json *json, const struct history_mirror *m,
+void recorded_json_value(struct json_write *json, const struct history_mirror *m,
                          const struct recorded_value *value, const char *content_key);
 
 #endif

@@ -67,55 +67,55 @@ static void print_text(const struct replay *replay)
 
 /* ---- JSON ---- */
 
-static void put_error(struct cli_json *json, const struct replay_error *error)
+static void put_error(struct json_write *json, const struct replay_error *error)
 {
     const struct replay_sent *sent = &error->sent;
-    cli_json_obj(json);
+    json_obj(json);
     if (sent->snapshot) {
-        cli_json_key(json, "key");
-        cli_json_bytes(json, rd_slice(sent->key, sent->key_len));
+        json_key(json, "key");
+        json_bytes(json, rd_slice(sent->key, sent->key_len));
     } else {
-        cli_json_put_uint(json, "chapter", sent->chapter);
-        cli_json_put_uint(json, "offset", sent->offset);
+        json_put_uint(json, "chapter", sent->chapter);
+        json_put_uint(json, "offset", sent->offset);
     }
-    cli_json_key(json, "command");
-    cli_json_bytes(json, rd_slice(sent->name, sent->name_len));
-    cli_json_put_str(json, "error", error->text);
-    cli_json_end(json);
+    json_key(json, "command");
+    json_bytes(json, rd_slice(sent->name, sent->name_len));
+    json_put_str(json, "error", error->text);
+    json_end(json);
 }
 
-static void put_place(struct cli_json *json, const char *key, uint64_t chapter, uint64_t offset)
+static void put_place(struct json_write *json, const char *key, uint64_t chapter, uint64_t offset)
 {
-    cli_json_key(json, key);
-    cli_json_obj(json);
-    cli_json_put_uint(json, "chapter", chapter);
-    cli_json_put_uint(json, "offset", offset);
-    cli_json_end(json);
+    json_key(json, key);
+    json_obj(json);
+    json_put_uint(json, "chapter", chapter);
+    json_put_uint(json, "offset", offset);
+    json_end(json);
 }
 
-static void put_json(const struct replay *replay, struct cli_json *json)
+static void put_json(const struct replay *replay, struct json_write *json)
 {
     const struct replay_result *r = &replay->result;
     const struct replay_sender *s = &replay->sender;
-    cli_json_put_bool(json, "dry_run", replay->dry_run);
-    cli_json_put_uint(json, "snapshots", r->snapshots);
-    cli_json_put_uint(json, "keys", r->keys);
-    cli_json_put_uint(json, "commands", r->commands);
-    cli_json_put_uint(json, "caught_up", r->caught_up);
-    cli_json_put_uint(json, "transactions", r->transactions);
-    cli_json_put_uint(json, "discarded", r->discarded);
-    cli_json_put_uint(json, "bytes", r->bytes);
+    json_put_bool(json, "dry_run", replay->dry_run);
+    json_put_uint(json, "snapshots", r->snapshots);
+    json_put_uint(json, "keys", r->keys);
+    json_put_uint(json, "commands", r->commands);
+    json_put_uint(json, "caught_up", r->caught_up);
+    json_put_uint(json, "transactions", r->transactions);
+    json_put_uint(json, "discarded", r->discarded);
+    json_put_uint(json, "bytes", r->bytes);
     put_place(json, "from", r->chapter, r->from);
     put_place(json, "to", r->to_chapter, r->to);
-    cli_json_put_uint(json, "recorded_ms", recorded_ms(r));
-    cli_json_put_uint(json, "elapsed_ms", r->elapsed_ms);
-    cli_json_put_uint(json, "late_ms", r->late_ms);
-    cli_json_put_uint(json, "errors", s->n_errors);
-    cli_json_key(json, "first_errors");
-    cli_json_array(json);
+    json_put_uint(json, "recorded_ms", recorded_ms(r));
+    json_put_uint(json, "elapsed_ms", r->elapsed_ms);
+    json_put_uint(json, "late_ms", r->late_ms);
+    json_put_uint(json, "errors", s->n_errors);
+    json_key(json, "first_errors");
+    json_array(json);
     for (size_t i = 0; i < s->n_shown; i++)
         put_error(json, &s->errors[i]);
-    cli_json_end(json);
+    json_end(json);
 }
 
 void replay_report(const struct replay *replay)

@@ -29,15 +29,15 @@ bool replay_verify(struct replay *replay, bool *ret_same, struct rd_err *err)
     snprintf(place, sizeof place, "%" PRIu64 ":%" PRIu64, replay->result.to_chapter,
              replay->result.to);
     if (cli->json) {
-        cli_json_key(&cli->out, "verify");
-        cli_json_obj(&cli->out);
+        json_key(&cli->out, "verify");
+        json_obj(&cli->out);
     }
     begin(&diff, replay);
     bool ok = diff_work(&diff, err);
     *ret_same = ok && !diff_differs(&diff);
     if (ok && cli->json) {
-        cli_json_put_bool(&cli->out, "same", *ret_same);
-        cli_json_end(&cli->out);
+        json_put_bool(&cli->out, "same", *ret_same);
+        json_end(&cli->out);
     } else if (ok && *ret_same && !cli->quiet) {
         printf("the server has the same data as the capture\n");
     }

@@ -29,40 +29,40 @@ static void get_object(const struct restore *run, size_t i, char name[ARCHIVE_NA
 
 static void put_json(struct restore *run)
 {
-    struct cli_json *json = &run->cli->out;
+    struct json_write *json = &run->cli->out;
     char name[ARCHIVE_NAME_MAX];
     uint64_t bytes;
-    cli_json_put_str(json, "target", run->r.repo->target);
-    cli_json_put_str(json, "repository", run->r.repo->store->origin);
-    cli_json_put_str(json, "id", run->r.set->id);
-    cli_json_put_str(json, "to", run->shown);
-    cli_json_put_bool(json, "dry_run", run->dry_run);
-    cli_json_put_str(json, "layout",
-                     restore_sends(run)                             ? "server"
-                     : backup_lay_out_is_log(&run->out, run->r.set) ? "aof"
-                                                                    : "rdb");
+    json_put_str(json, "target", run->r.repo->target);
+    json_put_str(json, "repository", run->r.repo->store->origin);
+    json_put_str(json, "id", run->r.set->id);
+    json_put_str(json, "to", run->shown);
+    json_put_bool(json, "dry_run", run->dry_run);
+    json_put_str(json, "layout",
+                 restore_sends(run)                             ? "server"
+                 : backup_lay_out_is_log(&run->out, run->r.set) ? "aof"
+                                                                : "rdb");
     if (run->r.want.goal != BACKUP_GOAL_SET) {
-        cli_json_put_str(json, "replid", run->r.plan.base->m.replid);
-        cli_json_put_uint(json, "base_offset", run->r.plan.base->m.offset);
-        cli_json_put_uint(json, "offset", run->r.plan.offset);
-        cli_json_put_uint(json, "commands", run->r.counts.commands);
+        json_put_str(json, "replid", run->r.plan.base->m.replid);
+        json_put_uint(json, "base_offset", run->r.plan.base->m.offset);
+        json_put_uint(json, "offset", run->r.plan.offset);
+        json_put_uint(json, "commands", run->r.counts.commands);
     }
-    cli_json_put_uint(json, "refused", run->r.counts.refused);
-    cli_json_put_uint(json, "unknown", run->r.counts.unknown);
-    cli_json_put_bool(json, "one_moment", !run->r.set->m.scan);
+    json_put_uint(json, "refused", run->r.counts.refused);
+    json_put_uint(json, "unknown", run->r.counts.unknown);
+    json_put_bool(json, "one_moment", !run->r.set->m.scan);
     if (backup_restore_is_cluster(run->r.set))
-        cli_json_put_uint(json, "masters", run->r.set->m.n_nodes);
+        json_put_uint(json, "masters", run->r.set->m.n_nodes);
     if (!run->dry_run && (restore_converts(run) || restore_sends(run)))
-        cli_json_put_uint(json, "keys", run->keys);
+        json_put_uint(json, "keys", run->keys);
     if (run->masters > 0)
-        cli_json_put_uint(json, "sent_to_masters", run->masters);
-    cli_json_key(json, "objects");
-    cli_json_array(json);
+        json_put_uint(json, "sent_to_masters", run->masters);
+    json_key(json, "objects");
+    json_array(json);
     for (size_t i = 0; i < n_objects(run); i++) {
         get_object(run, i, name, &bytes);
-        cli_json_str(json, name);
+        json_str(json, name);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
 static void print_moment(const struct restore *run)

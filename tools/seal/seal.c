@@ -77,21 +77,21 @@ static bool pass(struct run *run, const char *in, bool seal, struct rd_err *err)
 
 static void show_ids(const struct run *run)
 {
-    struct cli_json *json = &run->cli->out;
+    struct json_write *json = &run->cli->out;
     char id[RD_SEAL_ID_HEX];
     if (run->cli->json) {
-        cli_json_key(json, "key_ids");
-        cli_json_array(json);
+        json_key(json, "key_ids");
+        json_array(json);
     }
     for (size_t i = 0; i < run->keys.n_keys; i++) {
         const char *text = rd_seal_key_id(&run->keys.keys[i], id);
         if (run->cli->json)
-            cli_json_str(json, text);
+            json_str(json, text);
         else
             printf("%s\n", text);
     }
     if (run->cli->json)
-        cli_json_end(json);
+        json_end(json);
 }
 
 static bool work(struct run *run, bool seal, struct rd_err *err)

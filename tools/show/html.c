@@ -17,17 +17,18 @@ static size_t spans_of_column(const struct show_stats *stats)
 }
 
 /* A series in as many columns as the page has. */
-static void put_series(struct cli_json *json, const struct show_stats *stats, const uint32_t *spans)
+static void put_series(struct json_write *json, const struct show_stats *stats,
+                       const uint32_t *spans)
 {
     size_t width = spans_of_column(stats);
-    cli_json_array(json);
+    json_array(json);
     for (size_t i = 0; i < stats->n_spans; i += width) {
         uint64_t sum = 0;
         for (size_t k = i; k < stats->n_spans && k < i + width; k++)
             sum += spans[k];
-        cli_json_uint(json, sum);
+        json_uint(json, sum);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
 static int by_bytes(const void *va, const void *vb)
@@ -39,7 +40,7 @@ static int by_bytes(const void *va, const void *vb)
 }
 
 /* The rows with the most bytes, then the sum of the others. */
-static bool put_table(struct cli_json *json, const char *name, const struct show_stats *stats,
+static bool put_table(struct json_write *json, const char *name, const struct show_stats *stats,
                       const struct show_table *table, const uint32_t *series, struct rd_err *err)
 {
     const struct show_row **list = rd_calloc(table->n + 1, sizeof *list);
@@ -50,8 +51,8 @@ static bool put_table(struct cli_json *json, const char *name, const struct show
     for (size_t i = 0; i < table->n; i++)
         list[i] = &table->rows[i];
     qsort(list, table->n, sizeof *list, by_bytes);
-    cli_json_key(json, name);
-    cli_json_array(json);
+    json_key(json, name);
+    json_array(json);
     for (size_t i = 0; i < table->n; i++) {
         size_t at = (size_t)(list[i] - table->rows);
         if (spent >= TABLE_BYTES) {
@@ -62,25 +63,25 @@ static bool put_table(struct cli_json *json, const char *name, const struct show
         }
         uint64_t from = rd_sink_offset(json->out);
         struct rd_slice text = rd_slice(list[i]->name, list[i]->len);
-        cli_json_array(json);
-        cli_json_bytes(json, text);
-        cli_json_uint(json, list[i]->commands);
-        cli_json_uint(json, list[i]->keys);
-        cli_json_uint(json, list[i]->bytes);
+        json_array(json);
+        json_bytes(json, text);
+        json_uint(json, list[i]->commands);
+        json_uint(json, list[i]->keys);
+        json_uint(json, list[i]->bytes);
         if (at < SHOW_SERIES)
             put_series(json, stats, series + at * SHOW_SPANS);
-        cli_json_end(json);
+        json_end(json);
         spent += rd_sink_offset(json->out) - from + page_cost(text) - text.len;
     }
     if (others.commands > 0) {
-        cli_json_array(json);
-        cli_json_null(json);
-        cli_json_uint(json, others.commands);
-        cli_json_uint(json, others.keys);
-        cli_json_uint(json, others.bytes);
-        cli_json_end(json);
+        json_array(json);
+        json_null(json);
+        json_uint(json, others.commands);
+        json_uint(json, others.keys);
+        json_uint(json, others.bytes);
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
     rd_free(list);
     return true;
 }
@@ -103,50 +104,50 @@ static void choose_lines(const struct show_stats *stats, uint8_t *ret)
 }
 
 /* The spans with commands: number, commands, bytes, lines. */
-static bool put_spans(struct cli_json *json, const struct show_stats *stats, struct rd_err *err)
+static bool put_spans(struct json_write *json, const struct show_stats *stats, struct rd_err *err)
 {
     uint8_t *n_lines = rd_calloc(SHOW_SPANS, 1);
     if (n_lines == NULL)
         return rd_err_nomem(err, SHOW_SPANS);
     choose_lines(stats, n_lines);
-    cli_json_key(json, "spans");
-    cli_json_array(json);
+    json_key(json, "spans");
+    json_array(json);
     for (size_t i = 0; i < stats->n_spans; i++) {
         const struct show_span *span = &stats->spans[i];
         if (span->commands == 0)
             continue;
-        cli_json_array(json);
-        cli_json_uint(json, i);
-        cli_json_uint(json, span->commands);
-        cli_json_uint(json, span->bytes);
+        json_array(json);
+        json_uint(json, i);
+        json_uint(json, span->commands);
+        json_uint(json, span->bytes);
         for (size_t k = 0; k < n_lines[i]; k++)
-            cli_json_bytes(json, rd_slice_str(stats->timeline->samples[i].lines[k]));
-        cli_json_end(json);
+            json_bytes(json, rd_slice_str(stats->timeline->samples[i].lines[k]));
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
     rd_free(n_lines);
     return true;
 }
 
-static bool put_all(struct cli_json *json, const struct show_stats *stats, const char *path,
+static bool put_all(struct json_write *json, const struct show_stats *stats, const char *path,
                     struct rd_err *err)
 {
-    cli_json_key(json, "file");
-    cli_json_bytes(json, rd_slice_str(path));
-    cli_json_put_str(json, "made_at", rd_show_time(cli_now_ms() / 1000 * 1000).s);
-    cli_json_put_str(json, "made_by", redoubt_version_string());
-    cli_json_put_uint(json, "commands", stats->all.commands);
-    cli_json_put_uint(json, "keys", stats->all.keys);
-    cli_json_put_uint(json, "bytes", stats->all.bytes);
-    cli_json_put_uint(json, "different_keys", show_stats_keys(stats));
-    cli_json_put_uint(json, "timed", stats->timed);
-    cli_json_put_int(json, "first_ms", stats->first_us / 1000);
-    cli_json_put_int(json, "last_ms", stats->last_us / 1000);
-    cli_json_put_int(json, "start_s", stats->start_s);
-    cli_json_put_int(json, "width_s", stats->width_s);
-    cli_json_put_uint(json, "n_spans", stats->n_spans);
-    cli_json_put_uint(json, "column", stats->n_spans > 0 ? spans_of_column(stats) : 1);
-    cli_json_put_uint(json, "samples", SHOW_SAMPLES);
+    json_key(json, "file");
+    json_bytes(json, rd_slice_str(path));
+    json_put_str(json, "made_at", rd_show_time(cli_now_ms() / 1000 * 1000).s);
+    json_put_str(json, "made_by", redoubt_version_string());
+    json_put_uint(json, "commands", stats->all.commands);
+    json_put_uint(json, "keys", stats->all.keys);
+    json_put_uint(json, "bytes", stats->all.bytes);
+    json_put_uint(json, "different_keys", show_stats_keys(stats));
+    json_put_uint(json, "timed", stats->timed);
+    json_put_int(json, "first_ms", stats->first_us / 1000);
+    json_put_int(json, "last_ms", stats->last_us / 1000);
+    json_put_int(json, "start_s", stats->start_s);
+    json_put_int(json, "width_s", stats->width_s);
+    json_put_uint(json, "n_spans", stats->n_spans);
+    json_put_uint(json, "column", stats->n_spans > 0 ? spans_of_column(stats) : 1);
+    json_put_uint(json, "samples", SHOW_SAMPLES);
     return put_table(json, "by_command", stats, &stats->commands, stats->timeline->series[0],
                      err) &&
            put_table(json, "by_prefix", stats, &stats->prefixes, stats->timeline->series[1], err) &&
@@ -158,15 +159,15 @@ bool show_html_write(struct rd_sink *out, const struct show_stats *stats, const 
 {
     struct rd_buf data = {0};
     struct rd_sink *sink;
-    struct cli_json json;
+    struct json_write json;
     if (stats->timeline->nomem)
         return rd_err_nomem(err, SHOW_SAMPLE_MAX);
     if (!rd_sink_open_buf(&sink, &data, NULL, err))
         return false;
-    cli_json_init(&json, sink);
-    cli_json_obj(&json);
+    json_init(&json, sink);
+    json_obj(&json);
     bool ok = put_all(&json, stats, path, err);
-    cli_json_end(&json);
+    json_end(&json);
     ok = rd_sink_close(sink, err) && ok &&
          page_write(out, rd_slice(show_page, sizeof show_page), rd_buf_slice(&data), err);
     rd_buf_done(&data);

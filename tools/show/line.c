@@ -53,53 +53,53 @@ static bool put_text(struct rd_buf *buf, const struct show_item *item, const str
 /* ---- JSON ---- */
 
 /* Creates the sink for an object; false: out of memory. */
-static bool begin_json(struct cli_json *json, struct rd_buf *buf)
+static bool begin_json(struct json_write *json, struct rd_buf *buf)
 {
     struct rd_sink *sink;
     if (!rd_sink_open_buf(&sink, buf, NULL, NULL))
         return false;
-    cli_json_init(json, sink);
-    cli_json_obj(json);
+    json_init(json, sink);
+    json_obj(json);
     return true;
 }
 
-static bool end_json(struct cli_json *json)
+static bool end_json(struct json_write *json)
 {
-    cli_json_end(json);
+    json_end(json);
     return rd_sink_close(json->out, NULL);
 }
 
-static void put_members(struct cli_json *json, const struct show_item *item)
+static void put_members(struct json_write *json, const struct show_item *item)
 {
     if (item->file != NULL) {
-        cli_json_put_uint(json, "number", item->number);
+        json_put_uint(json, "number", item->number);
         if (item->time_us != SHOW_NO_TIME)
-            cli_json_put_int(json, "time_s", item->time_us / 1000000);
-        cli_json_put_str(json, "file", item->file);
+            json_put_int(json, "time_s", item->time_us / 1000000);
+        json_put_str(json, "file", item->file);
     } else {
-        cli_json_put_int(json, "time_us", item->time_us);
-        cli_json_put_uint(json, "chapter", item->index);
+        json_put_int(json, "time_us", item->time_us);
+        json_put_uint(json, "chapter", item->index);
     }
-    cli_json_put_uint(json, "offset", item->offset);
-    cli_json_put_uint(json, "length", item->len);
-    cli_json_put_uint(json, "db", item->db);
-    cli_json_put_bool(json, "multi", item->in_multi);
+    json_put_uint(json, "offset", item->offset);
+    json_put_uint(json, "length", item->len);
+    json_put_uint(json, "db", item->db);
+    json_put_bool(json, "multi", item->in_multi);
 }
 
 static bool put_json(struct rd_buf *buf, const struct show_item *item, const struct show_form *form)
 {
     const struct resp_command *cmd = item->command;
-    struct cli_json json;
+    struct json_write json;
     if (!begin_json(&json, buf))
         return false;
     put_members(&json, item);
     if (form->context)
-        cli_json_put_bool(&json, "context", true);
-    cli_json_key(&json, "command");
-    cli_json_array(&json);
+        json_put_bool(&json, "context", true);
+    json_key(&json, "command");
+    json_array(&json);
     for (size_t i = 0; i < cmd->argc; i++)
-        cli_json_bytes(&json, cmd->argv[i]);
-    cli_json_end(&json);
+        json_bytes(&json, cmd->argv[i]);
+    json_end(&json);
     return end_json(&json);
 }
 
@@ -120,16 +120,16 @@ static bool snapshot_text(struct rd_buf *buf, const struct show_snapshot *s)
 
 static bool snapshot_json(struct rd_buf *buf, const struct show_snapshot *s)
 {
-    struct cli_json json;
+    struct json_write json;
     if (!begin_json(&json, buf))
         return false;
-    cli_json_put_str(&json, "file", s->file);
-    cli_json_key(&json, "snapshot");
-    cli_json_obj(&json);
-    cli_json_put_uint(&json, "keys", s->keys);
+    json_put_str(&json, "file", s->file);
+    json_key(&json, "snapshot");
+    json_obj(&json);
+    json_put_uint(&json, "keys", s->keys);
     if (s->writer[0] != '\0')
-        cli_json_put_str(&json, "written_by", s->writer);
-    cli_json_end(&json);
+        json_put_str(&json, "written_by", s->writer);
+    json_end(&json);
     return end_json(&json);
 }
 
@@ -155,19 +155,19 @@ static bool chapter_text(struct rd_buf *buf, const struct repl_capture_segment *
 static bool chapter_json(struct rd_buf *buf, const struct repl_capture_segment *segment,
                          const char *snapshot)
 {
-    struct cli_json json;
+    struct json_write json;
     if (!begin_json(&json, buf))
         return false;
-    cli_json_put_uint(&json, "chapter", segment->chapter);
-    cli_json_put_str(&json, "replid", segment->replid.hex);
-    cli_json_put_uint(&json, "offset", segment->chapter_start);
-    cli_json_put_bool(&json, "continues", segment->continues);
+    json_put_uint(&json, "chapter", segment->chapter);
+    json_put_str(&json, "replid", segment->replid.hex);
+    json_put_uint(&json, "offset", segment->chapter_start);
+    json_put_bool(&json, "continues", segment->continues);
     if (snapshot != NULL) {
-        cli_json_key(&json, "snapshot");
-        cli_json_obj(&json);
-        cli_json_put_str(&json, "file", snapshot);
-        cli_json_put_uint(&json, "bytes", segment->snapshot_size);
-        cli_json_end(&json);
+        json_key(&json, "snapshot");
+        json_obj(&json);
+        json_put_str(&json, "file", snapshot);
+        json_put_uint(&json, "bytes", segment->snapshot_size);
+        json_end(&json);
     }
     return end_json(&json);
 }

@@ -175,8 +175,8 @@ void show_put_end(struct show *show)
     struct cli *cli = show->cli;
     (void)show_put_caught_up(show, NULL); /* cli_end() reports the error */
     if (cli->json) {
-        cli_json_end(&cli->out);
-        cli_json_put_uint(&cli->out, "commands", show->n_seen);
+        json_end(&cli->out);
+        json_put_uint(&cli->out, "commands", show->n_seen);
         if (show->stats)
             show_report_json(&show->sums, &cli->out, (size_t)show->top);
     } else if (show->stats && show->html_path == NULL) {

@@ -129,60 +129,60 @@ void show_report_text(struct show_stats *stats, size_t top)
 
 /* ---- JSON ---- */
 
-static void put_sums(struct cli_json *json, uint64_t commands, uint64_t keys, uint64_t bytes)
+static void put_sums(struct json_write *json, uint64_t commands, uint64_t keys, uint64_t bytes)
 {
-    cli_json_put_uint(json, "commands", commands);
-    cli_json_put_uint(json, "keys", keys);
-    cli_json_put_uint(json, "bytes", bytes);
+    json_put_uint(json, "commands", commands);
+    json_put_uint(json, "keys", keys);
+    json_put_uint(json, "bytes", bytes);
 }
 
-static void put_table(struct cli_json *json, const char *key, const char *name,
+static void put_table(struct json_write *json, const char *key, const char *name,
                       const struct show_table *table, size_t top)
 {
-    cli_json_key(json, key);
-    cli_json_array(json);
+    json_key(json, key);
+    json_array(json);
     for (size_t i = 0; i < table->n && i < top; i++) {
         const struct show_row *row = &table->rows[i];
-        cli_json_obj(json);
-        cli_json_key(json, name);
-        cli_json_bytes(json, rd_slice(row->name, row->len));
+        json_obj(json);
+        json_key(json, name);
+        json_bytes(json, rd_slice(row->name, row->len));
         put_sums(json, row->commands, row->keys, row->bytes);
-        cli_json_end(json);
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
-static void put_spans(struct cli_json *json, const struct show_stats *stats)
+static void put_spans(struct json_write *json, const struct show_stats *stats)
 {
-    cli_json_put_int(json, "span_s", stats->width_s);
-    cli_json_key(json, "spans");
-    cli_json_array(json);
+    json_put_int(json, "span_s", stats->width_s);
+    json_key(json, "spans");
+    json_array(json);
     for (size_t i = 0; i < stats->n_spans; i++) {
         const struct show_span *span = &stats->spans[i];
         if (span->commands == 0)
             continue;
-        cli_json_obj(json);
-        cli_json_put_int(json, "time_s", stats->start_s + (int64_t)i * stats->width_s);
+        json_obj(json);
+        json_put_int(json, "time_s", stats->start_s + (int64_t)i * stats->width_s);
         put_sums(json, span->commands, span->keys, span->bytes);
-        cli_json_end(json);
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
-void show_report_json(struct show_stats *stats, struct cli_json *json, size_t top)
+void show_report_json(struct show_stats *stats, struct json_write *json, size_t top)
 {
     sort(&stats->commands);
     sort(&stats->prefixes);
-    cli_json_key(json, "stats");
-    cli_json_obj(json);
+    json_key(json, "stats");
+    json_obj(json);
     put_sums(json, stats->all.commands, stats->all.keys, stats->all.bytes);
-    cli_json_put_uint(json, "different_keys", show_stats_keys(stats));
+    json_put_uint(json, "different_keys", show_stats_keys(stats));
     if (stats->timed > 0) {
-        cli_json_put_int(json, "first_us", stats->first_us);
-        cli_json_put_int(json, "last_us", stats->last_us);
+        json_put_int(json, "first_us", stats->first_us);
+        json_put_int(json, "last_us", stats->last_us);
     }
     put_table(json, "by_command", "command", &stats->commands, top);
     put_table(json, "by_prefix", "prefix", &stats->prefixes, top);
     put_spans(json, stats);
-    cli_json_end(json);
+    json_end(json);
 }

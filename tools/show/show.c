@@ -18,15 +18,15 @@ static bool write_page(struct show *show, struct rd_err *err)
 static int run(struct show *show)
 {
     struct rd_err err = {0};
-    struct cli_json *json = &show->cli->out;
+    struct json_write *json = &show->cli->out;
     if (!cli_check_out(show->cli, show->html_path, show->force, &err) ||
         (show->out_path != NULL &&
          !cli_open_out(show->cli, show->out_path, show->force, false, &show->out, &err)) ||
         !show_pick_check(&show->pick, &err) || !show_put_begin(show, &err))
         return cli_fail(show->cli, &err);
     if (show->cli->json) {
-        cli_json_key(json, "entries");
-        cli_json_array(json);
+        json_key(json, "entries");
+        json_array(json);
     }
     bool ok = rebuild_stream_is(show->path) ? show_capture(show, &err) : show_aof(show, &err);
     show_put_end(show);

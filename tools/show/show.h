@@ -199,7 +199,7 @@ uint64_t show_stats_keys(const struct show_stats *stats);
 /* Sorts the tables. */
 void show_report_text(struct show_stats *stats, size_t top);
 /* Writes the members of an open object. */
-void show_report_json(struct show_stats *stats, struct cli_json *json, size_t top);
+void show_report_json(struct show_stats *stats, struct json_write *json, size_t top);
 
 /* ---- tools/show/html.c ---- */
 

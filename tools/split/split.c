@@ -129,51 +129,51 @@ static bool read_all(struct split *split, struct rd_err *err)
 
 /* ---- index.json ---- */
 
-static void put_part(struct cli_json *json, const struct split_part *part)
+static void put_part(struct json_write *json, const struct split_part *part)
 {
-    cli_json_obj(json);
-    cli_json_put_str(json, "file", part->name);
+    json_obj(json);
+    json_put_str(json, "file", part->name);
     switch (part->of) {
     case SPLIT_OF_DB:
-        cli_json_put_uint(json, "db", part->first);
+        json_put_uint(json, "db", part->first);
         break;
     case SPLIT_OF_SLOTS:
-        cli_json_key(json, "slots");
-        cli_json_array(json);
-        cli_json_uint(json, part->first);
-        cli_json_uint(json, part->last);
-        cli_json_end(json);
+        json_key(json, "slots");
+        json_array(json);
+        json_uint(json, part->first);
+        json_uint(json, part->last);
+        json_end(json);
         break;
     case SPLIT_OF_PREFIX:
-        cli_json_key(json, "prefix");
-        cli_json_bytes(json, rd_buf_slice(&part->prefix));
+        json_key(json, "prefix");
+        json_bytes(json, rd_buf_slice(&part->prefix));
         break;
     case SPLIT_OF_NUMBER:
-        cli_json_put_uint(json, "part", part->first);
+        json_put_uint(json, "part", part->first);
         break;
     case SPLIT_OF_REST:
-        cli_json_put_bool(json, "other", true);
+        json_put_bool(json, "other", true);
         break;
     }
-    cli_json_put_uint(json, "keys", part->keys);
-    cli_json_put_uint(json, "bytes", part->bytes);
-    cli_json_end(json);
+    json_put_uint(json, "keys", part->keys);
+    json_put_uint(json, "bytes", part->bytes);
+    json_end(json);
 }
 
 static const char *const by_words[] = {"db", "slot-range", "prefix", "size"};
 
 /* The fields of both index.json and --json. */
-static void put_fields(struct cli_json *json, const struct split *split)
+static void put_fields(struct json_write *json, const struct split *split)
 {
-    cli_json_put_str(json, "by", by_words[split->rule.by]);
-    cli_json_put_str(json, "dialect", rdb_dialect_name(split->dialect));
-    cli_json_put_int(json, "version", split->version);
-    cli_json_put_uint(json, "keys", split->keys);
-    cli_json_key(json, "parts");
-    cli_json_array(json);
+    json_put_str(json, "by", by_words[split->rule.by]);
+    json_put_str(json, "dialect", rdb_dialect_name(split->dialect));
+    json_put_int(json, "version", split->version);
+    json_put_uint(json, "keys", split->keys);
+    json_key(json, "parts");
+    json_array(json);
     for (size_t i = 0; i < split->n_parts; i++)
         put_part(json, split->parts[i]);
-    cli_json_end(json);
+    json_end(json);
 }
 
 static bool open_index(struct split *split, struct rd_sink **ret, struct rd_err *err)
@@ -189,13 +189,13 @@ static bool open_index(struct split *split, struct rd_sink **ret, struct rd_err 
 
 static void write_index(const struct split *split, struct rd_sink *to)
 {
-    struct cli_json json;
-    cli_json_init(&json, to);
-    cli_json_obj(&json);
-    cli_json_put_int(&json, "redoubt", 1);
-    cli_json_put_str(&json, "tool", "split");
+    struct json_write json;
+    json_init(&json, to);
+    json_obj(&json);
+    json_put_int(&json, "redoubt", 1);
+    json_put_str(&json, "tool", "split");
     put_fields(&json, split);
-    cli_json_end(&json);
+    json_end(&json);
     rd_sink_byte(to, '\n');
 }
 

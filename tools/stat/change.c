@@ -225,55 +225,55 @@ bool stat_change_print(const struct cli *cli, FILE *out, const struct stat_read 
 
 /* ---- JSON ---- */
 
-static void put_shares(struct cli_json *json, const struct stat_share *was,
+static void put_shares(struct json_write *json, const struct stat_share *was,
                        const struct stat_share *is)
 {
-    cli_json_put_uint(json, "keys_before", was->keys);
-    cli_json_put_uint(json, "keys", is->keys);
-    cli_json_put_uint(json, "memory_before", was->memory);
-    cli_json_put_uint(json, "memory", is->memory);
+    json_put_uint(json, "keys_before", was->keys);
+    json_put_uint(json, "keys", is->keys);
+    json_put_uint(json, "memory_before", was->memory);
+    json_put_uint(json, "memory", is->memory);
 }
 
-static void put_types(struct cli_json *json, const struct stat_read *read,
+static void put_types(struct json_write *json, const struct stat_read *read,
                       const struct stat_read *old)
 {
-    cli_json_key(json, "types");
-    cli_json_array(json);
+    json_key(json, "types");
+    json_array(json);
     for (unsigned kind = 0; kind < RDB_KIND_COUNT; kind++) {
         struct stat_count a = stat_sum_kind(&old->sum, (enum rdb_kind)kind);
         struct stat_count b = stat_sum_kind(&read->sum, (enum rdb_kind)kind);
         struct stat_share was = share_of(&a), is = share_of(&b);
         if (was.keys + is.keys == 0)
             continue;
-        cli_json_obj(json);
-        cli_json_put_str(json, "type", rdb_kind_name((enum rdb_kind)kind));
+        json_obj(json);
+        json_put_str(json, "type", rdb_kind_name((enum rdb_kind)kind));
         put_shares(json, &was, &is);
-        cli_json_end(json);
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
-static void put_list(struct cli_json *json, const char *name, const char *member,
+static void put_list(struct json_write *json, const char *name, const char *member,
                      const struct list *list, size_t n, bool prefixes)
 {
-    cli_json_key(json, name);
-    cli_json_array(json);
+    json_key(json, name);
+    json_array(json);
     for (size_t i = 0; i < list->n && i < n; i++) {
         const struct change *row = &list->rows[i];
-        cli_json_obj(json);
-        cli_json_key(json, member);
-        cli_json_bytes(json, row->name);
+        json_obj(json);
+        json_key(json, member);
+        json_bytes(json, row->name);
         if (prefixes)
-            cli_json_put_uint(json, "db", row->db);
+            json_put_uint(json, "db", row->db);
         put_shares(json, &row->was, &row->is);
         if (prefixes)
-            cli_json_put_uint(json, "missed_at_most", row->missed);
-        cli_json_end(json);
+            json_put_uint(json, "missed_at_most", row->missed);
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
-bool stat_change_json(struct cli_json *json, const struct stat_read *read,
+bool stat_change_json(struct json_write *json, const struct stat_read *read,
                       const struct stat_read *old, const char *old_path, size_t n,
                       struct rd_err *err)
 {
@@ -284,19 +284,19 @@ bool stat_change_json(struct cli_json *json, const struct stat_read *read,
         done(&prefixes);
         return false;
     }
-    cli_json_key(json, "old");
-    cli_json_obj(json);
-    cli_json_put_str(json, "file", old_path);
+    json_key(json, "old");
+    json_obj(json);
+    json_put_str(json, "file", old_path);
     stat_json_sums(json, old);
-    cli_json_end(json);
-    cli_json_key(json, "changes");
-    cli_json_obj(json);
+    json_end(json);
+    json_key(json, "changes");
+    json_obj(json);
     put_types(json, read, old);
     put_list(json, "prefixes", "prefix", &prefixes, n, true);
-    cli_json_put_uint(json, "prefixes_left_out", prefixes.n > n ? prefixes.n - n : 0);
+    json_put_uint(json, "prefixes_left_out", prefixes.n > n ? prefixes.n - n : 0);
     put_list(json, "patterns", "pattern", &patterns, n, false);
-    cli_json_put_uint(json, "patterns_left_out", patterns.n > n ? patterns.n - n : 0);
-    cli_json_end(json);
+    json_put_uint(json, "patterns_left_out", patterns.n > n ? patterns.n - n : 0);
+    json_end(json);
     done(&prefixes);
     done(&patterns);
     return true;

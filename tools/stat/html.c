@@ -20,7 +20,7 @@ enum {
 };
 
 struct writer {
-    struct cli_json *json;
+    struct json_write *json;
     const struct stat_read *read;
     const struct stat_kept **keys; /* of groups; KEYS_MAX */
     uint32_t n_top;                /* keys of the lists of the whole snapshot come first */
@@ -40,21 +40,21 @@ static struct rd_slice shorten(struct rd_slice name)
 
 static void put_key(struct writer *w, const struct stat_key *key, struct rd_slice name)
 {
-    struct cli_json *json = w->json;
-    cli_json_array(json);
-    cli_json_uint(json, key->db);
-    cli_json_bytes(json, name);
-    cli_json_uint(json, key->name.len > name.len ? key->name.len : 0);
-    cli_json_uint(json, key->type->id);
-    cli_json_uint(json, key->memory);
-    cli_json_uint(json, key->elements);
+    struct json_write *json = w->json;
+    json_array(json);
+    json_uint(json, key->db);
+    json_bytes(json, name);
+    json_uint(json, key->name.len > name.len ? key->name.len : 0);
+    json_uint(json, key->type->id);
+    json_uint(json, key->memory);
+    json_uint(json, key->elements);
     if (key->largest == RDB_UNKNOWN)
-        cli_json_null(json);
+        json_null(json);
     else
-        cli_json_uint(json, key->largest);
+        json_uint(json, key->largest);
     if (key->expire_ms != RDB_NO_EXPIRE)
-        cli_json_int(json, key->expire_ms);
-    cli_json_end(json);
+        json_int(json, key->expire_ms);
+    json_end(json);
 }
 
 static bool fits(struct writer *w, struct rd_slice name)
@@ -131,32 +131,32 @@ static void put_more_keys(struct writer *w)
 
 /* ---- details ---- */
 
-static void put_shares(struct cli_json *json, const struct stat_share *shares, unsigned n)
+static void put_shares(struct json_write *json, const struct stat_share *shares, unsigned n)
 {
-    cli_json_array(json);
+    json_array(json);
     for (unsigned i = 0; i < n; i++) {
         if (shares[i].keys == 0)
             continue;
-        cli_json_uint(json, i);
-        cli_json_uint(json, shares[i].keys);
-        cli_json_uint(json, shares[i].memory);
+        json_uint(json, i);
+        json_uint(json, shares[i].keys);
+        json_uint(json, shares[i].memory);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
 /* The first class that has keys, and the number of keys of it and of the next ones. */
-static void put_sizes(struct cli_json *json, const struct stat_detail *detail)
+static void put_sizes(struct json_write *json, const struct stat_detail *detail)
 {
     unsigned from = 0, to = STAT_SIZES;
     while (from < to && detail->sizes[from] == 0)
         from++;
     while (to > from && detail->sizes[to - 1] == 0)
         to--;
-    cli_json_array(json);
-    cli_json_uint(json, from);
+    json_array(json);
+    json_uint(json, from);
     for (; from < to; from++)
-        cli_json_uint(json, detail->sizes[from]);
-    cli_json_end(json);
+        json_uint(json, detail->sizes[from]);
+    json_end(json);
 }
 
 static int by_size(const void *va, const void *vb)
@@ -167,7 +167,7 @@ static int by_size(const void *va, const void *vb)
 
 static void put_detail(struct writer *w, const struct stat_detail *detail)
 {
-    struct cli_json *json = w->json;
+    struct json_write *json = w->json;
     struct stat_kept *kept[STAT_KEPT];
     if (detail == NULL)
         return;
@@ -176,14 +176,14 @@ static void put_detail(struct writer *w, const struct stat_detail *detail)
     put_sizes(json, detail);
     memcpy(kept, detail->kept, sizeof kept);
     qsort(kept, detail->n_kept, sizeof *kept, by_size);
-    cli_json_array(json);
+    json_array(json);
     for (size_t i = 0; i < detail->n_kept; i++) {
         uint32_t index = index_of(w, kept[i]);
         if (index > 0)
-            cli_json_uint(json, index - 1);
+            json_uint(json, index - 1);
         w->keys_left_out += index == 0;
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
 /* ---- prefixes and patterns ---- */
@@ -191,51 +191,51 @@ static void put_detail(struct writer *w, const struct stat_detail *detail)
 static void put_prefix(struct writer *w, const struct stat_prefixes *table,
                        const struct stat_prefix *row)
 {
-    struct cli_json *json = w->json;
-    cli_json_array(json);
-    cli_json_uint(json, row->db);
-    cli_json_bytes(json, stat_prefix_name(table, row));
-    cli_json_uint(json, row->keys);
-    cli_json_uint(json, row->memory);
-    cli_json_uint(json, row->was.keys);
-    cli_json_uint(json, row->was.memory);
-    cli_json_uint(json, row->missed);
+    struct json_write *json = w->json;
+    json_array(json);
+    json_uint(json, row->db);
+    json_bytes(json, stat_prefix_name(table, row));
+    json_uint(json, row->keys);
+    json_uint(json, row->memory);
+    json_uint(json, row->was.keys);
+    json_uint(json, row->was.memory);
+    json_uint(json, row->missed);
     put_detail(w, stat_detail_at(&table->details, row->detail));
-    cli_json_end(json);
+    json_end(json);
 }
 
 static void put_prefixes(struct writer *w)
 {
     const struct stat_prefixes *table = &w->read->sum.prefixes;
     size_t i = 0;
-    cli_json_key(w->json, "separator");
-    cli_json_bytes(w->json, table->separator);
-    cli_json_key(w->json, "prefixes");
-    cli_json_array(w->json);
+    json_key(w->json, "separator");
+    json_bytes(w->json, table->separator);
+    json_key(w->json, "prefixes");
+    json_array(w->json);
     for (w->spent = 0; i < table->n && w->spent < PREFIX_BYTES; i++) {
         uint64_t from = rd_sink_offset(w->json->out);
         struct rd_slice name = stat_prefix_name(table, &table->rows[i]);
         put_prefix(w, table, &table->rows[i]);
         w->spent += rd_sink_offset(w->json->out) - from + page_cost(name) - name.len;
     }
-    cli_json_end(w->json);
-    cli_json_put_uint(w->json, "prefixes_left_out", table->n - i);
-    cli_json_put_uint(w->json, "unlisted_prefix_at_most", table->floor);
+    json_end(w->json);
+    json_put_uint(w->json, "prefixes_left_out", table->n - i);
+    json_put_uint(w->json, "unlisted_prefix_at_most", table->floor);
 }
 
 /* Of each database: its number and its detail. */
 static void put_databases(struct writer *w)
 {
     const struct stat_sum *sum = &w->read->sum;
-    cli_json_key(w->json, "db_details");
-    cli_json_array(w->json);
+    json_key(w->json, "db_details");
+    json_array(w->json);
     for (size_t i = 0; sum->n_dbs > 1 && i < sum->n_dbs && i < DBS_MAX; i++) {
-        cli_json_array(w->json);
-        cli_json_uint(w->json, sum->dbs[i].db);
+        json_array(w->json);
+        json_uint(w->json, sum->dbs[i].db);
         put_detail(w, stat_detail_at(&sum->db_details, sum->dbs[i].detail));
-        cli_json_end(w->json);
+        json_end(w->json);
     }
-    cli_json_end(w->json);
+    json_end(w->json);
 }
 
 struct node {
@@ -257,18 +257,18 @@ static int by_place(const void *va, const void *vb)
 static void put_pattern(struct writer *w, const struct stat_patterns *tree, const struct node *node,
                         uint32_t parent)
 {
-    struct cli_json *json = w->json;
+    struct json_write *json = w->json;
     const struct stat_pattern *row = node->row;
-    cli_json_array(json);
-    cli_json_uint(json, parent);
-    cli_json_bytes(json, stat_pattern_part(row));
-    cli_json_uint(json, row->keys);
-    cli_json_uint(json, row->memory);
-    cli_json_uint(json, row->was.keys);
-    cli_json_uint(json, row->was.memory);
-    cli_json_uint(json, row->leaf ? 1 : 0);
+    json_array(json);
+    json_uint(json, parent);
+    json_bytes(json, stat_pattern_part(row));
+    json_uint(json, row->keys);
+    json_uint(json, row->memory);
+    json_uint(json, row->was.keys);
+    json_uint(json, row->was.memory);
+    json_uint(json, row->leaf ? 1 : 0);
     put_detail(w, stat_detail_at(&tree->details, row->detail));
-    cli_json_end(json);
+    json_end(json);
 }
 
 /* `places` is where each row of the tree is on the page. The first one is the root. */
@@ -276,8 +276,8 @@ static void put_patterns(struct writer *w, struct node *nodes, size_t n, uint32_
 {
     const struct stat_patterns *tree = &w->read->sum.patterns;
     size_t i = 0;
-    cli_json_key(w->json, "patterns");
-    cli_json_array(w->json);
+    json_key(w->json, "patterns");
+    json_array(w->json);
     for (w->spent = 0; i < n && w->spent < PATTERN_BYTES; i++) {
         uint64_t from = rd_sink_offset(w->json->out);
         struct rd_slice part = stat_pattern_part(nodes[i].row);
@@ -285,8 +285,8 @@ static void put_patterns(struct writer *w, struct node *nodes, size_t n, uint32_
         put_pattern(w, tree, &nodes[i], places[nodes[i].row->parent]);
         w->spent += rd_sink_offset(w->json->out) - from + page_cost(part) - part.len;
     }
-    cli_json_end(w->json);
-    cli_json_put_uint(w->json, "patterns_left_out", n - i);
+    json_end(w->json);
+    json_put_uint(w->json, "patterns_left_out", n - i);
 }
 
 static bool sort_patterns(struct writer *w, struct rd_err *err)
@@ -310,62 +310,62 @@ static bool sort_patterns(struct writer *w, struct rd_err *err)
 
 /* ---- the page ---- */
 
-static void put_types(struct cli_json *json)
+static void put_types(struct json_write *json)
 {
-    cli_json_key(json, "kind_names");
-    cli_json_array(json);
+    json_key(json, "kind_names");
+    json_array(json);
     for (unsigned i = 0; i < RDB_KIND_COUNT; i++)
-        cli_json_str(json, rdb_kind_name((enum rdb_kind)i));
-    cli_json_end(json);
-    cli_json_key(json, "type_names");
-    cli_json_array(json);
+        json_str(json, rdb_kind_name((enum rdb_kind)i));
+    json_end(json);
+    json_key(json, "type_names");
+    json_array(json);
     for (unsigned i = 0; i < RDB_TYPE_COUNT; i++) {
         const struct rdb_type *type = rdb_type_get((enum rdb_type_id)i);
-        cli_json_array(json);
-        cli_json_uint(json, type->kind);
-        cli_json_str(json, type->encoding);
-        cli_json_end(json);
+        json_array(json);
+        json_uint(json, type->kind);
+        json_str(json, type->encoding);
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
-static void put_snapshot(struct cli_json *json, const struct stat_read *read, const char *path)
+static void put_snapshot(struct json_write *json, const struct stat_read *read, const char *path)
 {
-    cli_json_key(json, "file");
-    cli_json_bytes(json, rd_slice_str(path));
-    cli_json_put_str(json, "format", rdb_version_text(read->meta.dialect, read->meta.version).s);
+    json_key(json, "file");
+    json_bytes(json, rd_slice_str(path));
+    json_put_str(json, "format", rdb_version_text(read->meta.dialect, read->meta.version).s);
     stat_json_sums(json, read);
 }
 
 static bool put_all(struct writer *w, const char *path, const struct stat_read *old,
                     const char *old_path, struct rd_err *err)
 {
-    struct cli_json *json = w->json;
+    struct json_write *json = w->json;
     put_snapshot(json, w->read, path);
     if (old != NULL) {
-        cli_json_key(json, "old");
-        cli_json_obj(json);
+        json_key(json, "old");
+        json_obj(json);
         put_snapshot(json, old, old_path);
-        cli_json_end(json);
+        json_end(json);
     }
     if (w->read->made_ms > 0)
-        cli_json_put_str(json, "made_at", rd_show_time(w->read->made_ms / 1000 * 1000).s);
-    cli_json_put_str(json, "made_by", redoubt_version_string());
-    cli_json_put_uint(json, "kept", STAT_KEPT);
+        json_put_str(json, "made_at", rd_show_time(w->read->made_ms / 1000 * 1000).s);
+    json_put_str(json, "made_by", redoubt_version_string());
+    json_put_uint(json, "kept", STAT_KEPT);
     put_types(json);
-    cli_json_key(json, "top_keys");
-    cli_json_array(json);
+    json_key(json, "top_keys");
+    json_array(json);
     put_top_keys(w);
-    cli_json_end(json);
+    json_end(json);
     put_databases(w);
     put_prefixes(w);
     if (!sort_patterns(w, err))
         return false;
-    cli_json_key(json, "more_keys");
-    cli_json_array(json);
+    json_key(json, "more_keys");
+    json_array(json);
     put_more_keys(w);
-    cli_json_end(json);
-    cli_json_put_uint(json, "keys_left_out", w->keys_left_out);
+    json_end(json);
+    json_put_uint(json, "keys_left_out", w->keys_left_out);
     return true;
 }
 
@@ -373,17 +373,17 @@ static bool make_data(struct rd_buf *buf, const struct stat_read *read, const ch
                       const struct stat_read *old, const char *old_path, struct rd_err *err)
 {
     struct rd_sink *sink;
-    struct cli_json json;
+    struct json_write json;
     struct writer w = {.json = &json, .read = read};
     w.keys = rd_calloc(KEYS_MAX, sizeof *w.keys);
     if (w.keys == NULL)
         return rd_err_nomem(err, KEYS_MAX * sizeof *w.keys);
     bool ok = rd_sink_open_buf(&sink, buf, NULL, err);
     if (ok) {
-        cli_json_init(&json, sink);
-        cli_json_obj(&json);
+        json_init(&json, sink);
+        json_obj(&json);
         ok = put_all(&w, path, old, old_path, err);
-        cli_json_end(&json);
+        json_end(&json);
         ok = rd_sink_close(sink, err) && ok;
     }
     rd_free(w.keys);

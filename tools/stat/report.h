@@ -11,17 +11,17 @@ bool stat_text_print(const struct cli *cli, FILE *out, const struct stat_read *r
                      const char *path, size_t n, struct rd_err *err);
 
 /* Writes the fields of an open object; lists have at most `n` elements. */
-bool stat_json_put(struct cli_json *json, const struct stat_read *read, size_t n,
+bool stat_json_put(struct json_write *json, const struct stat_read *read, size_t n,
                    struct rd_err *err);
 /* The same without the lists of keys, prefixes and patterns. */
-void stat_json_sums(struct cli_json *json, const struct stat_read *read);
+void stat_json_sums(struct json_write *json, const struct stat_read *read);
 
 /* What changed between two snapshots: `read` continues the sums of `old`. */
 bool stat_change_print(const struct cli *cli, FILE *out, const struct stat_read *read,
                        const char *path, const struct stat_read *old, const char *old_path,
                        size_t n, struct rd_err *err);
 /* Adds the members "old" and "changes" to an open object. */
-bool stat_change_json(struct cli_json *json, const struct stat_read *read,
+bool stat_change_json(struct json_write *json, const struct stat_read *read,
                       const struct stat_read *old, const char *old_path, size_t n,
                       struct rd_err *err);
 

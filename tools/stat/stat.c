@@ -114,7 +114,7 @@ static bool report(struct job *job, struct rd_err *err)
             return false;
     }
     if (cli->json) {
-        cli_json_put_str(&cli->out, "file", in->path);
+        json_put_str(&cli->out, "file", in->path);
         return stat_json_put(&cli->out, &in->read, top, err) &&
                (old == NULL || stat_change_json(&cli->out, &in->read, was, old_path, top, err));
     }

@@ -302,14 +302,14 @@ static void print_stored(struct cli *cli, const char *path, const struct sums *s
     }
 }
 
-static void put_crc(struct cli_json *json, const char *key, uint64_t crc)
+static void put_crc(struct json_write *json, const char *key, uint64_t crc)
 {
     char hex[17];
     snprintf(hex, sizeof hex, "%016" PRIx64, crc);
-    cli_json_put_str(json, key, hex);
+    json_put_str(json, key, hex);
 }
 
-static void put_stored(struct cli_json *json, const struct sums *sums)
+static void put_stored(struct json_write *json, const struct sums *sums)
 {
     static const char *const words[] = {
         [NO_CHECKSUM] = "none", [TOO_SHORT] = "missing", [DISABLED] = "disabled",
@@ -317,45 +317,45 @@ static void put_stored(struct cli_json *json, const struct sums *sums)
     };
     if (sums->stored == NOT_RDB)
         return;
-    cli_json_key(json, "rdb");
-    cli_json_obj(json);
-    cli_json_put_uint(json, "version", sums->version);
-    cli_json_put_bool(json, "compressed", sums->packed);
-    cli_json_put_str(json, "checksum", words[sums->stored]);
+    json_key(json, "rdb");
+    json_obj(json);
+    json_put_uint(json, "version", sums->version);
+    json_put_bool(json, "compressed", sums->packed);
+    json_put_str(json, "checksum", words[sums->stored]);
     if (sums->stored == UNPACKED_NOT) {
-        cli_json_key(json, "error");
+        json_key(json, "error");
         cli_json_err(json, &sums->err);
     }
     if (sums->stored == DISABLED || sums->stored == HOLDS || sums->stored == HOLDS_NOT) {
         put_crc(json, "stored_crc64", sums->stored_crc);
         put_crc(json, "computed_crc64", sums->computed_crc);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
 /* err is set where the file could not be read. */
-static void put_file(struct cli_json *json, const char *path, const struct sums *sums,
+static void put_file(struct json_write *json, const char *path, const struct sums *sums,
                      const struct rd_err *err)
 {
     char hex[RD_DIGEST_HEX];
-    cli_json_obj(json);
-    cli_json_key(json, "file");
-    cli_json_bytes(json, rd_slice_str(path));
+    json_obj(json);
+    json_key(json, "file");
+    json_bytes(json, rd_slice_str(path));
     if (err->code != RD_ERR_OK) {
-        cli_json_key(json, "error");
+        json_key(json, "error");
         cli_json_err(json, err);
     } else {
-        cli_json_put_uint(json, "size", sums->size);
+        json_put_uint(json, "size", sums->size);
         for (int kind = 0; kind < SUM_KINDS; kind++)
             if (sums->wanted[kind])
-                cli_json_put_str(json, sum_kind_name((enum sum_kind)kind),
-                                 rd_digest_hex(hex, rd_slice(sums->digest[kind],
-                                                             sum_kind_size((enum sum_kind)kind))));
+                json_put_str(json, sum_kind_name((enum sum_kind)kind),
+                             rd_digest_hex(hex, rd_slice(sums->digest[kind],
+                                                         sum_kind_size((enum sum_kind)kind))));
         if (sums->stored != NOT_RDB || sums->kind != NULL)
-            cli_json_put_str(json, "kind", sums->stored != NOT_RDB ? "rdb" : sums->kind->word);
+            json_put_str(json, "kind", sums->stored != NOT_RDB ? "rdb" : sums->kind->word);
         put_stored(json, sums);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
 static void sum_one(struct run *run, const char *path)
@@ -386,13 +386,13 @@ static void print_verdict(struct run *run, const struct sum_line *line, enum ver
     static const char *const words[] = {"ok", "failed", "unreadable"};
     const char *name = (const char *)line->name.ptr;
     if (run->cli->json) {
-        struct cli_json *json = &run->cli->out;
-        cli_json_obj(json);
-        cli_json_key(json, "file");
-        cli_json_bytes(json, rd_buf_slice(&line->name));
-        cli_json_put_str(json, "digest", sum_kind_name(line->kind));
-        cli_json_put_str(json, "status", words[verdict]);
-        cli_json_end(json);
+        struct json_write *json = &run->cli->out;
+        json_obj(json);
+        json_key(json, "file");
+        json_bytes(json, rd_buf_slice(&line->name));
+        json_put_str(json, "digest", sum_kind_name(line->kind));
+        json_put_str(json, "status", words[verdict]);
+        json_end(json);
     } else if (verdict != MATCHES || !run->cli->quiet) {
         print_name("\n\r", "", name, texts[verdict]);
     }
@@ -500,12 +500,12 @@ static void conclude(struct run *run)
     if (run->n_unreadable + run->n_differing > 0 && run->status == CLI_OK)
         run->status = CLI_FINDINGS;
     if (cli->json) {
-        cli_json_put_uint(&cli->out, "matched", run->n_matched);
-        cli_json_put_uint(&cli->out, "differing", run->n_differing);
-        cli_json_put_uint(&cli->out, "unreadable", run->n_unreadable);
-        cli_json_put_uint(&cli->out, "malformed_lines", run->n_malformed);
+        json_put_uint(&cli->out, "matched", run->n_matched);
+        json_put_uint(&cli->out, "differing", run->n_differing);
+        json_put_uint(&cli->out, "unreadable", run->n_unreadable);
+        json_put_uint(&cli->out, "malformed_lines", run->n_malformed);
         if (run->err.code != RD_ERR_OK) {
-            cli_json_key(&cli->out, "error");
+            json_key(&cli->out, "error");
             cli_json_err(&cli->out, &run->err);
         }
     }
@@ -517,8 +517,8 @@ static int sum_or_check(struct run *run, bool check)
     if (cli->n_args == 0)
         return cli_usage_error(cli, "missing argument: %s", check ? "LIST" : "FILE");
     if (cli->json) {
-        cli_json_key(&cli->out, "files");
-        cli_json_array(&cli->out);
+        json_key(&cli->out, "files");
+        json_array(&cli->out);
     }
     for (size_t i = 0; i < cli->n_args; i++) {
         if (check)
@@ -527,7 +527,7 @@ static int sum_or_check(struct run *run, bool check)
             sum_one(run, cli->args[i]);
     }
     if (cli->json)
-        cli_json_end(&cli->out);
+        json_end(&cli->out);
     if (check)
         conclude(run);
     return run->status;

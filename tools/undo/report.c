@@ -115,73 +115,73 @@ static bool text_conflict(const struct history_conflict *c, struct rd_buf *out)
 
 /* ---- JSON ---- */
 
-static bool json_conflict(const struct history_conflict *c, struct rd_buf *out)
+static bool put_conflict(const struct history_conflict *c, struct rd_buf *out)
 {
     struct rd_sink *sink;
-    struct cli_json json;
+    struct json_write json;
     if ((out->len > 0 && !rd_buf_add_byte(out, ',')) || !rd_sink_open_buf(&sink, out, NULL, NULL))
         return false;
-    cli_json_init(&json, sink);
-    cli_json_obj(&json);
-    cli_json_put_str(&json, "of",
-                     c->is_whole                    ? "value"
-                     : c->is_expiry                 ? "expiry"
-                     : c->of == HISTORY_OF_EXPIRIES ? "field_expiry"
-                                                    : "element");
+    json_init(&json, sink);
+    json_obj(&json);
+    json_put_str(&json, "of",
+                 c->is_whole                    ? "value"
+                 : c->is_expiry                 ? "expiry"
+                 : c->of == HISTORY_OF_EXPIRIES ? "field_expiry"
+                                                : "element");
     if (!c->is_whole && !c->is_expiry) {
-        cli_json_key(&json, "name");
-        cli_json_bytes(&json, c->name);
+        json_key(&json, "name");
+        json_bytes(&json, c->name);
     }
     for (int i = 0; i < 2; i++) {
         struct rd_slice side = i == 0 ? c->before : c->now;
-        cli_json_key(&json, i == 0 ? "before" : "now");
+        json_key(&json, i == 0 ? "before" : "now");
         if (side.ptr == NULL)
-            cli_json_null(&json);
+            json_null(&json);
         else
-            cli_json_bytes(&json, side);
+            json_bytes(&json, side);
     }
-    cli_json_end(&json);
+    json_end(&json);
     return rd_sink_close(sink, NULL);
 }
 
-static bool json_commands(const struct history_commands *commands, struct cli_json *json)
+static bool put_commands_json(const struct history_commands *commands, struct json_write *json)
 {
     struct reading r;
     struct resp_command command;
     bool ok = begin_reading(&r, commands);
-    cli_json_key(json, "commands");
-    cli_json_array(json);
+    json_key(json, "commands");
+    json_array(json);
     while (ok && rd_resp_reader_next(r.reader, &command) == RESP_COMMAND) {
-        cli_json_array(json);
+        json_array(json);
         for (size_t i = 0; i < command.argc; i++)
-            cli_json_bytes(json, command.argv[i]);
-        cli_json_end(json);
+            json_bytes(json, command.argv[i]);
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
     end_reading(&r);
     return ok;
 }
 
-static bool json_key(struct undo *u, const struct undo_key *key, const struct history_merge *merge,
-                     struct rd_buf *out)
+static bool put_undo_key(struct undo *u, const struct undo_key *key,
+                         const struct history_merge *merge, struct rd_buf *out)
 {
     struct rd_sink *sink;
-    struct cli_json json;
+    struct json_write json;
     if (!rd_sink_open_buf(&sink, out, NULL, NULL))
         return false;
-    cli_json_init(&json, sink);
-    cli_json_obj(&json);
-    cli_json_key(&json, "key");
-    cli_json_bytes(&json, key->name);
-    cli_json_put_uint(&json, "db", key->db);
-    cli_json_put_bool(&json, "unknown", key->unknown);
-    cli_json_put_uint(&json, "changes", merge->changes);
-    cli_json_key(&json, "conflicts");
-    cli_json_array(&json);
+    json_init(&json, sink);
+    json_obj(&json);
+    json_key(&json, "key");
+    json_bytes(&json, key->name);
+    json_put_uint(&json, "db", key->db);
+    json_put_bool(&json, "unknown", key->unknown);
+    json_put_uint(&json, "changes", merge->changes);
+    json_key(&json, "conflicts");
+    json_array(&json);
     rd_sink_write(sink, u->conflict_text.ptr, u->conflict_text.len);
-    cli_json_end(&json);
-    bool ok = json_commands(&merge->redo, &json);
-    cli_json_end(&json);
+    json_end(&json);
+    bool ok = put_commands_json(&merge->redo, &json);
+    json_end(&json);
     rd_sink_byte(sink, '\n');
     return rd_sink_close(sink, NULL) && ok;
 }
@@ -191,7 +191,7 @@ static bool json_key(struct undo *u, const struct undo_key *key, const struct hi
 bool undo_report_conflict(void *ctx, const struct history_conflict *conflict, struct rd_err *err)
 {
     struct undo *u = ctx;
-    bool ok = u->json ? json_conflict(conflict, &u->conflict_text)
+    bool ok = u->json ? put_conflict(conflict, &u->conflict_text)
                       : text_conflict(conflict, &u->conflict_text);
     return ok || rd_err_nomem(err, conflict->now.len);
 }
@@ -202,7 +202,7 @@ bool undo_report_key(struct undo *u, const struct undo_key *key, const struct hi
     bool is_idle = !key->unknown && merge->redo.n == 0 && u->conflict_text.len == 0;
     if (is_idle && u->any) /* the commands do not say which keys they changed: not this one */
         return true;
-    bool ok = u->json ? json_key(u, key, merge, &out) : text_key(u, key, merge, &out);
+    bool ok = u->json ? put_undo_key(u, key, merge, &out) : text_key(u, key, merge, &out);
     rd_sink_write(u->report, out.ptr, out.len);
     rd_buf_done(&out);
     rd_buf_reset(&u->conflict_text);

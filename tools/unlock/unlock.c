@@ -37,38 +37,38 @@ static bool is_over(const struct found *f)
 
 /* ---- the report ---- */
 
-static void put_time(struct cli_json *json, const char *name, int64_t ms)
+static void put_time(struct json_write *json, const char *name, int64_t ms)
 {
-    cli_json_key(json, name);
+    json_key(json, name);
     if (ms > 0)
-        cli_json_int(json, ms);
+        json_int(json, ms);
     else
-        cli_json_null(json);
+        json_null(json);
 }
 
 static void put_json(struct run *run, const struct found *f)
 {
-    struct cli_json *json = &run->cli->out;
+    struct json_write *json = &run->cli->out;
     const struct archive_lock_report *r = &f->report;
     bool beats = r->holder.id[0] != '\0';
-    cli_json_obj(json);
-    cli_json_put_str(json, "target", f->repo->target);
-    cli_json_put_str(json, "repository", f->repo->store->origin);
-    cli_json_put_str(json, "lock", kind_words[f->kind]);
-    cli_json_put_str(json, "state", state_words[r->state]);
-    cli_json_put_str(json, "owner", r->holder.owner[0] != '\0' ? r->holder.owner : NULL);
-    cli_json_put_str(json, "host", beats ? r->holder.host : NULL);
+    json_obj(json);
+    json_put_str(json, "target", f->repo->target);
+    json_put_str(json, "repository", f->repo->store->origin);
+    json_put_str(json, "lock", kind_words[f->kind]);
+    json_put_str(json, "state", state_words[r->state]);
+    json_put_str(json, "owner", r->holder.owner[0] != '\0' ? r->holder.owner : NULL);
+    json_put_str(json, "host", beats ? r->holder.host : NULL);
     put_time(json, "pid", (int64_t)r->holder.pid);
     put_time(json, "since_ms", r->holder.since_ms);
     put_time(json, "heartbeat_ms", r->holder.beat_ms);
     put_time(json, "expire_ms", beats ? (int64_t)r->holder.expire_ms : 0);
-    cli_json_key(json, "age_ms");
+    json_key(json, "age_ms");
     if (r->age_ms >= 0)
-        cli_json_int(json, r->age_ms);
+        json_int(json, r->age_ms);
     else
-        cli_json_null(json);
-    cli_json_put_bool(json, "removed", f->removed);
-    cli_json_end(json);
+        json_null(json);
+    json_put_bool(json, "removed", f->removed);
+    json_end(json);
 }
 
 /* The heartbeat, by the clock of the store if that is known, else by that of the holder. */
@@ -173,13 +173,13 @@ static int unlock_all(struct run *run)
         !vault_each_init(&each, cli, &run->vault, BACKUP_LIST, &err))
         return cli_fail(cli, &err);
     if (cli->json) {
-        cli_json_put_bool(&cli->out, "confirm", run->confirm);
-        cli_json_key(&cli->out, "locks");
-        cli_json_array(&cli->out);
+        json_put_bool(&cli->out, "confirm", run->confirm);
+        json_key(&cli->out, "locks");
+        json_array(&cli->out);
     }
     vault_each(&each, work_on, run);
     if (cli->json) {
-        cli_json_end(&cli->out);
+        json_end(&cli->out);
         vault_each_put_errors(&each, &cli->out);
     }
     int status = each.status;

@@ -44,20 +44,20 @@ void vault_each(struct vault_each *each, vault_each_fn *work, void *ctx)
     }
 }
 
-void vault_each_put_errors(const struct vault_each *each, struct cli_json *json)
+void vault_each_put_errors(const struct vault_each *each, struct json_write *json)
 {
-    cli_json_key(json, "errors");
-    cli_json_array(json);
+    json_key(json, "errors");
+    json_array(json);
     for (size_t i = 0; i < each->vault->config.n_targets * BACKUP_STORES; i++) {
         if (each->errs[i].code == RD_ERR_OK)
             continue;
-        cli_json_obj(json);
-        cli_json_put_str(json, "target", each->vault->config.targets[i / BACKUP_STORES].name);
-        cli_json_key(json, "error");
+        json_obj(json);
+        json_put_str(json, "target", each->vault->config.targets[i / BACKUP_STORES].name);
+        json_key(json, "error");
         cli_json_err(json, &each->errs[i]);
-        cli_json_end(json);
+        json_end(json);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
 void vault_each_done(struct vault_each *each)

@@ -68,7 +68,7 @@ bool vault_each_init(struct vault_each *ret, struct cli *cli, const struct vault
 void vault_each(struct vault_each *each, vault_each_fn *work, void *ctx);
 
 /* Puts "errors" into the open object. */
-void vault_each_put_errors(const struct vault_each *each, struct cli_json *json);
+void vault_each_put_errors(const struct vault_each *each, struct json_write *json);
 void vault_each_done(struct vault_each *each);
 
 #endif

@@ -13,8 +13,8 @@ struct run {
     struct backup_verify verify;
     int level;                      /* enum backup_level */
     const struct backup_open *open; /* the target that is verified */
-    struct cli_json_later streams;  /* with --json */
-    struct cli_json_later chunks;
+    struct json_later streams;      /* with --json */
+    struct json_later chunks;
 };
 
 static const char *level_word(enum backup_level level)
@@ -60,42 +60,42 @@ static void print_verified(const struct run *run, const struct backup_verified *
     }
 }
 
-static void put_load(struct cli_json *json, const struct backup_verified *v)
+static void put_load(struct json_write *json, const struct backup_verified *v)
 {
-    cli_json_put_str(json, "server", v->load.server[0] != '\0' ? v->load.server : NULL);
-    cli_json_put_bool(json, "loaded", v->loaded);
+    json_put_str(json, "server", v->load.server[0] != '\0' ? v->load.server : NULL);
+    json_put_bool(json, "loaded", v->loaded);
     if (v->loaded)
-        cli_json_put_uint(json, "keys", v->load.keys);
+        json_put_uint(json, "keys", v->load.keys);
 }
 
 static void put_verdict(struct run *run, const struct backup_verified *v)
 {
-    struct cli_json *json = &run->cli->out;
+    struct json_write *json = &run->cli->out;
     if (v->verdict == BACKUP_UNKNOWN_KEY) {
-        cli_json_put_bool(json, "unknown_key", true);
+        json_put_bool(json, "unknown_key", true);
         return;
     }
-    cli_json_put_str(json, "level", level_word(run->verify.level));
-    cli_json_put_bool(json, "good", v->verdict == BACKUP_GOOD);
-    cli_json_put_bool(json, "authentic", v->authentic);
-    cli_json_put_bool(json, "refused", v->unsealed);
+    json_put_str(json, "level", level_word(run->verify.level));
+    json_put_bool(json, "good", v->verdict == BACKUP_GOOD);
+    json_put_bool(json, "authentic", v->authentic);
+    json_put_bool(json, "refused", v->unsealed);
     if (run->verify.level == BACKUP_LEVEL_LOAD)
         put_load(json, v);
 }
 
 static void put_verified(struct run *run, const struct backup_verified *v)
 {
-    struct cli_json *json = &run->cli->out;
-    cli_json_obj(json);
-    cli_json_put_str(json, "target", v->repo->target);
-    cli_json_put_str(json, "repository", v->repo->store->origin);
-    cli_json_put_str(json, "id", v->set->id);
+    struct json_write *json = &run->cli->out;
+    json_obj(json);
+    json_put_str(json, "target", v->repo->target);
+    json_put_str(json, "repository", v->repo->store->origin);
+    json_put_str(json, "id", v->set->id);
     put_verdict(run, v);
     if (v->verdict != BACKUP_GOOD) {
-        cli_json_key(json, "error");
+        json_key(json, "error");
         cli_json_err(json, &v->err);
     }
-    cli_json_end(json);
+    json_end(json);
 }
 
 static void on_set(void *ctx, const struct backup_verified *v)
@@ -132,26 +132,26 @@ static void print_damage(const struct run *run, const struct archive_repo *repo,
            d->recoverable ? "; the parity of the pack gives the bytes" : "");
 }
 
-static void put_damage(struct cli_json *json, const struct archive_repo *repo,
+static void put_damage(struct json_write *json, const struct archive_repo *repo,
                        const struct chunks_damage *d)
 {
-    cli_json_obj(json);
-    cli_json_put_str(json, "target", repo->target);
-    cli_json_put_str(json, "repository", repo->store->origin);
-    cli_json_put_str(json, "pack", d->pack);
-    cli_json_put_str(json, "chunk", d->chunk);
-    cli_json_put_str(json, "what", d->what);
-    cli_json_put_str(json, "id", d->set != NULL ? d->set->id : NULL);
-    cli_json_put_bool(json, "recoverable", d->recoverable);
-    cli_json_put_uint(json, "keys", d->n_keys);
-    cli_json_key(json, "names");
-    cli_json_array(json);
+    json_obj(json);
+    json_put_str(json, "target", repo->target);
+    json_put_str(json, "repository", repo->store->origin);
+    json_put_str(json, "pack", d->pack);
+    json_put_str(json, "chunk", d->chunk);
+    json_put_str(json, "what", d->what);
+    json_put_str(json, "id", d->set != NULL ? d->set->id : NULL);
+    json_put_bool(json, "recoverable", d->recoverable);
+    json_put_uint(json, "keys", d->n_keys);
+    json_key(json, "names");
+    json_array(json);
     for (size_t i = 0; i < d->n_names; i++)
-        cli_json_bytes(json, d->names[i]);
-    cli_json_end(json);
-    cli_json_key(json, "error");
+        json_bytes(json, d->names[i]);
+    json_end(json);
+    json_key(json, "error");
     cli_json_err(json, d->err);
-    cli_json_end(json);
+    json_end(json);
 }
 
 static void on_chunks(void *ctx, const struct archive_repo *repo,
@@ -169,20 +169,20 @@ static void on_chunks(void *ctx, const struct archive_repo *repo,
 static void on_stream_listed(void *ctx, const struct backup_verify_stream *stream)
 {
     struct run *run = ctx;
-    struct cli_json *json = &run->streams.json;
+    struct json_write *json = &run->streams.json;
     (void)stream;
     if (!run->cli->json)
         return;
-    cli_json_obj(json);
-    cli_json_key(json, "damaged");
-    cli_json_array(json);
+    json_obj(json);
+    json_key(json, "damaged");
+    json_array(json);
 }
 
 static void on_segment(void *ctx, const struct backup_verify_stream *stream, const char *name,
                        const struct rd_err *err)
 {
     struct run *run = ctx;
-    struct cli_json *json = &run->streams.json;
+    struct json_write *json = &run->streams.json;
     bool several = run->open->n > 1;
     char line[1024];
     if (!run->cli->json) {
@@ -191,12 +191,12 @@ static void on_segment(void *ctx, const struct backup_verify_stream *stream, con
                several ? stream->repo->store->origin : "", rd_err_render(err, line, sizeof line));
         return;
     }
-    cli_json_obj(json);
-    cli_json_key(json, "segment");
-    cli_json_bytes(json, rd_slice_str(name));
-    cli_json_key(json, "error");
+    json_obj(json);
+    json_key(json, "segment");
+    json_bytes(json, rd_slice_str(name));
+    json_key(json, "error");
     cli_json_err(json, err);
-    cli_json_end(json);
+    json_end(json);
 }
 
 /* No server loads a stream: with --level load it is parsed. */
@@ -205,17 +205,17 @@ static const char *stream_word(const struct backup_verify_stream *stream)
     return level_word(stream->level < BACKUP_LEVEL_LOAD ? stream->level : BACKUP_LEVEL_PARSE);
 }
 
-static void put_stream(struct cli_json *json, const struct backup_verify_stream *stream)
+static void put_stream(struct json_write *json, const struct backup_verify_stream *stream)
 {
-    cli_json_end(json);
-    cli_json_put_str(json, "target", stream->repo->target);
-    cli_json_put_str(json, "repository", stream->repo->store->origin);
-    cli_json_put_str(json, "level", stream_word(stream));
-    cli_json_put_uint(json, "segments", stream->n_segments);
-    cli_json_put_uint(json, "interruptions", stream->n_interruptions);
+    json_end(json);
+    json_put_str(json, "target", stream->repo->target);
+    json_put_str(json, "repository", stream->repo->store->origin);
+    json_put_str(json, "level", stream_word(stream));
+    json_put_uint(json, "segments", stream->n_segments);
+    json_put_uint(json, "interruptions", stream->n_interruptions);
     if (stream->known || stream->n_damaged > 0)
-        cli_json_put_bool(json, "good", stream->n_damaged == 0);
-    cli_json_end(json);
+        json_put_bool(json, "good", stream->n_damaged == 0);
+    json_end(json);
 }
 
 static void print_good_stream(const struct run *run, const struct backup_verify_stream *stream)
@@ -267,10 +267,10 @@ static int conclude(struct run *run, const struct vault_each *each)
     struct cli *cli = run->cli;
     const struct backup_verify *v = &run->verify;
     if (cli->json) {
-        cli_json_put_uint(&cli->out, "good", v->n_good);
-        cli_json_put_uint(&cli->out, "damaged", v->n_bad);
-        cli_json_put_uint(&cli->out, "unknown_keys", v->n_unknown);
-        cli_json_put_uint(&cli->out, "without_sets", v->n_empty);
+        json_put_uint(&cli->out, "good", v->n_good);
+        json_put_uint(&cli->out, "damaged", v->n_bad);
+        json_put_uint(&cli->out, "unknown_keys", v->n_unknown);
+        json_put_uint(&cli->out, "without_sets", v->n_empty);
         vault_each_put_errors(each, &cli->out);
     }
     if (v->n_bad > 0 || v->n_damaged_segments > 0 || v->n_damaged_chunks > 0)
@@ -308,18 +308,18 @@ static int verify_all(struct run *run)
     prepare(run);
     bool ok = vault_load(&run->vault, cli->args, cli->n_args, &err) &&
               vault_each_init(&each, cli, &run->vault, BACKUP_READ, &err) &&
-              (!cli->json || (cli_json_later_init(&run->streams, &err) &&
-                              cli_json_later_init(&run->chunks, &err)));
+              (!cli->json ||
+               (json_later_init(&run->streams, &err) && json_later_init(&run->chunks, &err)));
     if (ok && cli->json) {
-        cli_json_key(&cli->out, "sets");
-        cli_json_array(&cli->out);
+        json_key(&cli->out, "sets");
+        json_array(&cli->out);
     }
     if (ok)
         vault_each(&each, verify_repo, run);
     if (ok && cli->json) {
-        cli_json_end(&cli->out);
-        ok = cli_json_later_put(&run->streams, &cli->out, "streams", &err) &&
-             cli_json_later_put(&run->chunks, &cli->out, "chunks", &err);
+        json_end(&cli->out);
+        ok = json_later_put(&run->streams, &cli->out, "streams", &err) &&
+             json_later_put(&run->chunks, &cli->out, "chunks", &err);
     }
     int status = ok ? conclude(run, &each) : cli_fail(cli, &err);
     vault_each_done(&each);

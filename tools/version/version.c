@@ -42,66 +42,66 @@ static bool is_type(enum rdb_dialect dialect, int version, uint8_t number)
 }
 
 /* The numbers of the newest version that are read. */
-static void put_numbers(struct cli_json *out, const char *key, enum rdb_dialect dialect,
+static void put_numbers(struct json_write *out, const char *key, enum rdb_dialect dialect,
                         bool (*is_read)(enum rdb_dialect, int, uint8_t))
 {
     int newest = dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MAX : RDB_VERSION_REDIS_MAX;
-    cli_json_key(out, key);
-    cli_json_array(out);
+    json_key(out, key);
+    json_array(out);
     for (unsigned number = 0; number <= UINT8_MAX; number++)
         if (is_read(dialect, newest, (uint8_t)number))
-            cli_json_uint(out, number);
-    cli_json_end(out);
+            json_uint(out, number);
+    json_end(out);
 }
 
 /* `whole`: the newest version of which every type is read. `written`: the newest one that is made.
  */
-static void put_dialect(struct cli_json *out, enum rdb_dialect dialect)
+static void put_dialect(struct json_write *out, enum rdb_dialect dialect)
 {
     bool valkey = dialect == RDB_VALKEY;
-    cli_json_key(out, rdb_dialect_name(dialect));
-    cli_json_obj(out);
-    cli_json_put_uint(out, "min", valkey ? RDB_VERSION_VALKEY_MIN : RDB_VERSION_MIN);
-    cli_json_put_uint(out, "max", valkey ? RDB_VERSION_VALKEY_MAX : RDB_VERSION_REDIS_MAX);
-    cli_json_put_uint(out, "whole", valkey ? RDB_VERSION_VALKEY_WHOLE : RDB_VERSION_REDIS_WHOLE);
-    cli_json_put_uint(out, "written", valkey ? RDB_VERSION_VALKEY_MAX : RDB_VERSION_REDIS_WRITTEN);
+    json_key(out, rdb_dialect_name(dialect));
+    json_obj(out);
+    json_put_uint(out, "min", valkey ? RDB_VERSION_VALKEY_MIN : RDB_VERSION_MIN);
+    json_put_uint(out, "max", valkey ? RDB_VERSION_VALKEY_MAX : RDB_VERSION_REDIS_MAX);
+    json_put_uint(out, "whole", valkey ? RDB_VERSION_VALKEY_WHOLE : RDB_VERSION_REDIS_WHOLE);
+    json_put_uint(out, "written", valkey ? RDB_VERSION_VALKEY_MAX : RDB_VERSION_REDIS_WRITTEN);
     put_numbers(out, "types", dialect, is_type);
     put_numbers(out, "opcodes", dialect, rdb_opcode_is_read);
-    cli_json_end(out);
+    json_end(out);
 }
 
-static void put_list(struct cli_json *out, const char *key, const char *const *words)
+static void put_list(struct json_write *out, const char *key, const char *const *words)
 {
-    cli_json_key(out, key);
-    cli_json_array(out);
+    json_key(out, key);
+    json_array(out);
     for (; *words != NULL; words++)
-        cli_json_str(out, *words);
-    cli_json_end(out);
+        json_str(out, *words);
+    json_end(out);
 }
 
-static void put_json(struct cli_json *out)
+static void put_json(struct json_write *out)
 {
     static const char *const compression[] = {"gzip", "lz4", "zstd", NULL};
     static const char *const repositories[] = {"folder", REDOUBT_REMOTE ? "sftp" : NULL, "s3",
                                                NULL};
-    cli_json_put_str(out, "version", REDOUBT_VERSION_STRING);
-    cli_json_key(out, "features");
-    cli_json_obj(out);
-    cli_json_key(out, "rdb_versions");
-    cli_json_obj(out);
+    json_put_str(out, "version", REDOUBT_VERSION_STRING);
+    json_key(out, "features");
+    json_obj(out);
+    json_key(out, "rdb_versions");
+    json_obj(out);
     put_dialect(out, RDB_REDIS);
     put_dialect(out, RDB_VALKEY);
-    cli_json_end(out);
+    json_end(out);
     put_list(out, "compression", compression);
     put_list(out, "repositories", repositories);
-    cli_json_put_bool(out, "heartbeats", REDOUBT_REMOTE);
-    cli_json_put_bool(out, "static", REDOUBT_STATIC);
-    cli_json_end(out);
-    cli_json_key(out, "libraries");
-    cli_json_obj(out);
+    json_put_bool(out, "heartbeats", REDOUBT_REMOTE);
+    json_put_bool(out, "static", REDOUBT_STATIC);
+    json_end(out);
+    json_key(out, "libraries");
+    json_obj(out);
     for (size_t i = 0; i < N_LIBRARIES; i++)
-        cli_json_put_str(out, libraries[i].name, libraries[i].version);
-    cli_json_end(out);
+        json_put_str(out, libraries[i].name, libraries[i].version);
+    json_end(out);
 }
 
 int tool_version(struct cli *cli, int argc, char **argv)
