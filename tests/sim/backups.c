@@ -7,11 +7,14 @@
 #include "archive/pipe.h"
 #include "backup/prune.h"
 #include "backup/sweep.h"
+#include "backup/system.h"
 #include "backup/take.h"
 #include "chunks/chunks.h"
 #include "tests/sim/bucket.h"
+#include "tests/sim/world.h"
 
-enum { GRACE_MS = 1000 };
+enum { STEP_MINUTES = 120 };
+#define GRACE "90m"
 enum { BUCKETS = 2, STEPS = 25, SETS = STEPS + 2, FILES = 3, BYTES = 3000, A_STEP = 6 };
 
 /* A set that was begun. */
@@ -30,7 +33,6 @@ struct history {
     struct known known[SETS];
     size_t n_known;
     bool chunks;
-    int64_t sweep_ms; /* the time of the last sweep */
     struct sim_backups *sums;
 };
 
@@ -265,9 +267,8 @@ static bool prune_one(struct history *h, struct backup_open *open, size_t i,
     if (!backup_lock(NULL, open, i, "sim", &open->errs[i]) ||
         !backup_prune_plan(&open->repos[i], rules, now_ms, &plan, &open->errs[i]))
         return false;
-    bool ok =
-        backup_prune_run(&open->repos[i], &plan, &n, &open->errs[i]) &&
-        backup_sweep(NULL, open, i, &plan, h->sweep_ms += GRACE_MS / 2, &swept, &open->errs[i]);
+    bool ok = backup_prune_run(&open->repos[i], &plan, &n, &open->errs[i]) &&
+              backup_sweep(NULL, open, i, &plan, now_ms, &swept, &open->errs[i]);
     h->sums->packs_removed += swept.n_removed;
     h->sums->packs_rewritten += swept.n_rewritten;
     backup_prune_done(&plan);
@@ -278,8 +279,10 @@ static bool prune(struct history *h, unsigned per_mille, unsigned deaths)
 {
     struct archive_retention rules = {{0}};
     struct backup_open open;
-    int64_t now_ms = (int64_t)1 << 42;
+    int64_t now_ms = backup_now_ms();
     rules.n[ARCHIVE_RULE_COUNT] = 1 + bucket_draw(&h->faults, 4);
+    if (bucket_draw(&h->faults, 3) == 0)
+        rules.n[ARCHIVE_RULE_DAILY] = 1 + bucket_draw(&h->faults, 3);
     if (!release(h, &rules, now_ms))
         return false;
     begin_life(h, per_mille, deaths);
@@ -357,6 +360,7 @@ static bool step(struct history *h)
     static const unsigned rates[] = {0, 5, 30, 200};
     unsigned per_mille = rates[bucket_draw(&h->faults, 4)];
     unsigned deaths = bucket_draw(&h->faults, 3) == 0 ? 20 : 0;
+    world.now_us += (int64_t)bucket_draw(&h->faults, STEP_MINUTES) * 60000000;
     if (bucket_draw(&h->faults, 10) == 0 && !pin_one(h))
         return false;
     if (bucket_draw(&h->faults, 4) == 0)
@@ -385,15 +389,14 @@ const char *sim_backups_run(uint64_t seed, struct sim_backups *sums)
 {
     static struct history h;
     struct rd_err err = {0};
-    h = (struct history){.faults = {.seed = seed, .delays = 8},
-                         .chunks = seed % 2 == 1,
-                         .sweep_ms = GRACE_MS,
-                         .sums = sums};
+    world = (struct world){.now_us = INT64_C(1800000000000000), .seed = seed};
+    h = (struct history){
+        .faults = {.seed = seed, .delays = 8}, .chunks = seed % 2 == 1, .sums = sums};
     if (!backup_config_set(&h.config, BACKUP_KEY_REPOSITORY, "/nowhere/1", &err) ||
         !backup_config_set(&h.config, BACKUP_KEY_REPOSITORY, "/nowhere/2", &err) ||
         !backup_config_set(&h.config, BACKUP_KEY_LOCK_WAIT, "0s", &err) ||
         !backup_config_set(&h.config, BACKUP_KEY_STORE, h.chunks ? "chunks" : "file", &err) ||
-        !backup_config_set(&h.config, BACKUP_KEY_CHUNK_GRACE, "1s", &err) ||
+        !backup_config_set(&h.config, BACKUP_KEY_CHUNK_GRACE, GRACE, &err) ||
         !backup_config_set(&h.config, BACKUP_KEY_SPOOL, "/nowhere/spool", &err) ||
         !backup_config_load(&h.config, NULL, NULL, 0, &err))
         return "no configuration";
