@@ -64,6 +64,8 @@ def kind_of(path):
     name = os.path.basename(path)
     if name.endswith(".hex"):
         return "rdb-hex"
+    if name == "bus.bin":
+        return "bus"
     if name.endswith((".json", ".tsv", ".manifest", ".bin", ".rdb")):
         word = name.rsplit(".", 1)[1]
         return {"json": "facts", "tsv": "facts", "bin": "capture"}.get(word, word)
