@@ -184,3 +184,8 @@ bool rd_zlib_open_sink(struct rd_sink **ret, struct rd_sink *inner, int level, s
     g->own = true;
     return true;
 }
+
+uint32_t rd_zlib_crc32(uint32_t crc, const void *ptr, size_t len)
+{
+    return (uint32_t)crc32_z(crc, ptr, len);
+}

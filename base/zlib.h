@@ -40,4 +40,7 @@ bool rd_zlib_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *
  * level is 1 (fast) to RD_ZLIB_LEVEL_MAX (small), 0 for RD_ZLIB_LEVEL; others are RD_ERR_USAGE. */
 bool rd_zlib_open_sink(struct rd_sink **ret, struct rd_sink *inner, int level, struct rd_err *err);
 
+/* Continues a CRC-32 (0 to begin), that of gzip and of crc32() in most languages. O(len). */
+uint32_t rd_zlib_crc32(uint32_t crc, const void *ptr, size_t len);
+
 #endif

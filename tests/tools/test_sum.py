@@ -3,6 +3,7 @@
 REDOUBT names the program.
 """
 
+import binascii
 import gzip
 import hashlib
 import json
@@ -12,6 +13,7 @@ import struct
 import subprocess
 import tempfile
 import unittest
+import zlib
 
 REDOUBT = os.environ["REDOUBT"]
 
@@ -77,6 +79,35 @@ class Digests(SumTest):
             for kind in ("sha1", "sha256", "sha512")
         ]
         self.assertEqual((status, out.decode().splitlines()), (0, want))
+
+    def test_the_checksums_of_keys(self):
+        status, out, err = self.sum("--crc16", "--crc32", "--crc64", "--text", "123456789", "-")
+        self.assertEqual((status, out, err), (
+            0, b"31c3  123456789\ncbf43926  123456789\ne9c6d914c4b8d9ca  123456789\n"
+            + b"%04x  -\n%08x  -\n%016x  -\n" % (binascii.crc_hqx(b"-", 0), zlib.crc32(b"-"),
+                                                  crc64(b"-")), ""))
+
+    def test_the_slots_of_keys(self):
+        self.assertEqual(self.sum("--slot", "foo", "{user1000}.following", "{user1000}.x", "{}"),
+                         (0, b"12182  foo\n3443  {user1000}.following\n3443  {user1000}.x\n"
+                          + b"%d  {}\n" % (binascii.crc_hqx(b"{}", 0) % 16384), ""))
+        status, out, _ = self.sum("--json", "--slot", "--crc16", "foo")
+        self.assertEqual((status, json.loads(out)["files"]),
+                         (0, [{"text": "foo", "size": 3, "slot": 12182, "crc16": "af96"}]))
+
+    def test_short_checksums_of_files(self):
+        data = bytes(range(256)) * 3000
+        self.write("f", data)
+        status, out, _ = self.sum("--crc16", "--crc32", "f")
+        lines = b"%04x  f\n%08x  f\n" % (binascii.crc_hqx(data, 0), zlib.crc32(data))
+        self.assertEqual((status, out), (0, lines))
+        self.assertEqual(self.sum("-c", "-", data=lines)[:2], (0, b"f: OK\nf: OK\n"))
+        self.write("f", data + b"x")
+        self.assertEqual(self.sum("-c", "-", data=lines)[:2], (1, b"f: FAILED\nf: FAILED\n"))
+
+    def test_a_list_has_no_texts(self):
+        for option in "--text", "--slot":
+            self.assertEqual(self.sum("-c", option, "x")[0], 2)
 
     def test_every_short_length_is_summed_whole(self):
         for size in range(30):

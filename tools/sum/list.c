@@ -6,6 +6,8 @@ static const struct {
     const char *name;
     enum rd_digest_kind digest;
 } kinds[SUM_KINDS] = {
+    [SUM_CRC16] = {2, "CRC16", "crc16", RD_DIGEST_COUNT},
+    [SUM_CRC32] = {4, "CRC32", "crc32", RD_DIGEST_COUNT},
     [SUM_CRC64] = {8, "CRC64", "crc64", RD_DIGEST_COUNT},
     [SUM_SHA1] = {20, "SHA1", "sha1", RD_DIGEST_SHA1},
     [SUM_SHA256] = {32, "SHA256", "sha256", RD_DIGEST_SHA256},

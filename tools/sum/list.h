@@ -12,12 +12,12 @@
 #include "base/buf.h"
 #include "base/digest.h"
 
-enum sum_kind { SUM_CRC64, SUM_SHA1, SUM_SHA256, SUM_SHA512, SUM_KINDS };
+enum sum_kind { SUM_CRC16, SUM_CRC32, SUM_CRC64, SUM_SHA1, SUM_SHA256, SUM_SHA512, SUM_KINDS };
 
 size_t sum_kind_size(enum sum_kind kind);      /* bytes of a digest */
 const char *sum_kind_name(enum sum_kind kind); /* "sha256" */
 
-/* Of those kinds that are not SUM_CRC64. */
+/* Of the kinds from SUM_SHA1 on. */
 enum rd_digest_kind sum_kind_digest(enum sum_kind kind);
 
 struct sum_line {

@@ -9,8 +9,10 @@
  * The CRC-64 over an RDB and its matching stored CRC-64 is always 0. For such a file the stored
  * value is used instead.
  */
+#include "base/crc16.h"
 #include "base/crc64.h"
 #include "base/endian.h"
+#include "base/zlib.h"
 #include "rdb/version.h"
 #include "tools/cli/file_kind.h"
 #include "tools/sum/list.h"
@@ -25,6 +27,7 @@ enum stored { NOT_RDB, NO_CHECKSUM, TOO_SHORT, DISABLED, HOLDS, HOLDS_NOT, UNPAC
 /* What one pass over a file finds. */
 struct sums {
     bool wanted[SUM_KINDS];
+    bool is_text; /* the bytes of the argument are summed, not a file */
     uint8_t digest[SUM_KINDS][RD_DIGEST_MAX];
     uint64_t size;
     enum stored stored;
@@ -42,11 +45,16 @@ struct pass {
     struct rd_digest *digests[SUM_KINDS];
     bool crc_wanted;
     uint64_t crc;
+    bool crc16_wanted, crc32_wanted;
+    uint16_t crc16;
+    uint32_t crc32;
 };
 
 struct run {
     struct cli *cli;
     bool wanted[SUM_KINDS];
+    bool is_text;
+    bool slot;
     int status;
     uint64_t n_matched, n_differing, n_unreadable, n_malformed;
     struct rd_err err; /* of the first list that could not be read */
@@ -67,6 +75,10 @@ static bool feed(struct pass *pass, struct rd_slice bytes, struct rd_err *err)
 {
     if (pass->crc_wanted)
         pass->crc = rd_crc64(pass->crc, bytes.ptr, bytes.len);
+    if (pass->crc16_wanted)
+        pass->crc16 = rd_crc16(pass->crc16, bytes.ptr, bytes.len);
+    if (pass->crc32_wanted)
+        pass->crc32 = rd_zlib_crc32(pass->crc32, bytes.ptr, bytes.len);
     for (int kind = 0; kind < SUM_KINDS; kind++)
         if (pass->digests[kind] != NULL &&
             !rd_digest_update(pass->digests[kind], bytes.ptr, bytes.len, err))
@@ -123,8 +135,9 @@ static bool end_digests(struct pass *pass, struct sums *sums, struct rd_err *err
 {
     bool holds = sums->stored == HOLDS && !sums->packed;
     uint64_t crc = holds ? sums->stored_crc : pass->crc;
-    for (size_t i = 0; i < sizeof crc; i++)
-        sums->digest[SUM_CRC64][i] = (uint8_t)(crc >> (56 - 8 * i));
+    rd_put_be16(sums->digest[SUM_CRC16], pass->crc16);
+    rd_put_be32(sums->digest[SUM_CRC32], pass->crc32);
+    rd_put_be64(sums->digest[SUM_CRC64], crc);
     for (int kind = 0; kind < SUM_KINDS; kind++)
         if (pass->digests[kind] != NULL &&
             !rd_digest_end(pass->digests[kind], sums->digest[kind], err))
@@ -214,16 +227,27 @@ static bool is_packed(struct pass *pass)
     return rd_src_need(pass->src, 4, &s) == RD_SRC_OK && rd_src_is_packed(s);
 }
 
+static bool open_source(const struct sums *sums, const char *path, struct rd_src **ret,
+                        struct rd_err *err)
+{
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = path);
+    return sums->is_text ? rd_src_open_memory(ret, rd_slice_str(path), &opts, err)
+                         : rd_src_open_file(ret, path, NULL, err);
+}
+
 /* sums->wanted says what to compute. */
 static bool sum_file(struct cli *cli, const char *path, struct sums *sums, struct rd_err *err)
 {
-    struct pass pass = {.cli = cli};
-    if (!rd_src_open_file(&pass.src, path, NULL, err))
+    struct pass pass = {.cli = cli,
+                        .crc16_wanted = sums->wanted[SUM_CRC16],
+                        .crc32_wanted = sums->wanted[SUM_CRC32]};
+    if (!open_source(sums, path, &pass.src, err))
         return false;
     cli_progress_begin(cli, path, rd_src_size(pass.src));
     cli->progress.src = pass.src;
     bool ok = begin_digests(&pass, sums, err) &&
-              (is_packed(&pass) ? feed_packed(&pass, sums, err) : feed_all(&pass, sums, err)) &&
+              (!sums->is_text && is_packed(&pass) ? feed_packed(&pass, sums, err)
+                                                  : feed_all(&pass, sums, err)) &&
               end_digests(&pass, sums, err);
     cli_progress_end(cli);
     for (int kind = 0; kind < SUM_KINDS; kind++)
@@ -252,6 +276,14 @@ static void print_name(const char *bytes, const char *before, const char *name, 
     printf("%s%s%.*s%s\n", special ? "\\" : "", before, special ? (int)escaped.len : 1 << 30,
            special ? (const char *)escaped.ptr : name, after);
     rd_buf_done(&escaped);
+}
+
+/* The slot of a key in a cluster. */
+static void print_slot(const char *key)
+{
+    char line[16];
+    snprintf(line, sizeof line, "%u  ", rd_hash_slot(rd_slice_str(key)));
+    print_name("\\\n\r", line, key, "");
 }
 
 static void print_digests(const char *path, const struct sums *sums)
@@ -334,18 +366,20 @@ static void put_stored(struct json_write *json, const struct sums *sums)
 }
 
 /* err is set where the file could not be read. */
-static void put_file(struct json_write *json, const char *path, const struct sums *sums,
+static void put_file(struct json_write *json, const char *path, const struct sums *sums, bool slot,
                      const struct rd_err *err)
 {
     char hex[RD_DIGEST_HEX];
     json_obj(json);
-    json_key(json, "file");
+    json_key(json, sums->is_text ? "text" : "file");
     json_bytes(json, rd_slice_str(path));
     if (err->code != RD_ERR_OK) {
         json_key(json, "error");
         cli_json_err(json, err);
     } else {
         json_put_uint(json, "size", sums->size);
+        if (slot)
+            json_put_uint(json, "slot", rd_hash_slot(rd_slice_str(path)));
         for (int kind = 0; kind < SUM_KINDS; kind++)
             if (sums->wanted[kind])
                 json_put_str(json, sum_kind_name((enum sum_kind)kind),
@@ -361,17 +395,19 @@ static void put_file(struct json_write *json, const char *path, const struct sum
 static void sum_one(struct run *run, const char *path)
 {
     struct cli *cli = run->cli;
-    struct sums sums = {0};
+    struct sums sums = {.is_text = run->is_text};
     struct rd_err err = {0};
     memcpy(sums.wanted, run->wanted, sizeof sums.wanted);
     bool ok = sum_file(cli, path, &sums, &err);
     if (!ok)
         report(run, &err);
     if (cli->json)
-        put_file(&cli->out, path, &sums, &err);
-    else if (ok)
+        put_file(&cli->out, path, &sums, run->slot, &err);
+    else if (ok && run->slot)
+        print_slot(path);
+    if (ok && !cli->json)
         print_digests(path, &sums);
-    if (!ok)
+    if (!ok || run->is_text)
         return;
     print_stored(cli, path, &sums);
     if (sums.stored == HOLDS_NOT || sums.stored == TOO_SHORT || sums.stored == UNPACKED_NOT)
@@ -538,6 +574,14 @@ int tool_sum(struct cli *cli, int argc, char **argv)
     struct run run = {.cli = cli};
     bool check = false;
     const struct cli_opt opts[] = {
+        {.name = "crc16",
+         .kind = CLI_FLAG,
+         .flag = &run.wanted[SUM_CRC16],
+         .help = "CRC-16/XMODEM, of which slots are made"},
+        {.name = "crc32",
+         .kind = CLI_FLAG,
+         .flag = &run.wanted[SUM_CRC32],
+         .help = "CRC-32 as in gzip"},
         {.name = "crc64",
          .kind = CLI_FLAG,
          .flag = &run.wanted[SUM_CRC64],
@@ -548,6 +592,14 @@ int tool_sum(struct cli *cli, int argc, char **argv)
          .flag = &run.wanted[SUM_SHA256],
          .help = "SHA-256 (the default)"},
         {.name = "sha512", .kind = CLI_FLAG, .flag = &run.wanted[SUM_SHA512], .help = "SHA-512"},
+        {.name = "text",
+         .kind = CLI_FLAG,
+         .flag = &run.is_text,
+         .help = "sum the arguments themselves: names of keys"},
+        {.name = "slot",
+         .kind = CLI_FLAG,
+         .flag = &run.slot,
+         .help = "print the cluster slot of each argument, a key"},
         {.name = "check",
          .letter = 'c',
          .kind = CLI_FLAG,
@@ -556,7 +608,7 @@ int tool_sum(struct cli *cli, int argc, char **argv)
         {0},
     };
     const struct cli_usage usage = {
-        .synopsis = "[OPTION…] FILE…\n-c LIST…",
+        .synopsis = "[OPTION…] FILE…\n-c LIST…\n--slot KEY…",
         .about = "Prints digests of files in the format of sha256sum, all in one pass, and\n"
                  "verifies the stored CRC64 of RDB files. \"-\" is standard input.",
         .opts = opts,
@@ -566,7 +618,11 @@ int tool_sum(struct cli *cli, int argc, char **argv)
     int status;
     if (!cli_parse(cli, &usage, argc, argv, &status))
         return status;
-    bool any = false;
+    if (check && (run.is_text || run.slot))
+        return cli_usage_error(cli, "--check cannot be used with %s",
+                               run.slot ? "--slot" : "--text");
+    bool any = run.slot;
+    run.is_text = run.is_text || run.slot;
     for (int kind = 0; kind < SUM_KINDS; kind++)
         any = any || run.wanted[kind];
     run.wanted[SUM_SHA256] = run.wanted[SUM_SHA256] || !any;
