@@ -1,5 +1,6 @@
 """redoubt split: every key is in one part, every part is a snapshot, and all appear or none."""
 
+import bisect
 import functools
 import json
 import os
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import time
 import unittest
+import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from no_leaks import NO_LEAKS  # noqa: E402
@@ -41,6 +43,10 @@ def lines_of(data, *args):
 
 def keys(path):
     return [line for line in lines(path) if b'"key":' in line]
+
+
+def names(path):
+    return [json.loads(line)["key"].encode("utf-8", "surrogateescape") for line in keys(path)]
 
 
 def mixed():
@@ -156,6 +162,37 @@ class Ways(Case):
         names = self.check_whole()
         self.assertEqual(len(names), 2)
         self.assertLess(max(map(len, names)), 200)
+
+    def test_by_the_remainder_of_crc32(self):
+        self.split("--by", "crc32:3")
+        self.assertEqual(self.check_whole(), ["crc32-0.rdb", "crc32-1.rdb", "crc32-2.rdb"])
+        filled = 0
+        for part in self.index()["parts"]:
+            found = names(self.part(part["file"]))
+            filled += bool(found)
+            self.assertEqual({zlib.crc32(name) % 3 for name in found} - {part["remainder"]}, set())
+        self.assertGreater(filled, 1)
+
+    def test_by_a_ring_of_nodes(self):
+        def owner(key, nodes):
+            ring = sorted((zlib.crc32(b"%s:%d" % (node, i)), n) for n, node in enumerate(nodes)
+                          for i in range(160))
+            at = bisect.bisect_right(ring, (zlib.crc32(key), len(nodes)))
+            return nodes[ring[at - 1][1]]
+
+        where = {}
+        for nodes in ((b"cache-1", b"cache-2"), (b"cache-1", b"cache-2", b"10.0.0.3:6379")):
+            self.split("--force", "--by", "ring:" + ",".join(map(bytes.decode, nodes)))
+            now = {}
+            for part in self.index()["parts"]:
+                for name in names(self.part(part["file"])):
+                    now[name] = part["node"].encode()
+                    self.assertEqual(now[name], owner(name, nodes))
+            for name in where:  # a key moves to the new node or not at all
+                self.assertIn(now[name], (where[name], b"10.0.0.3:6379"))
+            self.assertGreater(len(set(now.values())), 1)
+            where = now
+        self.assertIn("node-10.0.0.3%3A6379.rdb", self.check_whole())
 
     def test_by_size(self):
         self.split("--by", "size", "--size", "1500")
@@ -283,7 +320,10 @@ class Refusals(Case):
                      ["--by", "slot-range", "--slots", "0-9,9-12"],
                      ["--by", "slot-range", "--slots", "0-9,"], ["--by", "db", "--depth", "2"],
                      ["--by", "prefix", "--prefix-separator", ""],
-                     ["--by", "prefix", "--max-open", "250"]):
+                     ["--by", "prefix", "--max-open", "250"], ["--by", "crc32"],
+                     ["--by", "crc32:0"], ["--by", "crc32:251"], ["--by", "crc32:x"],
+                     ["--by", "ring:"], ["--by", "ring:a,"], ["--by", "ring:a,b,a"],
+                     ["--by", "ring:" + ",".join(map(str, range(251)))], ["--by", "nothing"]):
             with self.subTest(args=args):
                 self.split(*args, status=2)
                 self.assertFalse(os.path.exists(self.out))

@@ -264,6 +264,10 @@ bool split_route(struct split *split, struct rd_slice name, uint64_t db, struct 
         return by_slot(split, name, ret, err);
     case SPLIT_PREFIX:
         return by_prefix(split, name, ret, err);
+    case SPLIT_CRC32:
+    case SPLIT_RING:
+        *ret = split->parts[split_shard(&split->rule, name)];
+        return true;
     case SPLIT_SIZE:
     case SPLIT_NOTHING:
         break;
@@ -271,8 +275,49 @@ bool split_route(struct split *split, struct rd_slice name, uint64_t db, struct 
     return by_size(split, ret, err);
 }
 
+static bool open_shards(struct split *split, struct rd_err *err)
+{
+    for (uint64_t i = 0; i < split->rule.n_shards; i++) {
+        struct split_part *part = new_part(SPLIT_OF_SHARD, i, 0);
+        if (part != NULL)
+            snprintf(part->name, sizeof part->name, "crc32-%llu.rdb", (unsigned long long)i);
+        if (!open_part(split, part, &part, err))
+            return false;
+    }
+    return true;
+}
+
+static bool open_node(struct split *split, struct rd_slice node, struct rd_err *err)
+{
+    char name[SPLIT_NAME_MAX + 1];
+    struct split_part *part = new_part(SPLIT_OF_NODE, 0, 0);
+    if (part == NULL || !rd_buf_add(&part->prefix, node.ptr, node.len)) {
+        rd_free(part);
+        return rd_err_nomem(err, node.len);
+    }
+    split_file_name(node, name);
+    snprintf(part->name, sizeof part->name, "node-%s.rdb", name);
+    return open_part(split, part, &part, err);
+}
+
+static bool open_nodes(struct split *split, struct rd_err *err)
+{
+    for (const char *at = split->rule.names; at != NULL;) {
+        const char *comma = strchr(at, ',');
+        size_t len = comma != NULL ? (size_t)(comma - at) : strlen(at);
+        if (!open_node(split, rd_slice(at, len), err))
+            return false;
+        at = comma != NULL ? comma + 1 : NULL;
+    }
+    return true;
+}
+
 bool split_open_all(struct split *split, struct rd_err *err)
 {
+    if (split->rule.by == SPLIT_CRC32)
+        return open_shards(split, err);
+    if (split->rule.by == SPLIT_RING)
+        return open_nodes(split, err);
     if (split->rule.by != SPLIT_SLOTS)
         return true;
     for (size_t i = 0; i < split->rule.n_ranges; i++) {

@@ -151,6 +151,13 @@ static void put_part(struct json_write *json, const struct split_part *part)
     case SPLIT_OF_NUMBER:
         json_put_uint(json, "part", part->first);
         break;
+    case SPLIT_OF_SHARD:
+        json_put_uint(json, "remainder", part->first);
+        break;
+    case SPLIT_OF_NODE:
+        json_key(json, "node");
+        json_bytes(json, rd_buf_slice(&part->prefix));
+        break;
     case SPLIT_OF_REST:
         json_put_bool(json, "other", true);
         break;
@@ -160,7 +167,7 @@ static void put_part(struct json_write *json, const struct split_part *part)
     json_end(json);
 }
 
-static const char *const by_words[] = {"db", "slot-range", "prefix", "size"};
+static const char *const by_words[] = {"db", "slot-range", "prefix", "size", "crc32", "ring"};
 
 /* The fields of both index.json and --json. */
 static void put_fields(struct json_write *json, const struct split *split)
@@ -299,13 +306,42 @@ static int run(struct split *split)
     return split->is_void ? filter_report_nothing(split->cli, "written") : CLI_OK;
 }
 
+/* The value of --by: a word, or a word and what it needs. */
+static bool choose_by(void *ctx, const char *text, struct rd_err *err)
+{
+    struct split_rule *rule = ctx;
+    uint64_t n;
+    for (int by = SPLIT_DB; by < SPLIT_CRC32; by++)
+        if (strcmp(text, by_words[by]) == 0) {
+            rule->by = by;
+            return true;
+        }
+    if (strncmp(text, "ring:", 5) == 0) {
+        rule->by = SPLIT_RING;
+        rule->names = text + 5;
+        return true;
+    }
+    if (strncmp(text, "crc32:", 6) != 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "\"%s\" is not one of db, slot-range, prefix, size, crc32:N, ring:NAMES",
+                          rd_show_plain(rd_slice_str(text)).s);
+    if (!rd_num_get_u64(rd_slice_str(text + 6), &n) || n < 1 || n > SPLIT_PARTS_MAX)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "crc32:N requires a number from 1 to %d",
+                          SPLIT_PARTS_MAX);
+    rule->by = SPLIT_CRC32;
+    rule->n_shards = n;
+    return true;
+}
+
 /* Options for another way of splitting would have no effect. */
 static int check_options(struct split *split, const char *slots, const char *separator)
 {
     struct split_rule *rule = &split->rule;
     struct rd_err err = {0};
     if (rule->by == SPLIT_NOTHING)
-        return cli_usage_error(split->cli, "missing option: --by db, slot-range, prefix or size");
+        return cli_usage_error(split->cli,
+                               "missing option: --by db, slot-range, prefix, size, crc32:N or "
+                               "ring:NAMES");
     if (split->folder == NULL || split->folder[0] == '\0')
         return cli_usage_error(split->cli, "missing output: use -o DIR");
     if ((slots != NULL) != (rule->by == SPLIT_SLOTS))
@@ -323,6 +359,8 @@ static int check_options(struct split *split, const char *slots, const char *sep
     rule->max_parts = rule->max_parts != 0 ? rule->max_parts : SPLIT_PARTS_DEFAULT;
     if (rule->max_parts >= SPLIT_PARTS_MAX)
         return cli_usage_error(split->cli, "--max-open must be at most %d", SPLIT_PARTS_MAX - 1);
+    if (rule->by == SPLIT_RING && !split_ring(rule, &err))
+        return cli_fail(split->cli, &err);
     if ((slots != NULL && !split_ranges(rule, slots, &err)) || !filter_check(&split->filter, &err))
         return cli_fail(split->cli, &err);
     return CLI_OK;
@@ -334,11 +372,12 @@ int tool_split(struct cli *cli, int argc, char **argv)
     const char *slots = NULL, *separator = NULL;
     const struct cli_opt opts[] = {
         {.name = "by",
-         .kind = CLI_ENUM,
+         .kind = CLI_EACH,
          .arg = "WHAT",
-         .words = "db|slot-range|prefix|size",
-         .choice = &split.rule.by,
-         .help = "db, slot-range, prefix or size"},
+         .words = "db|slot-range|prefix|size|crc32:|ring:",
+         .each = choose_by,
+         .ctx = &split.rule,
+         .help = "db, slot-range, prefix, size, crc32:N or ring:NAMES"},
         {.name = "output",
          .letter = 'o',
          .kind = CLI_STRING,
@@ -394,6 +433,7 @@ int tool_split(struct cli *cli, int argc, char **argv)
         if (status == CLI_OK)
             status = run(&split);
     }
+    split_ring_done(&split.rule);
     filter_done(&split.filter);
     return status;
 }

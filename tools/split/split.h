@@ -24,16 +24,32 @@
 /* A sink can have 256 temporary files; some are reserved for index.json and others. */
 enum { SPLIT_PARTS_MAX = 250, SPLIT_PARTS_DEFAULT = 200, SPLIT_NAME_MAX = 160 };
 
-enum split_by { SPLIT_DB, SPLIT_SLOTS, SPLIT_PREFIX, SPLIT_SIZE, SPLIT_NOTHING };
+enum split_by {
+    SPLIT_DB,
+    SPLIT_SLOTS,
+    SPLIT_PREFIX,
+    SPLIT_SIZE,
+    SPLIT_CRC32,
+    SPLIT_RING,
+    SPLIT_NOTHING
+};
 
 /* What the keys of a part have in common. */
-enum split_of { SPLIT_OF_DB, SPLIT_OF_SLOTS, SPLIT_OF_PREFIX, SPLIT_OF_NUMBER, SPLIT_OF_REST };
+enum split_of {
+    SPLIT_OF_DB,
+    SPLIT_OF_SLOTS,
+    SPLIT_OF_PREFIX,
+    SPLIT_OF_NUMBER,
+    SPLIT_OF_SHARD,
+    SPLIT_OF_NODE,
+    SPLIT_OF_REST
+};
 
 struct split_part {
     char name[SPLIT_NAME_MAX + 16]; /* of the file, without folder */
     char *path;
     enum split_of of;
-    uint64_t first; /* database, first slot or number */
+    uint64_t first; /* database, first slot, remainder or number */
     uint64_t last;  /* slot */
     struct rd_buf prefix;
     uint64_t keys;
@@ -49,9 +65,22 @@ struct split_range {
     unsigned last;
 };
 
+/* A point on the ring of CRC-32, and the part from there to the next point. */
+struct split_point {
+    uint32_t at;
+    uint32_t part;
+};
+
+/* Points for each name on the ring. */
+enum { SPLIT_POINTS = 160 };
+
 /* The rule by which keys are split. */
 struct split_rule {
-    int by; /* enum split_by */
+    int by;                   /* enum split_by */
+    uint64_t n_shards;        /* of crc32 */
+    const char *names;        /* of the nodes on the ring, separated by commas */
+    struct split_point *ring; /* ascending */
+    size_t n_points;
     struct split_range ranges[SPLIT_PARTS_MAX];
     size_t n_ranges;
     struct rd_slice separator;
@@ -97,6 +126,14 @@ struct split {
  * redis-cli --cluster create assigns to that many masters. RD_ERR_USAGE: invalid text, overlapping
  * ranges, or more than SPLIT_PARTS_MAX. */
 bool split_ranges(struct split_rule *rule, const char *text, struct rd_err *err);
+
+/* Makes the ring of the names: RD_ERR_USAGE if one is empty or exists twice, or there are too many.
+ * split_ring_done() frees it. */
+bool split_ring(struct split_rule *rule, struct rd_err *err);
+void split_ring_done(struct split_rule *rule);
+
+/* The number of the part that a name belongs to: the remainder, or the node. */
+uint32_t split_shard(const struct split_rule *rule, struct rd_slice name);
 
 /* The first `depth` levels of a name, up to a separator that is not included; fewer if there are
  * fewer separators. False if there is none. O(name). */
