@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct tool {
     const char *name;
@@ -57,20 +58,38 @@ static const struct tool *find(const char *name)
     return NULL;
 }
 
-static void print_help(void)
+static void print_help(FILE *to)
 {
-    printf("usage: redoubt TOOL [OPTION…] [ARGUMENT…]\n"
-           "\n"
-           "Tools for the RDB and AOF files of Redis and Valkey.\n"
-           "\n");
+    fprintf(to, "usage: redoubt TOOL [OPTION…] [ARGUMENT…]\n"
+                "\n"
+                "Tools for the RDB and AOF files of Redis and Valkey.\n"
+                "\n");
     for (size_t i = 0; i < N_TOOLS; i++)
-        printf("  %-12s  %s\n", tools[i].name, tools[i].summary);
-    printf("\n"
-           "Exit status: 0 clean, 1 damage or difference found, 2 usage error,\n"
-           "3 input or output error, 4 not supported, 5 limit or memory, 6 network error,\n"
-           "7 locked, 8 partial success, 129 SIGHUP, 130 SIGINT, 143 SIGTERM.\n"
-           "\n"
-           "Use \"redoubt help TOOL\" for the options of a tool.\n");
+        fprintf(to, "  %-12s  %s\n", tools[i].name, tools[i].summary);
+    fprintf(to, "\n"
+                "Exit status: 0 clean, 1 damage or difference found, 2 usage error,\n"
+                "3 input or output error, 4 not supported, 5 limit or memory, 6 network error,\n"
+                "7 locked, 8 partial success, 129 SIGHUP, 130 SIGINT, 143 SIGTERM.\n"
+                "\n"
+                "Use \"redoubt help TOOL\" for the options of a tool.\n");
+}
+
+/* The tool that checks a file or folder of this name, which was given instead of a tool; NULL: it
+ * does not exist. Logs begin with a command, manifests with the name of a file. */
+static const char *checker_of(const char *name)
+{
+    struct stat st;
+    char first = 0;
+    if (stat(name, &st) != 0)
+        return NULL;
+    FILE *file = S_ISREG(st.st_mode) ? fopen(name, "rb") : NULL;
+    if (file != NULL) {
+        int c = getc(file);
+        first = c == EOF ? 0 : (char)c;
+        fclose(file);
+    }
+    return S_ISDIR(st.st_mode) || first == '*' || first == 'f' || first == '#' ? "check-aof"
+                                                                               : "check-rdb";
 }
 
 static int unknown_tool(struct cli *cli, const char *name)
@@ -81,7 +100,14 @@ static int unknown_tool(struct cli *cli, const char *name)
     char quoted[100];
     rd_err_quote(quoted, sizeof quoted, rd_slice_str(name));
     const char *near = cli_nearest(name, names, N_TOOLS);
+    const char *checker = near == NULL ? checker_of(name) : NULL;
     cli->tool = NULL;
+    if (checker != NULL) {
+        struct rd_err err = {0};
+        rd_err_set(&err, RD_ERR_USAGE, RD_NO_OFFSET, "missing tool: %s is a file", quoted);
+        cli_hint(cli, "redoubt %s %s", checker, rd_show_plain(rd_slice_str(name)).s);
+        return cli_fail(cli, &err);
+    }
     if (near != NULL)
         return cli_usage_error(cli, "unknown tool %s; did you mean %s?", quoted, near);
     return cli_usage_error(cli, "unknown tool %s", quoted);
@@ -95,7 +121,7 @@ static int help(struct cli *cli, int argc, char **argv)
         return CLI_OK;
     }
     if (argc < 2 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0) {
-        print_help();
+        print_help(stdout);
         return CLI_OK;
     }
     const struct tool *tool = find(argv[1]);
@@ -122,8 +148,8 @@ static int run_tool(struct cli *cli, const char *name, int argc, char **argv)
 static int run_redoubt(struct cli *cli, int argc, char **argv)
 {
     if (argc < 2) {
-        cli->tool = NULL;
-        return cli_usage_error(cli, "missing argument: TOOL");
+        print_help(stderr);
+        return CLI_USAGE;
     }
     const char *first = argv[1];
     if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {

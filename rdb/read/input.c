@@ -10,7 +10,8 @@ static int from_src(struct rdb_reader *r, enum rd_src_status st, struct rd_slice
         return RDB_MORE;
     case RD_SRC_END:
         return rdb_read_fail(r, RD_ERR_TRUNCATED, rd_src_offset(r->src) + have.len,
-                             "the input ends here");
+                             rd_src_offset(r->src) + have.len > 0 ? "the input ends here"
+                                                                  : "the input is empty");
     case RD_SRC_FAIL:
         break;
     }

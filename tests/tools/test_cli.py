@@ -110,8 +110,35 @@ class Usage(unittest.TestCase):
         for word in words:
             self.assertIn(word, done.stderr)
 
-    def test_no_tool(self):
-        self.check_refused(run(), "redoubt: missing argument: TOOL")
+    def test_without_a_tool_the_tools_are_listed(self):
+        done = run()
+        self.check_refused(done, "usage: redoubt TOOL", "check-rdb")
+        self.assertEqual(done.stderr, run("--help").stdout)
+
+    def test_a_file_instead_of_a_tool(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, data, tool in (("dump.rdb", b"REDIS0011", "check-rdb"),
+                                     ("empty", b"", "check-rdb"),
+                                     ("a.aof", b"*1\r\n$4\r\nPING\r\n", "check-aof"),
+                                     ("a.manifest", b"file a seq 1 type i\n", "check-aof")):
+                path = os.path.join(folder, name)
+                with open(path, "wb") as f:
+                    f.write(data)
+                self.check_refused(run(path), f'missing tool: "{path}" is a file',
+                                   f"hint: redoubt {tool} {path}\n")
+            self.check_refused(run(folder), f"hint: redoubt check-aof {folder}\n")
+            self.check_refused(run(path + "x"), "unknown tool", "hint: redoubt --help")
+
+    def test_an_output_without_an_input(self):
+        self.check_refused(run("check-rdb", "--salvage", "dump.rdb"),
+                           "missing argument: FILE; dump.rdb is the OUT of --salvage")
+
+    def test_an_empty_file_is_empty(self):
+        with tempfile.NamedTemporaryFile() as f:
+            done = run("check-rdb", f.name)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("the input is empty", done.stderr)
+            self.assertNotIn("ends here", done.stdout + done.stderr)
 
     def test_an_unknown_tool_is_reported_the_nearest(self):
         self.check_refused(run("hlep"), 'unknown tool "hlep"', "did you mean help?")

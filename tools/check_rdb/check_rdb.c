@@ -785,7 +785,11 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
     peer_opts_init(&run.servers);
     run.server.servers = &run.servers;
     if (cli_parse(cli, &usage, argc, argv, &status)) {
-        status = peer_choose_argument(cli, &run.servers, &usage);
+        if (run.out != NULL && cli->n_args == 0)
+            status = cli_usage_error(cli, "missing argument: FILE; %s is the OUT of --salvage",
+                                     rd_show_plain(rd_slice_str(run.out)).s);
+        else
+            status = peer_choose_argument(cli, &run.servers, &usage);
         if (status == CLI_OK)
             status = check_all(&run);
     }
