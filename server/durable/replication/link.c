@@ -10,8 +10,9 @@
 
 #include "base/mem.h"
 #include "rdb/version.h"
-#include "server/loop/tls.h"
 #include "server/loop/log.h"
+#include "server/loop/lookup.h"
+#include "server/loop/tls.h"
 #include "server/session/dispatch/script.h"
 #include "server/durable/persist/persist.h"
 #include "server/durable/replication/replication_impl.h"
@@ -52,6 +53,8 @@ static void close_conn(struct repl_link *link)
 /* Everything that belongs to one connection. */
 static void close_link(struct repl_link *link)
 {
+    lookup_cancel(link->lookup);
+    link->lookup = NULL;
     close_conn(link);
     repl_psync_free(link->psync);
     link->psync = NULL;
@@ -160,15 +163,10 @@ static bool bind_source(int fd, const struct addrinfo *to, const char *address)
 }
 
 /* -1: errno. */
-static int open_socket(const struct repl_link *link)
+static int open_socket(const struct repl_link *link, const struct addrinfo *all)
 {
-    struct addrinfo *all, hints = {.ai_socktype = SOCK_STREAM};
-    char port[16];
     int fd = -1, on = 1;
-    snprintf(port, sizeof port, "%d", link->port);
     errno = EHOSTUNREACH;
-    if (getaddrinfo(link->host, port, &hints, &all) != 0)
-        return -1;
     for (const struct addrinfo *to = all; to != NULL && fd < 0; to = to->ai_next) {
         fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         bool ok = fd >= 0 && bind_source(fd, to, link->durable->loop->settings.bind_source_addr) &&
@@ -180,7 +178,6 @@ static int open_socket(const struct repl_link *link)
         fd = -1;
         errno = error;
     }
-    freeaddrinfo(all);
     if (fd >= 0)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return fd;
@@ -203,9 +200,10 @@ static bool begin_tls(struct repl_link *link)
     return ok;
 }
 
-static void begin_connection(struct repl_link *link)
+static void connect_to(struct repl_link *link, struct addrinfo *all)
 {
-    int fd = open_socket(link);
+    int fd = open_socket(link, all);
+    freeaddrinfo(all);
     if (fd < 0) {
         log_warning("Unable to connect to MASTER: %s", strerror(errno));
         return;
@@ -224,8 +222,34 @@ static void begin_connection(struct repl_link *link)
     log_notice("MASTER <-> REPLICA sync started");
 }
 
+static void on_found(void *ctx, struct addrinfo *all, int error)
+{
+    struct repl_link *link = ctx;
+    link->lookup = NULL;
+    if (error == 0)
+        connect_to(link, all);
+    else
+        log_warning("Unable to connect to MASTER: %s", gai_strerror(error));
+}
+
+static void begin_connection(struct repl_link *link)
+{
+    struct addrinfo *all;
+    char port[16];
+    snprintf(port, sizeof port, "%d", link->port);
+    if (lookup_numeric(link->host, port, &all)) {
+        connect_to(link, all);
+        return;
+    }
+    link->lookup = lookup_start(link->durable->loop, link->host, port, on_found, link);
+    if (link->lookup == NULL)
+        log_warning("Unable to connect to MASTER: its name cannot be looked up");
+}
+
 void link_connect(struct repl_link *link)
 {
+    if (link->lookup != NULL)
+        return;
     log_notice("Connecting to MASTER %s:%d", link->host, link->port);
     begin_connection(link);
 }

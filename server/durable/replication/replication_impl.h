@@ -77,7 +77,7 @@ bool replicas_snapshot_is_diskless(const struct durable *durable);
 /* ---- link.c ---- */
 
 enum repl_link_state {
-    REPL_LINK_CONNECT,    /* to be connected by the timer */
+    REPL_LINK_CONNECT,    /* to be connected by the timer, or its host is being looked up */
     REPL_LINK_CONNECTING, /* TCP, TLS */
     REPL_LINK_HANDSHAKE,
     REPL_LINK_TRANSFER, /* a snapshot arrives or is being loaded */
@@ -93,6 +93,7 @@ struct repl_link {
     char *host;
     int port;
     enum repl_link_state state;
+    struct lookup *lookup; /* of the host; NULL: none is under way */
     struct conn *conn;     /* NULL: none. Owned by `client` if there is one */
     struct client *client; /* runs the stream; NULL until it begins */
     struct repl_psync *psync;
