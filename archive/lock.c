@@ -6,7 +6,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { TEXT_MAX = 4096, SETTLE_TRIES = 5, SETTLE_MS = 200, EXPIRE_LIMIT_MS = 24 * 3600 * 1000 };
+enum {
+    TEXT_MAX = 4096,
+    SETTLE_TRIES = 5,
+    SETTLE_MS = 200,
+    EXPIRE_LIMIT_MS = 24 * 3600 * 1000,
+    LOOKS = 4
+};
 
 /* ---- what an object says ---- */
 
@@ -141,6 +147,22 @@ static void remove_own(const struct entries *list, struct archive_store *store, 
 
 /* ---- the holder of an object ---- */
 
+/* The text of a lock that exists. Its holder may remove it meanwhile: then *ret_there is false. */
+static bool read_text(struct archive_store *store, const char *name, struct rd_buf *ret,
+                      bool *ret_there, struct rd_err *err)
+{
+    struct archive_object object;
+    struct rd_err why = {0};
+    if (archive_store_read(store, name, TEXT_MAX, ret, &why))
+        return true;
+    if (!store->ops->stat(store, name, &object, &why) || object.there) {
+        rd_err_adopt(err, &why);
+        return false;
+    }
+    *ret_there = false;
+    return true;
+}
+
 /* *ret_there: whether the object exists. */
 static bool read_holder(struct archive_store *store, const char *name,
                         struct archive_lock_holder *ret, bool *ret_there, struct rd_err *err)
@@ -156,8 +178,8 @@ static bool read_holder(struct archive_store *store, const char *name,
         parse_holder(rd_slice(NULL, 0), ret);
         return true;
     }
-    bool ok = archive_store_read(store, name, TEXT_MAX, &text, err);
-    if (ok)
+    bool ok = read_text(store, name, &text, ret_there, err);
+    if (ok && *ret_there)
         parse_holder(rd_buf_slice(&text), ret);
     rd_buf_done(&text);
     return ok;
@@ -176,7 +198,7 @@ static bool read_old(const struct archive_lock *lock, struct archive_store *stor
     *ret_there = object.there;
     if (!object.there || object.size == 0 || object.size > TEXT_MAX)
         return true;
-    bool ok = archive_store_read(store, lock->name, TEXT_MAX, &text, err);
+    bool ok = read_text(store, lock->name, &text, ret_there, err);
     if (ok && text.len > 0)
         snprintf(ret->owner, sizeof ret->owner, "%.*s",
                  (int)(text.len < ARCHIVE_OWNER_MAX ? text.len : ARCHIVE_OWNER_MAX - 1),
@@ -259,9 +281,10 @@ static enum archive_lock_state judge(struct archive_lock *lock, struct archive_s
     return (uint64_t)*ret_age_ms >= holder->expire_ms ? ARCHIVE_LOCK_EXPIRED : ARCHIVE_LOCK_ALIVE;
 }
 
-/* True if no other process has the lock: all objects of others are stale. */
+/* True if no other process has the lock: all objects of others are stale. *ret_gone: one of them
+ * does not exist any more, so its holder has released or renewed the lock. */
 static bool all_stale(struct archive_lock *lock, struct archive_store *store,
-                      const struct entries *list, struct rd_err *err)
+                      const struct entries *list, bool *ret_gone, struct rd_err *err)
 {
     struct archive_lock_holder holder = {.pid = 0};
     int64_t age_ms;
@@ -274,6 +297,7 @@ static bool all_stale(struct archive_lock *lock, struct archive_store *store,
             continue;
         if (!read_holder(store, list->e[i].name, &holder, &there, err))
             return false;
+        *ret_gone = *ret_gone || !there;
         enum archive_lock_state state = judge(lock, store, list->e[i].name, &holder, &age_ms);
         if (!there || state == ARCHIVE_LOCK_EXPIRED || state == ARCHIVE_LOCK_ENDED)
             continue;
@@ -383,11 +407,18 @@ static bool take_lock(struct archive_lock *lock, struct archive_store *store,
 static bool try_objects(struct archive_lock *lock, struct archive_store *store, struct rd_err *err)
 {
     struct entries list;
-    bool old;
-    if (!old_is_stale(lock, store, &old, err) || !read_folder(lock, store, &list, err))
+    bool old, gone = true;
+    if (!old_is_stale(lock, store, &old, err))
         return false;
-    note_seen(lock, &list, lock->opts.now_ms());
-    return all_stale(lock, store, &list, err) && take_lock(lock, store, &list, old, err);
+    for (unsigned tries = 0; gone && tries < LOOKS; tries++) {
+        gone = false;
+        if (!read_folder(lock, store, &list, err))
+            return false;
+        note_seen(lock, &list, lock->opts.now_ms());
+        if (!all_stale(lock, store, &list, &gone, err))
+            return false;
+    }
+    return take_lock(lock, store, &list, old, err);
 }
 
 bool archive_lock_try(struct archive_lock *lock, struct archive_store *store, struct rd_err *err)

@@ -298,6 +298,53 @@ Test(lock, of_two_that_come_at_once_at_most_one_has_it)
 }
 
 /* The holder comes back while another process takes its lock, at each request of the other. */
+static bool counted_stat(struct archive_store *s, const char *name, struct archive_object *ret,
+                         struct rd_err *err)
+{
+    count_request();
+    return folder_ops->stat(s, name, ret, err);
+}
+
+static bool counted_get(struct archive_store *s, const char *name, struct rd_src **ret,
+                        struct rd_err *err)
+{
+    count_request();
+    return folder_ops->get(s, name, ret, err);
+}
+
+static void release_a(void)
+{
+    archive_lock_drop(&a, store);
+}
+
+static void renew_a(void)
+{
+    renew(&a);
+}
+
+/* Whoever waits for a lock looks at it while its holder removes or renews it. */
+Test(lock, one_that_goes_at_any_request_of_a_look_is_no_error)
+{
+    ops.stat = counted_stat;
+    ops.get = counted_get;
+    for (at_request = 1; at_request < 12; at_request++) {
+        cr_assert(try(&a));
+        n_requests = 0;
+        meanwhile = release_a;
+        try(&b);
+        meanwhile = NULL;
+        archive_lock_drop(&b, store);
+        archive_lock_drop(&a, store);
+        cr_assert(try(&a));
+        n_requests = 0;
+        meanwhile = renew_a;
+        cr_expect_not(try(&b), "%zu", at_request);
+        meanwhile = NULL;
+        cr_expect(renew(&a), "%zu", at_request);
+        archive_lock_drop(&a, store);
+    }
+}
+
 Test(lock, an_expired_lock_never_has_two_holders)
 {
     for (size_t at = 1; at < 12; at++) {
