@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -173,6 +174,20 @@ void daemon_ready(void)
 {
     if (supervisor == SETTINGS_SUPERVISED_SYSTEMD)
         notify("STATUS=Ready to accept connections\nREADY=1\n");
+}
+
+void daemon_status(const char *fmt, ...)
+{
+    char text[512] = "STATUS=";
+    size_t len = strlen(text);
+    va_list args;
+    if (supervisor != SETTINGS_SUPERVISED_SYSTEMD)
+        return;
+    va_start(args, fmt);
+    vsnprintf(text + len, sizeof text - len - 1, fmt, args);
+    va_end(args);
+    strcat(text, "\n");
+    notify(text);
 }
 
 void daemon_stopping(void)

@@ -7,6 +7,7 @@
  *     daemon_announce(loop);                            // pid file, logo or line, warnings
  *     ... data is loaded ...
  *     daemon_ready();                                  // notifies systemd
+ *     daemon_status("...");                            // when that changes
  *     daemon_stopping();                               // at the end
  */
 #ifndef SERVER_LOOP_DAEMON_H
@@ -59,6 +60,8 @@ void daemon_announce(const struct loop *loop);
 void daemon_remove_pidfile(void);
 
 void daemon_ready(void);
+/* What `systemctl status` shows of the server. */
+void daemon_status(const char *fmt, ...) RD_PRINTF(1, 2);
 void daemon_stopping(void);
 
 /* The supervisor in use: "no", "systemd" or "upstart". */

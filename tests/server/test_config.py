@@ -14,6 +14,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from persistence import child_of  # noqa: E402
 from server_under_test import (  # noqa: E402
     Client, Redis, Redoubt, ServerDied, free_port, of_reference, pair, program, redis_server,
     wait_for)
@@ -547,6 +548,36 @@ class Process(unittest.TestCase):
         self.assertNotIn("READY=1", texts[0])
         self.assertEqual(texts[2], "STOPPING=1\n")
 
+    def test_systemd_is_told_of_the_link_to_the_master(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified, Redoubt() as master:
+            notified.bind(self.path("notify"))
+            notified.settimeout(600)
+            link = f"STATUS=Ready to accept connections. The link to the master 127.0.0.1:" \
+                   f"{master.port} is "
+
+            def wait_for_text(text):
+                while notified.recv(4096).decode() != text:
+                    pass
+            process = self.start("--supervised", "systemd",
+                                 "--replicaof", f"127.0.0.1 {master.port}",
+                                 env={"NOTIFY_SOCKET": self.path("notify")})
+            try:
+                wait_for_text(link + "down\n")
+                wait_for_text(link + "up\n")
+                port = master.port
+                master.kill()
+                wait_for_text(link + "down\n")
+                master.start_at(port)
+                wait_for_text(link + "up\n")
+                replica = master.info("replication")["slave0"]
+                own = dict(part.split("=") for part in replica.split(","))["port"]
+                with contextlib.closing(Client(("127.0.0.1", int(own)))) as client:
+                    client.command("REPLICAOF", "NO", "ONE")
+                wait_for_text("STATUS=Ready to accept connections\n")
+            finally:
+                process.kill()
+                process.wait()
+
     def test_the_title_is_what_the_template_says(self):
         with Redoubt({"proc-title-template": "{title} at {port}"}) as server:
             c = server.client()
@@ -557,6 +588,23 @@ class Process(unittest.TestCase):
             self.assertRegex(title(), r"redoubt-server at \d+$")
             c.command("CONFIG", "SET", "proc-title-template", "short {server-mode}")
             self.assertEqual(title(), "short")
+
+    def test_children_have_titles_of_their_own(self):
+        with Redoubt({"proc-title-template": "{title} at {port}",
+                      "rdb-key-save-delay": "10000000"}) as server:
+            c = server.client()
+            c.command("SET", "k", "v")
+
+            def title():
+                child = child_of(server)
+                with open(f"/proc/{child}/cmdline", "rb") as file:
+                    return file.read().rstrip(b"\0").decode()
+            for command, name in (("BGSAVE", "redis-rdb-bgsave"),
+                                  ("BGREWRITEAOF", "redis-aof-rewrite")):
+                c.command(command)
+                wait_for(lambda name=name: title() == f"{name} at {server.port}")
+                os.kill(child_of(server), signal.SIGUSR1)
+                wait_for(lambda: not child_of(server))
 
     def test_a_crash_is_reported_and_ends_by_its_signal(self):
         process = self.start()

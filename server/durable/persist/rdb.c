@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "server/loop/background.h"
+#include "server/loop/daemon.h"
 #include "server/loop/log.h"
 #include "server/durable/persist/persist_impl.h"
 #include "server/durable/replication/replication.h"
@@ -99,8 +100,10 @@ bool persist_bgsave(struct durable *durable)
     state->last_try_s = persist_mono_s(durable);
     int pid =
         child_fork(durable->loop, &state->child, "RDB", durable->loop->settings.bgsave_cpulist, -1);
-    if (pid == 0)
+    if (pid == 0) {
+        daemon_title(durable->loop, "redis-rdb-bgsave");
         child_exit(&state->child, write_snapshot(durable, &state->child) ? 0 : 1);
+    }
     if (pid < 0) {
         info->last_bgsave_ok = false;
         log_warning("Can't save in background: fork: %s", strerror(state->child.error));
@@ -120,9 +123,11 @@ bool persist_transfer(struct durable *durable, int fd, const struct repl_payload
     struct persist_state *state = persist_state(durable);
     int pid =
         child_fork(durable->loop, &state->child, "RDB", durable->loop->settings.bgsave_cpulist, fd);
-    if (pid == 0)
+    if (pid == 0) {
+        daemon_title(durable->loop, "redis-rdb-to-slaves");
         child_exit(&state->child,
                    persist_file_stream(durable, &state->child, fd, payload, filter) ? 0 : 1);
+    }
     if (pid < 0) {
         log_warning("Can't save in background: fork: %s", strerror(state->child.error));
         return false;

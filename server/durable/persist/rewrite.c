@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/loop/daemon.h"
 #include "server/loop/log.h"
 #include "server/durable/persist/persist_impl.h"
 
@@ -55,6 +56,7 @@ _Noreturn static void run_child(struct durable *durable, struct child *child)
 {
     char temp[64];
     struct rd_err err = {0};
+    daemon_title(durable->loop, "redis-aof-rewrite");
     temp_name(temp, sizeof temp, (int)getpid());
     if (!write_base(durable, temp, child, &err)) {
         log_warning("Write error writing append only file on disk: %s", reason(&err));

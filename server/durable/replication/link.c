@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "rdb/version.h"
+#include "server/loop/daemon.h"
 #include "server/loop/log.h"
 #include "server/loop/lookup.h"
 #include "server/loop/tls.h"
@@ -22,6 +23,12 @@ enum { READ_SIZE = 256 * 1024, READS_A_TURN = 16, UNREAD_MAX = 16 * 1024 * 1024 
 
 /* ---- life ---- */
 
+static void tell_status(const struct repl_link *link, const char *state)
+{
+    daemon_status("Ready to accept connections. The link to the master %s:%d is %s", link->host,
+                  link->port, state);
+}
+
 struct repl_link *link_new(struct durable *durable, const char *host, int port)
 {
     struct repl_link *link = rd_calloc(1, sizeof *link);
@@ -33,6 +40,7 @@ struct repl_link *link_new(struct durable *durable, const char *host, int port)
     link->state = REPL_LINK_CONNECT;
     link->since_ms = loop_mono_ms(durable->loop);
     link->down_since_s = durable->loop->mono_us / 1000000;
+    tell_status(link, "down");
     return link;
 }
 
@@ -91,6 +99,7 @@ void link_log_lost(const struct repl_link *link)
     if (link->state != REPL_LINK_CONNECTED)
         return;
     log_warning("Connection with master lost.");
+    tell_status(link, "down");
     if (link->has_place)
         log_notice("Caching the disconnected master state.");
 }
@@ -382,6 +391,7 @@ static void up(struct repl_link *link)
     link->state = REPL_LINK_CONNECTED;
     link->since_ms = loop_mono_ms(link->durable->loop);
     link->unsupported[0] = '\0';
+    tell_status(link, "up");
     apply_begin(link);
 }
 

@@ -307,6 +307,7 @@ void replication_lead(struct durable *durable)
     r->link = NULL;
     settings_follow(&durable->loop->settings, NULL, 0);
     daemon_oom_score(&durable->loop->settings, false);
+    daemon_status("Ready to accept connections");
     replication_settings_changed(durable);
     if (has_place) {
         repl_master_promote(r->master, &fresh);
