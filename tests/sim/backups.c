@@ -20,8 +20,10 @@ enum { BUCKETS = 2, STEPS = 25, SETS = STEPS + 2, FILES = 3, BYTES = 3000, A_STE
 /* A set that was begun. */
 struct known {
     char id[ARCHIVE_ID_MAX];
-    uint64_t seed; /* of its contents */
-    bool chunks;   /* the contents are those of a snapshot, which is stored as chunks */
+    uint64_t seed;  /* of its contents */
+    bool chunks;    /* the contents are those of a snapshot, which is stored as chunks */
+    unsigned parts; /* of a long value of its first file, */
+    unsigned turn;  /* of which each part changes with some of the turns */
     unsigned n_files;
     bool stored[BUCKETS]; /* it was reported so, and no rule allows its removal */
 };
@@ -33,6 +35,7 @@ struct history {
     struct known known[SETS];
     size_t n_known;
     bool chunks;
+    unsigned parts;
     struct sim_backups *sums;
 };
 
@@ -51,10 +54,30 @@ static bool wrong(const char *fmt, ...)
 
 /* ---- contents ---- */
 
-enum { KEYS = 60 };
+enum { KEYS = 60, PARTS = 6, PART = 256 * 1024, ROOM = BYTES + PARTS * PART };
+
+/* A value that is cut into several pieces: packs get small unneeded parts. */
+static size_t long_value(const struct known *known, uint8_t *ret)
+{
+    enum { LIFE = 8 };
+    uint32_t bytes = known->parts * PART;
+    size_t len = 0;
+    memcpy(ret, "\0\4long\x80", 7);
+    for (int shift = 24; shift >= 0; shift -= 8)
+        ret[7 + len++] = (uint8_t)(bytes >> shift);
+    len += 7;
+    for (unsigned part = 0; part < known->parts; part++) {
+        struct bucket_faults rng = {.seed = part + PARTS * ((known->turn + part) / LIFE)};
+        for (unsigned i = 0; i < PART; i += 8, len += 8) {
+            uint64_t word = bucket_draw(&rng, UINT64_MAX);
+            memcpy(ret + len, &word, 8);
+        }
+    }
+    return len;
+}
 
 /* Snapshots of which most records are the same, in two orders. */
-static size_t snapshot(const struct known *known, unsigned file, uint8_t ret[BYTES])
+static size_t snapshot(const struct known *known, unsigned file, uint8_t ret[ROOM])
 {
     size_t len = 11;
     unsigned n = KEYS - (unsigned)(known->seed % 5), turn = known->seed % 3 == 0 ? 7 : 1;
@@ -65,12 +88,14 @@ static size_t snapshot(const struct known *known, unsigned file, uint8_t ret[BYT
         len += (size_t)snprintf((char *)ret + len, BYTES - len, "%c%c%u:%03u%c%016llx", 0, 5, file,
                                 key, 16, changed ? (unsigned long long)known->seed : key);
     }
+    if (file == 0 && known->parts > 0)
+        len += long_value(known, ret + len);
     ret[len] = 0xff;
     memset(ret + len + 1, 0, 8);
     return len + 9;
 }
 
-static size_t contents(const struct known *known, unsigned file, uint8_t ret[BYTES])
+static size_t contents(const struct known *known, unsigned file, uint8_t ret[ROOM])
 {
     struct bucket_faults rng = {.seed = known->seed + file};
     if (known->chunks)
@@ -84,8 +109,8 @@ static size_t contents(const struct known *known, unsigned file, uint8_t ret[BYT
 static bool read_source(void *ctx, struct backup_set *set, struct rd_err *err)
 {
     struct history *h = ctx;
+    static uint8_t bytes[ROOM];
     struct known *known = &h->known[h->n_known++];
-    uint8_t bytes[BYTES];
     snprintf(known->id, sizeof known->id, "%s", set->m.id);
     for (unsigned i = 0; i < known->n_files; i++) {
         char name[32];
@@ -145,6 +170,8 @@ static bool take_set(struct history *h)
     struct known *known = &h->known[h->n_known];
     *known = (struct known){.seed = bucket_draw(&h->faults, UINT64_MAX),
                             .chunks = h->chunks,
+                            .parts = h->parts,
+                            .turn = (unsigned)h->n_known,
                             .n_files = 1 + (unsigned)bucket_draw(&h->faults, FILES)};
     bool ok = open_all(h, &open) && backup_take(NULL, &job, &set, &err);
     for (size_t i = 0; ok && i < BUCKETS; i++)
@@ -168,18 +195,30 @@ static struct known *find_known(struct history *h, const char *id)
     return NULL;
 }
 
+static bool has_bytes(struct rd_src *src, const uint8_t *want, size_t len)
+{
+    struct rd_slice s;
+    enum rd_src_status status;
+    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK) {
+        if (s.len > len || memcmp(s.ptr, want, s.len) != 0)
+            return false;
+        want += s.len;
+        len -= s.len;
+        rd_src_consume(src, s.len);
+    }
+    return status == RD_SRC_END && len == 0;
+}
+
 static bool prove_file(struct backup_open *open, size_t i, const struct archive_set *set,
                        const struct known *known, unsigned file)
 {
-    uint8_t want[BYTES];
+    static uint8_t want[ROOM];
     struct rd_src *src;
     struct rd_err err = {0};
-    struct rd_slice window = {0};
     size_t len = contents(known, file, want);
     if (!archive_set_open(&open->repos[i], set, &set->m.files[file], &open->keys.ring, &src, &err))
         return wrong("%s, file %u: %s", set->id, file, err.text);
-    enum rd_src_status status = rd_src_need(src, len + 1, &window);
-    bool ok = status == RD_SRC_END && window.len == len && memcmp(window.ptr, want, len) == 0;
+    bool ok = has_bytes(src, want, len);
     rd_src_close(src);
     return ok || wrong("%s, file %u: other bytes", set->id, file);
 }
@@ -390,8 +429,10 @@ const char *sim_backups_run(uint64_t seed, struct sim_backups *sums)
     static struct history h;
     struct rd_err err = {0};
     world = (struct world){.now_us = INT64_C(1800000000000000), .seed = seed};
-    h = (struct history){
-        .faults = {.seed = seed, .delays = 8}, .chunks = seed % 2 == 1, .sums = sums};
+    h = (struct history){.faults = {.seed = seed, .delays = 8},
+                         .chunks = seed % 2 == 1,
+                         .parts = seed % 100 == 1 ? PARTS : 0,
+                         .sums = sums};
     if (!backup_config_set(&h.config, BACKUP_KEY_REPOSITORY, "/nowhere/1", &err) ||
         !backup_config_set(&h.config, BACKUP_KEY_REPOSITORY, "/nowhere/2", &err) ||
         !backup_config_set(&h.config, BACKUP_KEY_LOCK_WAIT, "0s", &err) ||
