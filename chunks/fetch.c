@@ -45,7 +45,7 @@ bool chunks_moves_print(const struct chunks_moves *moves, struct rd_buf *ret, st
     return ok || rd_err_nomem(err, ret->len);
 }
 
-static bool parse_moves(struct rd_slice plain, struct chunks_moves *ret, struct rd_err *err)
+bool chunks_moves_parse(struct chunks_moves *ret, struct rd_slice plain, struct rd_err *err)
 {
     struct chunks_in in = chunks_in_of(plain);
     size_t n = chunks_get_count(&in, CHUNKS_NAME + 2);
@@ -86,7 +86,7 @@ bool chunks_moves_read(struct archive_store *store, struct chunks_codec *codec, 
     /* Forged lists lead to bytes that are not those of their names. */
     codec->sealed = ok && rd_seal_is(rd_buf_slice(&stored));
     ok = ok && chunks_unseal(codec, name, rd_buf_slice(&stored), &plain, err) &&
-         parse_moves(rd_buf_slice(&plain), ret, err);
+         chunks_moves_parse(ret, rd_buf_slice(&plain), err);
     codec->sealed = sealed;
     rd_buf_done(&stored);
     rd_buf_done(&plain);

@@ -71,6 +71,8 @@ void chunks_fetch_span(struct chunks_fetch *f, const struct chunks_blob *const *
  */
 bool chunks_moves_read(struct archive_store *store, struct chunks_codec *codec, const char *pack,
                        struct chunks_moves *ret, struct rd_err *err);
+/* The same of its plain bytes. *ret is empty at first; free ret->moved also after a failure. */
+bool chunks_moves_parse(struct chunks_moves *ret, struct rd_slice plain, struct rd_err *err);
 bool chunks_moves_print(const struct chunks_moves *moves, struct rd_buf *ret, struct rd_err *err);
 const struct chunks_moved *chunks_moves_find(const struct chunks_moves *moves,
                                              const uint8_t name[CHUNKS_NAME]);

@@ -129,8 +129,8 @@ static bool damaged(struct rd_err *err)
     return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the directory of the pack is damaged");
 }
 
-static bool parse(struct rd_slice plain, uint64_t at, struct chunks_directory *d,
-                  struct rd_err *err)
+bool chunks_directory_parse(struct chunks_directory *d, struct rd_slice plain, uint64_t at,
+                            struct rd_err *err)
 {
     if (plain.len < 8)
         return damaged(err);
@@ -185,7 +185,7 @@ bool chunks_directory_read(struct archive_store *store, struct chunks_codec *cod
     if (ok && !chunks_unseal(codec, name, rd_buf_slice(&sealed), &plain, &why))
         ok = rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET,
                         "the directory of the pack is damaged: %s", why.text);
-    ok = ok && parse(rd_buf_slice(&plain), at, &d, err);
+    ok = ok && chunks_directory_parse(&d, rd_buf_slice(&plain), at, err);
     rd_buf_done(&end);
     rd_buf_done(&sealed);
     rd_buf_done(&plain);

@@ -61,6 +61,10 @@ struct chunks_directory {
 bool chunks_directory_read(struct archive_store *store, struct chunks_codec *codec,
                            const char *name, uint64_t bytes, struct chunks_directory *ret,
                            struct rd_err *err);
+/* The same of the plain bytes of a directory, before whose offset `at` everything else is. *d is
+ * empty at first, and has to be freed also after a failure. */
+bool chunks_directory_parse(struct chunks_directory *d, struct rd_slice plain, uint64_t at,
+                            struct rd_err *err);
 void chunks_directory_done(struct chunks_directory *d);
 
 /* The stored bytes of blob i, computed from the parity and all others. */
