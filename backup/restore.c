@@ -9,7 +9,6 @@
 #include "backup/system.h"
 #include "base/pump.h"
 #include "base/show.h"
-#include "chunks/chunks.h"
 
 enum { CLOCK_TOLERANCE_MS = 300000, REMOVED_MAX = 3, PROVE_MAX = 100 };
 
@@ -58,6 +57,15 @@ static void tick(void *ctx)
     rd_watch_at(reading->watch, rd_src_offset(reading->src));
 }
 
+static bool open_rest(struct backup_restore *r, const struct archive_file *file,
+                      struct rd_src **ret, struct rd_err *err)
+{
+    if (file->role != ARCHIVE_ROLE_RDB || file->compression != ARCHIVE_COMPRESSION_CHUNKS)
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                          "damaged records can be left out only of snapshots in chunks");
+    return chunks_open_rest(ret, r->repo, r->set, file, &r->open->keys.ring, &r->lost, err);
+}
+
 /* Where a file is stored as chunks, a few keys need few of them. */
 static bool open_file(struct backup_restore *r, const struct archive_file *file,
                       struct rd_src **ret, struct rd_err *err)
@@ -65,6 +73,8 @@ static bool open_file(struct backup_restore *r, const struct archive_file *file,
     const struct rd_seal_ring *ring = &r->open->keys.ring;
     struct chunks_cost cost;
     *ret = NULL;
+    if (r->skip_damaged)
+        return open_rest(r, file, ret, err);
     if (r->n_keys > 0 && file->role == ARCHIVE_ROLE_RDB &&
         file->compression == ARCHIVE_COMPRESSION_CHUNKS) {
         if (!chunks_open_keys(ret, r->repo, r->set, file, ring, r->keys, r->n_keys, &cost, err))
@@ -297,6 +307,7 @@ static bool find_set(struct backup_restore *r, struct archive_sets *sets, struct
 static bool try_sets(struct backup_restore *r, struct archive_sets *sets, struct rd_err *err)
 {
     r->counts = (struct rebuild_counts){0}; /* another repository may have failed before */
+    r->lost = (struct chunks_lost){0};
     r->set = NULL;
     return find_set(r, sets, err) && r->write(r, err);
 }

@@ -21,6 +21,7 @@
 
 #include "backup/open.h"
 #include "backup/plan.h"
+#include "chunks/chunks.h"
 #include "data/spool.h"
 #include "rebuild/data.h"
 
@@ -41,7 +42,8 @@ struct backup_restore {
     bool keep_unknown;           /* see struct rebuild_data */
     const struct rd_slice *keys; /* of a set: others may be left out, which is faster; NULL: all */
     size_t n_keys;
-    bool final; /* what write() does cannot be taken back: no other repository is tried */
+    bool skip_damaged; /* of a set in chunks: leave out records whose chunks cannot be read */
+    bool final;        /* what write() does cannot be taken back: no other repository is tried */
     /* Writes r->set, with the functions below. Called again for another repository if it fails. */
     bool (*write)(struct backup_restore *r, struct rd_err *err);
     /* A repository failed, and the next one is tried. May be NULL. */
@@ -53,6 +55,7 @@ struct backup_restore {
     const struct archive_set *set;
     struct backup_plan plan; /* unless the goal is BACKUP_GOAL_SET */
     struct rebuild_counts counts;
+    struct chunks_lost lost; /* with skip_damaged: what was left out */
 
     /* Private. */
     struct backup_open *open;

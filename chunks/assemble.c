@@ -140,6 +140,21 @@ bool chunks_assemble_load(struct chunks_assembler *a, size_t index, struct rd_er
     return false;
 }
 
+bool chunks_assemble_load_or_skip(struct chunks_assembler *a, size_t index, struct rd_err *err)
+{
+    struct rd_err why = {0};
+    if (a->lost != NULL && a->lost[index])
+        return true;
+    if (chunks_assemble_load(a, index, &why))
+        return true;
+    if (a->lost != NULL && chunks_fetch_is_lost(&why)) {
+        a->lost[index] = true;
+        return true;
+    }
+    rd_err_adopt(err, &why);
+    return false;
+}
+
 /* ---- the order ---- */
 
 static bool read_orders(struct chunks_assembler *a, struct rd_err *err)
@@ -270,8 +285,12 @@ bool chunks_assemble_open(struct chunks_assembler *a, const struct archive_repo 
                           const struct chunks_codec *codec, const struct chunks_recipe *recipe,
                           const struct chunks_rooms *rooms, struct rd_err *err)
 {
-    return init(a, repo->store, codec, recipe, rooms->cache, err) &&
-           open_ahead(a, repo->parallel, err) && read_orders(a, err) && plan(a, rooms, err);
+    if (!init(a, repo->store, codec, recipe, rooms->cache, err))
+        return false;
+    a->lost = rooms->skips ? rd_calloc(recipe->n_chunks + 1, sizeof *a->lost) : NULL;
+    if (rooms->skips && a->lost == NULL)
+        return rd_err_nomem(err, recipe->n_chunks);
+    return open_ahead(a, repo->parallel, err) && read_orders(a, err) && plan(a, rooms, err);
 }
 
 void chunks_assemble_done(struct chunks_assembler *a)
@@ -282,6 +301,8 @@ void chunks_assemble_done(struct chunks_assembler *a)
         unload(a, (uint32_t)i);
     rd_free(a->chunks);
     rd_free(a->index);
+    rd_free(a->lost);
+    a->lost = NULL;
     a->chunks = NULL;
     a->index = NULL;
     lru_done(&a->lru);
@@ -308,8 +329,12 @@ static bool item_at(struct chunks_assembler *a, size_t at, bool read, struct chu
     *ret_there = read || a->chunks[index].loaded;
     if (!*ret_there)
         return true;
-    if (read && !chunks_assemble_load(a, index, err))
+    if (read && !chunks_assemble_load_or_skip(a, index, err))
         return false;
+    if (a->lost != NULL && a->lost[index]) {
+        *ret = (struct chunks_found){.place = place, .lost = true};
+        return true;
+    }
     const struct chunks_items *items = &a->chunks[index].items;
     if (place.item >= items->n)
         return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the order names an item of no chunk");
@@ -336,7 +361,7 @@ bool chunks_assemble_next(struct chunks_assembler *a, struct chunks_found *ret, 
         return true;
     if (!item_at(a, a->next, true, ret, &there, err))
         return false;
-    if (a->flat != NULL)
+    if (a->flat != NULL && !ret->lost)
         hurry(ret->bytes);
     a->next++;
     return true;
@@ -357,7 +382,7 @@ bool chunks_assemble_run(struct chunks_assembler *a, struct chunks_found *ret, b
     size_t index = 0;
     if (!chunks_assemble_next(a, ret, ret_end, err))
         return false;
-    if (*ret_end || a->sorted != NULL || (ret->flags & CHUNKS_LONG) != 0)
+    if (*ret_end || a->sorted != NULL || ret->lost || (ret->flags & CHUNKS_LONG) != 0)
         return true;
     struct chunks_place place = ret->place;
     if (!continues(a, place))

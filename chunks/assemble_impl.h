@@ -18,6 +18,7 @@
 struct chunks_rooms {
     uint64_t cache; /* that stay in memory; one always does */
     uint64_t map;   /* that may be mapped instead */
+    bool skips;     /* items of chunks that cannot be read are given without their bytes */
 };
 
 /* 64 MiB, and a quarter of the memory of the machine. */
@@ -42,12 +43,14 @@ struct chunks_found {
     unsigned flags;
     uint64_t db;
     struct chunks_place place;
+    bool lost; /* its chunk cannot be read, see chunks_rooms.skips */
 };
 
 struct chunks_assembler {
     struct chunks_fetch fetch;
     struct chunks_places places;
     size_t next;
+    bool *lost;                   /* of each chunk: it cannot be read. NULL: that is an error */
     size_t longs;                 /* up to here, the pieces of long items are read ahead */
     struct chunks_loaded *chunks; /* as recipe->chunks */
     uint32_t *index;              /* 1 + the index of a chunk, by ordinal; NULL: none */
@@ -82,6 +85,9 @@ bool chunks_assemble_ahead(struct chunks_assembler *a, struct rd_slice item, str
 
 /* A chunk of items: valid until the next call of any of these functions. */
 bool chunks_assemble_load(struct chunks_assembler *a, size_t index, struct rd_err *err);
+
+/* The same, unless it cannot be read and a->lost allows that: then a->lost[index] is set. */
+bool chunks_assemble_load_or_skip(struct chunks_assembler *a, size_t index, struct rd_err *err);
 
 /* The index of a chunk in the recipe. RD_ERR_CORRUPT: there is none. */
 bool chunks_assemble_find(const struct chunks_assembler *a, uint32_t ordinal, size_t *ret,

@@ -168,7 +168,8 @@ struct at {
 
 static bool missing(const char *pack, struct rd_err *err)
 {
-    return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "the pack %s is missing", pack);
+    static const struct rd_err_reason reason = {.id = ARCHIVE_REASON_MISSING};
+    return rd_err_set_reason(err, RD_ERR_IO, RD_NO_OFFSET, reason, "the pack %s is missing", pack);
 }
 
 static bool follow(struct chunks_atlas *atlas, const struct chunks_blob *blob, struct at *ret,
@@ -252,15 +253,12 @@ static bool read_range(struct chunks_fetch *f, const char *pack, uint64_t offset
            archive_store_range(f->store, object, offset, len, ret, err);
 }
 
-static bool is_there(struct chunks_fetch *f, const char *pack, bool *ret, struct rd_err *err)
+static bool look_at(struct chunks_fetch *f, const char *pack, struct archive_object *ret,
+                    struct rd_err *err)
 {
     char object[ARCHIVE_NAME_MAX];
-    struct archive_object there;
-    if (!chunks_pack_object(object, f->codec.target, pack, err) ||
-        !f->store->ops->stat(f->store, object, &there, err))
-        return false;
-    *ret = there.there;
-    return true;
+    return chunks_pack_object(object, f->codec.target, pack, err) &&
+           f->store->ops->stat(f->store, object, ret, err);
 }
 
 /* Notes that a pack is gone, with what became of its blobs. One thread reads that, and the others
@@ -314,7 +312,7 @@ static bool read_at(struct chunks_fetch *f, const struct at *at, uint32_t len, s
                     bool *ret_gone, struct rd_err *err)
 {
     struct rd_err why = {0};
-    bool there = false;
+    struct archive_object object = {.there = false};
     struct chunks_extent *e = find_extent(f, at, len);
     *ret_gone = false;
     if (e->bytes.len > 0 || read_extent(f, e, at, len, &why)) {
@@ -322,7 +320,10 @@ static bool read_at(struct chunks_fetch *f, const struct at *at, uint32_t len, s
         return rd_buf_add(ret, e->bytes.ptr + (at->offset - e->offset), len) ||
                rd_err_nomem(err, len);
     }
-    if (!is_there(f, at->pack, &there, &why) || there) {
+    bool known = look_at(f, at->pack, &object, &why);
+    if (known && object.there && object.size < at->offset + len)
+        return rd_err_set(err, RD_ERR_TRUNCATED, RD_NO_OFFSET, "the pack %s is cut off", at->pack);
+    if (!known || object.there) {
         rd_err_adopt(err, &why);
         return false;
     }
@@ -398,6 +399,12 @@ static bool fetch(struct chunks_fetch *f, const struct chunks_blob *blob, bool m
     if (!ok)
         rd_err_doing(err, "the pack %s", f->recipe->packs[blob->pack].name);
     return ok;
+}
+
+bool chunks_fetch_is_lost(const struct rd_err *why)
+{
+    return why->code == RD_ERR_CHECKSUM || why->code == RD_ERR_CORRUPT ||
+           why->code == RD_ERR_TRUNCATED || archive_store_is_missing(why);
 }
 
 bool chunks_fetch_blob(struct chunks_fetch *f, const struct chunks_blob *blob, struct rd_buf *ret,

@@ -148,13 +148,17 @@ static bool wait_for(struct chunks_flat *f, const struct chunks_chunk *chunk, st
 {
     struct chunks_assembler *a = f->a;
     struct rd_buf plain = {0};
+    struct rd_err why = {0};
     if (a->ahead != NULL && chunks_ahead_take(a->ahead, &chunk->blob, &plain))
         return true;
     bool ok = chunk->blob.kind == CHUNKS_ITEMS ||
-              rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the order names a piece");
-    ok = ok && chunks_fetch_blob(&a->fetch, &chunk->blob, &plain, err) &&
-         keep(f, &chunk->blob, rd_buf_slice(&plain), work, err);
+              rd_err_set(&why, RD_ERR_CORRUPT, RD_NO_OFFSET, "the order names a piece");
+    ok = ok && chunks_fetch_blob(&a->fetch, &chunk->blob, &plain, &why) &&
+         keep(f, &chunk->blob, rd_buf_slice(&plain), work, &why);
     rd_buf_done(&plain);
+    if (!ok && a->lost != NULL && chunks_fetch_is_lost(&why))
+        return a->lost[chunk - a->fetch.recipe->chunks] = true;
+    rd_err_adopt(err, &why);
     return ok;
 }
 
@@ -170,7 +174,7 @@ static bool end(struct chunks_flat *f, struct rd_err *err)
     for (size_t i = 0; ok && i < r->n_chunks; i++) {
         struct chunks_loaded *c = &f->a->chunks[i];
         c->items.bytes.ptr = f->map.ptr + f->offsets[i];
-        c->loaded = f->first[i] < f->first[i + 1];
+        c->loaded = f->first[i] < f->first[i + 1] && (f->a->lost == NULL || !f->a->lost[i]);
     }
     if (!ok)
         return false; /* threads may still use the order */

@@ -7,6 +7,7 @@
 #include "chunks/chunks.h"
 #include "chunks/parent_impl.h"
 #include "chunks/runs_impl.h"
+#include "chunks/snapshot_impl.h"
 #include "chunks/split_impl.h"
 
 enum { LOADED_MAX = 8 };
@@ -136,13 +137,8 @@ static enum answer find(struct lookup *l, uint64_t key, const struct chunks_item
 
 static bool write_db(struct lookup *l, uint64_t db)
 {
-    uint8_t bytes[10] = {RDB_OP_SELECTDB, 0x81};
-    for (int i = 0; i < 8; i++)
-        bytes[2 + i] = (uint8_t)(db >> (8 * (7 - i)));
-    if (db >= 64)
-        return rd_sink_write(l->to, bytes, sizeof bytes);
-    bytes[1] = (uint8_t)db;
-    return rd_sink_write(l->to, bytes, 2);
+    uint8_t bytes[CHUNKS_SELECT_MAX];
+    return rd_sink_write(l->to, bytes, chunks_select_print(bytes, db));
 }
 
 static bool write_item(struct lookup *l, const struct chunks_items *items, uint32_t i,
@@ -169,14 +165,6 @@ static bool write_item(struct lookup *l, const struct chunks_items *items, uint3
     return true;
 }
 
-static unsigned version_of(const uint8_t head[9])
-{
-    unsigned version = 0;
-    for (size_t i = memcmp(head, "REDIS", 5) == 0 ? 5 : 6; i < 9; i++)
-        version = version * 10 + (unsigned)(head[i] - '0') % 10;
-    return version;
-}
-
 static bool write_end(struct lookup *l)
 {
     const uint8_t end = RDB_OP_EOF;
@@ -186,7 +174,7 @@ static bool write_end(struct lookup *l)
     uint64_t crc = rd_sink_sum(l->to);
     for (int i = 0; i < 8; i++)
         sum[i] = (uint8_t)(crc >> (8 * i));
-    return version_of(l->recipe.head) < RDB_VERSION_CHECKSUM ||
+    return chunks_head_version(l->recipe.head) < RDB_VERSION_CHECKSUM ||
            rd_sink_write(l->to, sum, sizeof sum);
 }
 

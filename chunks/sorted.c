@@ -99,8 +99,10 @@ static bool spread_chunk(struct chunks_sorted *s, size_t index, const uint32_t *
     struct chunks_assembler *a = s->a;
     if (n == 0)
         return true;
-    if (!chunks_assemble_load(a, index, err))
+    if (!chunks_assemble_load_or_skip(a, index, err))
         return false;
+    if (a->lost != NULL && a->lost[index])
+        return true;
     const struct chunks_items *items = &a->chunks[index].items;
     for (size_t i = 0; i < n; i++) {
         uint32_t item = a->places.at[at[i]].item;
@@ -167,11 +169,12 @@ void chunks_sorted_close(struct chunks_sorted *s)
     rd_free(s);
 }
 
-/* Every place has its item once, so all offsets are set. */
+/* Every place has its item once, unless its chunk is lost. */
 static bool load(struct chunks_sorted *s, size_t number, struct rd_err *err)
 {
     struct segment *seg = &s->segments[number];
     rd_buf_reset(&s->bytes);
+    memset(s->offset, 0xff, s->width * sizeof *s->offset);
     for (size_t i = 0; i < seg->n_blocks; i++) {
         const struct block *b = &seg->blocks[i];
         if (!rd_buf_reserve(&s->bytes, b->len))
@@ -199,12 +202,17 @@ bool chunks_sorted_at(struct chunks_sorted *s, size_t at, bool read, struct chun
         return true;
     if (number != s->at && !load(s, number, err))
         return false;
-    const uint8_t *from = s->bytes.ptr + s->offset[at % s->width];
+    uint32_t offset = s->offset[at % s->width];
+    if (offset == UINT32_MAX) {
+        *ret = (struct chunks_found){.place = s->a->places.at[at], .lost = true};
+        return true;
+    }
+    const uint8_t *from = s->bytes.ptr + offset;
     struct head head;
     memcpy(&head, from, sizeof head);
-    ret->flags = head.flags;
-    ret->db = head.db;
-    ret->bytes = rd_slice(from + sizeof head, head.len);
-    ret->place = s->a->places.at[at];
+    *ret = (struct chunks_found){.bytes = rd_slice(from + sizeof head, head.len),
+                                 .flags = head.flags,
+                                 .db = head.db,
+                                 .place = s->a->places.at[at]};
     return true;
 }

@@ -1,5 +1,7 @@
 /* The ways in which the items of a file are read: chunks that stay in memory, all of them mapped,
  * and sorted through a spool; in one thread, in several, and over several connections. */
+#include "base/crc64.h"
+#include "base/pump.h"
 #include "chunks/assemble_impl.h"
 #include "chunks/parent_impl.h"
 #include "tests/archive/folder.h"
@@ -17,6 +19,7 @@ static struct chunks_repo r;
 static struct archive_store_ops ops;
 static struct rd_buf file, back;
 static struct archive_sets sets;
+static size_t n_lost; /* items that the last call of assemble() left out */
 
 static bool open_again(void *ctx, struct archive_store **ret, const atomic_bool *cancel,
                        struct rd_err *err)
@@ -27,7 +30,8 @@ static bool open_again(void *ctx, struct archive_store **ret, const atomic_bool 
 }
 
 static const struct archive_parallel parallel = {.open = open_again, .n = 5};
-static const struct chunks_rooms roomy = {UINT64_MAX, 0}, mapped = {1, UINT64_MAX}, small = {1, 0};
+static const struct chunks_rooms roomy = {.cache = UINT64_MAX},
+                                 mapped = {.cache = 1, .map = UINT64_MAX}, small = {.cache = 1};
 
 static void begin(void)
 {
@@ -73,18 +77,18 @@ static bool assemble(const struct chunks_rooms *rooms, bool runs, struct rd_err 
     struct chunks_assembler a = {.next = 0};
     struct chunks_found item;
     bool last = false;
+    n_lost = 0;
     rd_buf_reset(&back);
     bool ok = chunks_recipe_read(&r.repo, set, &set->m.files[0], &r.ring, &recipe, err);
     if (ok) {
         ok = chunks_assemble_open(&a, &r.repo, &codec, &recipe, rooms, err);
-        if (ok && rooms == &small)
-            cr_assert_not_null(a.sorted);
-        if (ok && rooms == &mapped)
-            cr_assert_not_null(a.flat);
+        if (ok && rooms->cache == 1)
+            cr_assert_not_null(rooms->map > 0 ? (void *)a.flat : (void *)a.sorted);
         while (ok && !last) {
             ok = runs ? chunks_assemble_run(&a, &item, &last, err)
                       : chunks_assemble_next(&a, &item, &last, err);
-            if (ok && !last)
+            n_lost += ok && !last && item.lost;
+            if (ok && !last && !item.lost)
                 ok = rd_buf_add(&back, item.bytes.ptr, item.bytes.len) || rd_err_nomem(err, 1);
         }
         chunks_assemble_done(&a);
@@ -138,6 +142,15 @@ static void flip(const char *pack, long at)
     fclose(f);
 }
 
+static size_t count_names(const struct rd_buf *buf)
+{
+    size_t n = 0;
+    const uint8_t *at = buf->ptr, *end = buf->ptr + buf->len;
+    for (; (at = memmem(at, (size_t)(end - at), "key:", 4)) != NULL; at += 4)
+        n++;
+    return n;
+}
+
 /* The threads leave a damaged chunk to the caller, who computes it from the rest of its pack. A
  * second one is an error that names the chunk. */
 Test(assemble, damage_is_found_and_repaired_in_every_way)
@@ -157,7 +170,66 @@ Test(assemble, damage_is_found_and_repaired_in_every_way)
                     cr_expect_eq(memcmp(back.ptr, file.ptr, file.len), 0);
                 else
                     cr_expect_not_null(strstr(err.text, "is damaged"), "%s", err.text);
+                struct chunks_rooms skips = *ways[i];
+                skips.skips = true;
+                rd_err_reset(&err);
+                cr_assert(assemble(&skips, true, &err), "%s", err.text);
+                cr_expect_eq(n_lost == 0, damaged == 1);
+                cr_expect_eq(count_names(&back) + n_lost, N);
             }
+    }
+}
+
+static bool has_checksum(const struct rd_buf *buf)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < 8; i++)
+        sum |= (uint64_t)buf->ptr[buf->len - 8 + (size_t)i] << (8 * i);
+    return sum == rd_crc64(0, buf->ptr, buf->len - 8);
+}
+
+static bool read_rest(size_t i, struct chunks_lost *lost, struct rd_err *err)
+{
+    const struct archive_set *set = &sets.sets[i];
+    struct rd_src *src;
+    *lost = (struct chunks_lost){0};
+    rd_buf_reset(&back);
+    if (!chunks_open_rest(&src, &r.repo, set, &set->m.files[0], &r.ring, lost, err))
+        return false;
+    bool ok = rd_pump_to_buf(src, SIZE_MAX / 2, &back, err);
+    rd_src_close(src);
+    return ok;
+}
+
+static void expect_rest(size_t set, bool whole)
+{
+    for (int kind = 0; kind < THREADS_KINDS; kind++) {
+        struct chunks_lost lost;
+        struct rd_err err = {0};
+        set_threads(kind);
+        cr_assert(read_rest(set, &lost, &err), "%s", err.text);
+        size_t n = count_names(&back);
+        cr_expect_eq(lost.n_records == 0, whole, "%zu: %zu", set, (size_t)lost.n_records);
+        cr_expect(n + lost.n_records >= N && n + lost.n_records <= N + 2, "%zu and %zu", n,
+                  (size_t)lost.n_records);
+        cr_expect(has_checksum(&back));
+        cr_expect_eq(memcmp(back.ptr, "REDIS0011", 9), 0);
+    }
+}
+
+/* The first damaged chunk can be computed, two cannot. The last one has the header. */
+Test(assemble, all_keys_but_those_of_damaged_chunks_can_be_read)
+{
+    static const long places[] = {300000, 1400000, 20};
+    put(0, 0, 0);
+    put(9, 0, 0);
+    for (int damaged = 0; damaged <= 3; damaged++) {
+        expect_rest(0, damaged < 2);
+        expect_rest(1, damaged < 2);
+        cr_expect(damaged >= 2 ||
+                  (back.len == file.len && memcmp(back.ptr, file.ptr, file.len) == 0));
+        if (damaged < 3)
+            flip("20240229T000000Z-00000001.0-0001.pack", places[damaged]);
     }
 }
 

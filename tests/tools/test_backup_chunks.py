@@ -1,8 +1,10 @@
 """Sets that are stored as chunks, in a folder and in S3: every tool that reads or removes them."""
 
 import glob
+import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import time
@@ -130,6 +132,25 @@ class Chunks(BackupCase):
         self.assertEqual(self.restored("--set", one["id"]), snapshot(3000))
         self.flip(max(self.packs(), key=os.path.getsize), 30000)
         self.good("verify")
+
+    def test_other_keys_than_damaged_ones_come_back(self):
+        keys = 20000
+        one = self.back_up(snapshot(keys))
+        args = ("restore", "--set", one["id"], "--to", self.path("out.rdb"), "--force")
+        pack = max(self.packs(), key=os.path.getsize)
+        self.flip(pack, 30000)
+        self.good(*args, "--skip-damaged")
+        self.assertEqual(self.read("out.rdb"), snapshot(keys))
+        self.flip(pack, os.path.getsize(pack) // 2)
+        self.fails(1, "damaged", *args)
+        done = self.fails(8, "left out", *args, "--skip-damaged")
+        lost = int(re.search(rb"([\d ,]+) records? w", done.stderr).group(1).replace(b",", b""))
+        lines = subprocess.run([REDOUBT, "convert", "--to", "ndjson", self.path("out.rdb")],
+                               capture_output=True, check=True).stdout.splitlines()
+        names = {json.loads(line)["key"] for line in lines if b'"key"' in line}
+        self.assertIn(len(names), range(keys - lost, keys - lost + 3))
+        self.assertTrue(0 < len(names) < keys)
+        self.fails(2, "--skip-damaged", *args, "--skip-damaged", "--target-time", "-1m")
 
     def test_a_pack_that_is_missing(self):
         self.back_up(snapshot(3000))

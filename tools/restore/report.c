@@ -101,12 +101,23 @@ static void warn_of_refused(struct restore *run)
              counts->refused == 1 ? "it" : "them", counts->first_refused);
 }
 
+static void warn_of_damaged(struct restore *run)
+{
+    uint64_t n = run->r.lost.n_records;
+    if (n == 0)
+        return;
+    run->cli->partial = true;
+    cli_warn(run->cli, "%s record%s left out, because %s chunks are damaged or missing",
+             rd_show_count(n).s, n == 1 ? " was" : "s were", n == 1 ? "its" : "their");
+}
+
 void restore_report(struct restore *run)
 {
     char name[ARCHIVE_NAME_MAX];
     uint64_t bytes;
     snapshot_in_warn_unknown(run->cli, &run->r.counts, run->r.keep_unknown);
     warn_of_refused(run);
+    warn_of_damaged(run);
     if (run->cli->json) {
         put_json(run);
         return;

@@ -93,6 +93,8 @@ static const char *set_goal(struct restore *run)
         return "--target-offset is not an offset";
     if (run->before_text != NULL && !get_offset(run->before_text, &run->r.want.offset))
         return "--before-command is not the offset of a command";
+    if (run->r.skip_damaged && n > 0)
+        return "--skip-damaged restores a set: it cannot be combined with a moment";
     if (run->version > 999)
         return "this RDB version does not exist";
     return NULL;
@@ -325,6 +327,11 @@ int tool_restore(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &run.r.keep_unknown,
          .help = "keep the last known values of keys that unknown commands changed",
+         .brief = true},
+        {.name = "skip-damaged",
+         .kind = CLI_FLAG,
+         .flag = &run.r.skip_damaged,
+         .help = "leave out keys whose chunks are damaged",
          .brief = true},
         {.name = "force",
          .kind = CLI_FLAG,
