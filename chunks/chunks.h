@@ -63,10 +63,10 @@ struct chunks_lost {
     uint64_t n_records; /* of keys, and of what is between keys */
 };
 
-/* What is left of a snapshot if chunks of it are damaged or missing: all records whose chunks can be
- * read, as a snapshot with a checksum of its own. lost is counted while it is read, and borrowed.
- * RD_ERR_UNSUPPORTED: records of this file cannot be left out. Fails if the order of the file cannot
- * be read. */
+/* What is left of a snapshot if chunks of it are damaged or missing: all records whose chunks can
+ * be read, as a snapshot with a checksum of its own. lost is counted while it is read, and
+ * borrowed. RD_ERR_UNSUPPORTED: records of this file cannot be left out. Fails if the order of the
+ * file cannot be read. */
 bool chunks_open_rest(struct rd_src **ret, struct archive_repo *repo, const struct archive_set *set,
                       const struct archive_file *file, const struct rd_seal_ring *ring,
                       struct chunks_lost *lost, struct rd_err *err);

@@ -60,7 +60,8 @@ bool chunks_fetch_blob(struct chunks_fetch *f, const struct chunks_blob *blob, s
 /* Whether such a failure means that the blob is damaged or not there; else the store may give it at
  * another time. */
 bool chunks_fetch_is_lost(const struct rd_err *why);
-/* chunks_fetch_blob() without f->threads, and without computing anything from the rest of a pack. */
+/* chunks_fetch_blob() without f->threads, and without computing anything from the rest of a pack.
+ */
 bool chunks_fetch_intact(struct chunks_fetch *f, const struct chunks_blob *blob, struct rd_buf *ret,
                          struct rd_err *err);
 /* The stored bytes. */
