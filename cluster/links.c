@@ -1,0 +1,173 @@
+/* Connections, and the messages in what arrives. */
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "cluster/cluster_impl.h"
+
+struct cluster_link *cluster_link_find(const struct cluster *c, uint64_t number)
+{
+    for (size_t i = 0; i < c->n_links; i++) {
+        if (c->links[i]->number == number)
+            return c->links[i];
+    }
+    return NULL;
+}
+
+struct cluster_link *cluster_link_of(const struct cluster *c, const struct cluster_node *n)
+{
+    return n->conn != 0 ? cluster_link_find(c, n->conn) : NULL;
+}
+
+static struct cluster_link *add(struct cluster *c)
+{
+    struct cluster_link *link;
+    if (!cluster_grow(c, (void **)&c->links, c->n_links, &c->cap_links,
+                      sizeof(struct cluster_link *)))
+        return NULL;
+    link = cluster_alloc(c, sizeof *link);
+    if (link == NULL)
+        return NULL;
+    link->number = ++c->last_conn;
+    link->created_ms = c->now_ms;
+    c->links[c->n_links++] = link;
+    return link;
+}
+
+static void drop(struct cluster *c, struct cluster_link *link)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->n_links; i++) {
+        if (c->links[i] != link)
+            c->links[kept++] = c->links[i];
+    }
+    c->n_links = kept;
+    if (link->node != NULL) {
+        link->node->conn = 0;
+        link->node->linked = false;
+    }
+    rd_buf_done(&link->input);
+    rd_free(link);
+}
+
+void cluster_links_free(struct cluster *c)
+{
+    while (c->n_links > 0) {
+        c->links[0]->node = NULL;
+        drop(c, c->links[0]);
+    }
+    rd_free(c->links);
+}
+
+void cluster_link_open(struct cluster *c, struct cluster_node *n)
+{
+    struct cluster_link *link = add(c);
+    if (link == NULL)
+        return;
+    link->node = n;
+    n->conn = link->number;
+    if (n->ping_ms == 0) /* it is down if this connection never comes */
+        n->ping_ms = c->now_ms;
+    cluster_act(c, &(struct cluster_action){.kind = CLUSTER_CONNECT,
+                                            .conn = link->number,
+                                            .host = n->host,
+                                            .port = n->bus_port});
+}
+
+static void close_link(struct cluster *c, struct cluster_link *link)
+{
+    cluster_act(c, &(struct cluster_action){.kind = CLUSTER_CLOSE, .conn = link->number});
+    drop(c, link);
+}
+
+void cluster_link_close(struct cluster *c, struct cluster_node *n)
+{
+    struct cluster_link *link = cluster_link_of(c, n);
+    if (link != NULL)
+        close_link(c, link);
+}
+
+/* ---- reports of the caller ---- */
+
+uint64_t cluster_accepted(struct cluster *c, const char *own_address, const char *peer_address)
+{
+    struct cluster_link *link = add(c);
+    if (link == NULL)
+        return 0;
+    link->up = true;
+    snprintf(link->own, sizeof link->own, "%s", own_address);
+    snprintf(link->peer, sizeof link->peer, "%s", peer_address);
+    return link->number;
+}
+
+void cluster_connected(struct cluster *c, uint64_t conn, const char *own_address)
+{
+    struct cluster_link *link = cluster_link_find(c, conn);
+    if (link == NULL || link->node == NULL)
+        return;
+    struct cluster_node *n = link->node;
+    int64_t ping_ms = n->ping_ms;
+    link->up = true;
+    n->linked = true;
+    snprintf(link->own, sizeof link->own, "%s", own_address);
+    snprintf(link->peer, sizeof link->peer, "%s", n->host);
+    cluster_send_ping(
+        c, link, cluster_is(n, CLUSTER_BUS_MEET) ? CLUSTER_MESSAGE_MEET : CLUSTER_MESSAGE_PING);
+    n->ping_ms = ping_ms; /* since when it has not answered */
+    n->flags &= ~(unsigned)CLUSTER_BUS_MEET;
+}
+
+void cluster_closed(struct cluster *c, uint64_t conn)
+{
+    struct cluster_link *link = cluster_link_find(c, conn);
+    if (link != NULL)
+        drop(c, link);
+}
+
+/* A message that cannot be read is passed over; if its length is wrong, nothing can be read. */
+static void on_bytes(struct cluster *c, struct cluster_link *link, struct rd_slice bytes)
+{
+    struct cluster_message m;
+    struct rd_err err = {0};
+    if (cluster_message_read(&m, bytes, &err)) {
+        c->stats.received[m.type]++;
+        cluster_on_message(c, link, &m);
+        return;
+    }
+    c->stats.refused++;
+    cluster_log(c, CLUSTER_LEVEL_DEBUG, "a message of %s: %s", link->peer, err.text);
+}
+
+void cluster_received(struct cluster *c, uint64_t conn, struct rd_slice bytes)
+{
+    struct cluster_link *link = cluster_link_find(c, conn);
+    struct rd_err err = {0};
+    size_t len, at = 0;
+    if (link == NULL)
+        return;
+    struct rd_buf input = link->input; /* the message may end the link */
+    link->input = (struct rd_buf){0};
+    if (!rd_buf_add(&input, bytes.ptr, bytes.len)) {
+        c->no_memory = true;
+        rd_buf_done(&input);
+        return;
+    }
+    enum cluster_frame frame;
+    while ((frame = cluster_message_frame(rd_slice(input.ptr + at, input.len - at), &len, &err)) ==
+           CLUSTER_FRAME_READY) {
+        on_bytes(c, link, rd_slice(input.ptr + at, len));
+        at += len;
+        link = cluster_link_find(c, conn);
+        if (link == NULL)
+            break;
+    }
+    if (link == NULL || frame == CLUSTER_FRAME_BAD) {
+        rd_buf_done(&input);
+        if (link != NULL)
+            close_link(c, link);
+        return;
+    }
+    if (at > 0)
+        memmove(input.ptr, input.ptr + at, input.len - at);
+    input.len -= at;
+    link->input = input;
+}

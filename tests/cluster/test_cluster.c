@@ -1,0 +1,451 @@
+#include "cluster/cluster.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "tests/cluster/rig.h"
+#include "tests/support/alloc_fault.h"
+
+static bool is_master(struct rig *r, int node)
+{
+    return (cluster_myself(r->c[node])->flags & CLUSTER_BUS_MASTER) != 0;
+}
+
+static bool has_failed(struct rig *r, int by, int of)
+{
+    return (rig_seen(r, by, of)->flags & CLUSTER_BUS_FAILED) != 0;
+}
+
+/* ---- getting to know each other ---- */
+
+Test(cluster, a_meeting_makes_both_known_and_gossip_all)
+{
+    struct rig r;
+    rig_make(&r, 4);
+    for (int i = 0; i < r.n; i++) {
+        cr_expect_eq(cluster_size(r.c[i]), 4);
+        for (int k = 0; k < r.n; k++) {
+            const struct cluster_node *n = rig_seen(&r, i, k);
+            cr_expect_str_eq(n->host, "10.0.0.1");
+            cr_expect_eq(n->port, 7000 + k);
+            cr_expect_eq(n->epoch, (uint64_t)k + 1);
+            cr_expect_eq(n->n_slots, RD_HASH_SLOTS / 4);
+        }
+    }
+    rig_done(&r);
+}
+
+Test(cluster, names_shards_and_announced_addresses_are_told)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    struct cluster_settings *s = cluster_settings(r.c[1]);
+    strcpy(s->hostname, "one.example");
+    strcpy(s->human_name, "one");
+    strcpy(s->address, "192.0.2.7");
+    rig_until(&r, strcmp(rig_seen(&r, 0, 1)->hostname, "one.example") == 0 &&
+                      strcmp(rig_seen(&r, 2, 1)->human_name, "one") == 0 &&
+                      strcmp(rig_seen(&r, 2, 1)->host, "192.0.2.7") == 0);
+    cr_expect_str_eq(rig_seen(&r, 0, 1)->shard.s, cluster_myself(r.c[1])->id.s);
+    s->hostname[0] = 0;
+    rig_until(&r, rig_seen(&r, 0, 1)->hostname[0] == 0);
+    rig_done(&r);
+}
+
+Test(cluster, a_handshake_without_an_answer_ends)
+{
+    struct rig r;
+    rig_alone(&r, 1);
+    cr_expect_eq(cluster_meet(r.c[0], "10.0.0.9", 7099, 0), CLUSTER_OK);
+    cr_expect_eq(cluster_count(r.c[0]), 2);
+    rig_run(&r, RIG_TIMEOUT_MS + 200);
+    cr_expect_eq(cluster_count(r.c[0]), 1);
+    cr_expect_eq(cluster_meet(r.c[0], "not an address", 7099, 0), CLUSTER_BAD_ADDRESS);
+    cr_expect_eq(cluster_meet(r.c[0], "10.0.0.9", 60000, 0), CLUSTER_BAD_ADDRESS);
+    rig_done(&r);
+}
+
+Test(cluster, a_node_that_meets_itself_stays_alone)
+{
+    struct rig r;
+    rig_alone(&r, 1);
+    cluster_meet(r.c[0], "10.0.0.1", 7000, 17000);
+    rig_run(&r, 1000);
+    cr_expect_eq(cluster_count(r.c[0]), 1);
+    rig_done(&r);
+}
+
+Test(cluster, a_forgotten_node_stays_away_for_a_minute_and_others_forget_it_too)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    int extra = rig_add(&r, -1);
+    char id[41];
+    strcpy(id, cluster_myself(r.c[extra])->id.s);
+    r.cut[extra] = true;
+    cr_expect_eq(cluster_forget(r.c[0], rig_seen(&r, 0, extra)), CLUSTER_OK);
+    rig_run(&r, 10000);
+    for (int i = 0; i < 3; i++)
+        cr_expect_null(cluster_find(r.c[i], rd_slice_str(id)), "node %d", i);
+    cr_expect_eq(cluster_forget(r.c[0], cluster_myself(r.c[0])), CLUSTER_IS_MYSELF);
+    rig_done(&r);
+}
+
+Test(cluster, what_is_not_a_message_ends_the_connection)
+{
+    struct rig r;
+    struct cluster_action a;
+    rig_alone(&r, 1);
+    uint64_t conn = cluster_accepted(r.c[0], "10.0.0.1", "10.0.0.2");
+    cluster_received(r.c[0], conn, rd_slice_str("GET / HTTP/1.0\r\n"));
+    cr_assert(cluster_next(r.c[0], &a));
+    cr_expect_eq(a.kind, CLUSTER_CLOSE);
+    cr_expect_eq(a.conn, conn);
+    cluster_received(r.c[0], conn, rd_slice_str("more"));
+    cr_expect_not(cluster_next(r.c[0], &a));
+    rig_done(&r);
+}
+
+/* ---- failures ---- */
+
+Test(cluster, the_majority_finds_a_master_failed_and_the_minority_stops)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    r.cut[2] = true;
+    rig_until(&r, has_failed(&r, 0, 2) && has_failed(&r, 1, 2));
+    cr_expect_not(cluster_is_ok(r.c[0]), "its slots have no master");
+    cluster_settings(r.c[0])->require_full_coverage = false;
+    rig_run(&r, RIG_TIMEOUT_MS + 500);
+    cr_expect(cluster_is_ok(r.c[0]));
+    cr_expect_not(cluster_is_ok(r.c[2]));
+    cr_expect_not(has_failed(&r, 2, 0), "one of three decides nothing");
+    cr_expect_eq(rig_seen(&r, 2, 0)->flags & CLUSTER_BUS_MAYBE_FAILED,
+                 (unsigned)CLUSTER_BUS_MAYBE_FAILED);
+    r.cut[2] = false;
+    rig_until(&r, rig_all_ok(&r) && !has_failed(&r, 0, 2));
+    rig_done(&r);
+}
+
+Test(cluster, reports_of_failures_grow_old)
+{
+    struct rig r;
+    rig_make(&r, 5);
+    r.cut[4] = r.cut[3] = r.cut[2] = true;
+    rig_run(&r, RIG_TIMEOUT_MS * 2);
+    cr_expect_eq(cluster_failure_reports(r.c[0], rig_seen(&r, 0, 4)), 1);
+    r.cut[1] = true;
+    rig_run(&r, RIG_TIMEOUT_MS * 3);
+    cr_expect_eq(cluster_failure_reports(r.c[0], rig_seen(&r, 0, 4)), 0);
+    rig_done(&r);
+}
+
+Test(cluster, a_replica_takes_the_place_of_its_master)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    int a = rig_add(&r, 0), b = rig_add(&r, 0);
+    cluster_settings(r.c[a])->allow_replica_migration = false;
+    cluster_settings(r.c[b])->allow_replica_migration = false;
+    r.offset[a] = 10;
+    r.offset[b] = 20; /* it has more of the data, and comes first */
+    rig_run(&r, 3000);
+    r.cut[0] = true;
+    rig_until(&r, is_master(&r, b));
+    cr_expect_not(is_master(&r, a));
+    rig_until(&r, cluster_myself(r.c[a])->master == rig_seen(&r, a, b));
+    cr_expect_eq(r.seen[b][CLUSTER_PROMOTE], 1);
+    cr_expect_str_eq(cluster_myself(r.c[b])->shard.s, cluster_myself(r.c[0])->id.s);
+    rig_until(&r, rig_all_ok(&r));
+    r.cut[0] = false;
+    rig_until(&r, !is_master(&r, 0));
+    cr_expect_eq(cluster_myself(r.c[0])->master, rig_seen(&r, 0, b));
+    rig_until(&r, rig_all_ok(&r));
+    rig_done(&r);
+}
+
+Test(cluster, a_vote_that_is_not_saved_is_not_given)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    int replica = rig_add(&r, 0);
+    rig_run(&r, 3000);
+    r.save_fails[1] = true;
+    r.cut[0] = true;
+    rig_run(&r, 20000);
+    cr_expect_not(is_master(&r, replica));
+    cr_expect_eq(cluster_stats(r.c[1])->sent[CLUSTER_MESSAGE_AUTH_ACK], 0);
+    cr_expect_gt(cluster_last_vote_epoch(r.c[1]), 0);
+    r.save_fails[1] = false;
+    rig_until(&r, is_master(&r, replica));
+    rig_done(&r);
+}
+
+Test(cluster, a_replica_with_old_data_is_not_promoted)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    int replica = rig_add(&r, 0);
+    rig_run(&r, 3000);
+    cluster_settings(r.c[replica])->replica_no_failover = true;
+    r.cut[0] = true;
+    rig_run(&r, 20000);
+    cr_expect_not(is_master(&r, replica));
+    cluster_settings(r.c[replica])->replica_no_failover = false;
+    rig_until(&r, is_master(&r, replica));
+    rig_done(&r);
+}
+
+Test(cluster, a_replica_moves_to_a_master_without_any)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    int a = rig_add(&r, 0), b = rig_add(&r, 0), c = rig_add(&r, 1);
+    rig_add(&r, 2);
+    rig_run(&r, 3000);
+    r.cut[c] = true;
+    rig_until(&r, cluster_myself(r.c[a])->master == rig_seen(&r, a, 1) ||
+                      cluster_myself(r.c[b])->master == rig_seen(&r, b, 1));
+    rig_done(&r);
+}
+
+/* ---- failovers that were asked for ---- */
+
+Test(cluster, a_manual_failover_waits_for_the_data)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    int replica = rig_add(&r, 0);
+    r.offset[0] = 100;
+    r.offset[replica] = 90;
+    rig_run(&r, 3000);
+    cr_expect_eq(cluster_failover(r.c[0], CLUSTER_FAILOVER), CLUSTER_NOT_REPLICA);
+    cr_expect_eq(cluster_failover(r.c[replica], CLUSTER_FAILOVER), CLUSTER_OK);
+    rig_run(&r, 1000);
+    cr_expect(cluster_paused(r.c[0]));
+    cr_expect_not(is_master(&r, replica));
+    r.offset[replica] = 100;
+    rig_run(&r, 500);
+    cr_expect(is_master(&r, replica));
+    cr_expect_not(is_master(&r, 0));
+    cr_expect_not(cluster_paused(r.c[0]));
+    cr_expect_eq(r.seen[0][CLUSTER_RESUME], 1);
+    rig_done(&r);
+}
+
+Test(cluster, a_manual_failover_ends_without_the_data)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    int replica = rig_add(&r, 0);
+    r.offset[0] = 100;
+    rig_run(&r, 3000);
+    cluster_failover(r.c[replica], CLUSTER_FAILOVER);
+    rig_run(&r, 6000);
+    cr_expect_not(is_master(&r, replica));
+    cr_expect_not(cluster_paused(r.c[0]));
+    r.cut[0] = true;
+    rig_until(&r, has_failed(&r, replica, 0));
+    cr_expect_eq(cluster_failover(r.c[replica], CLUSTER_FAILOVER), CLUSTER_MASTER_DOWN);
+    rig_done(&r);
+}
+
+Test(cluster, force_needs_no_master_and_takeover_no_votes)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    int a = rig_add(&r, 0), b = rig_add(&r, 1);
+    rig_run(&r, 3000);
+    r.cut[0] = true;
+    cr_expect_eq(cluster_failover(r.c[a], CLUSTER_FAILOVER_FORCE), CLUSTER_OK);
+    rig_run(&r, 300);
+    cr_expect(is_master(&r, a));
+    r.cut[1] = r.cut[2] = r.cut[a] = true;
+    uint64_t epoch = cluster_current_epoch(r.c[b]);
+    cr_expect_eq(cluster_failover(r.c[b], CLUSTER_FAILOVER_TAKEOVER), CLUSTER_OK);
+    cr_expect(is_master(&r, b));
+    cr_expect_eq(cluster_myself(r.c[b])->epoch, epoch + 1);
+    rig_act(&r);
+    for (int i = 0; i < r.n; i++)
+        r.cut[i] = false;
+    rig_until(&r, !is_master(&r, 0) && !is_master(&r, 1) && rig_all_ok(&r));
+    rig_done(&r);
+}
+
+/* ---- slots and epochs ---- */
+
+Test(cluster, a_slot_moves_to_another_master)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    cr_expect_eq(cluster_set_importing(r.c[1], 0, rig_seen(&r, 1, 0)), CLUSTER_OK);
+    cr_expect_eq(cluster_set_migrating(r.c[0], 0, rig_seen(&r, 0, 1)), CLUSTER_OK);
+    cr_expect_eq(cluster_migrating(r.c[0], 0), rig_seen(&r, 0, 1));
+    cr_expect_eq(cluster_importing(r.c[1], 0), rig_seen(&r, 1, 0));
+    cr_expect_eq(cluster_set_owner(r.c[1], 0, cluster_myself(r.c[1])), CLUSTER_OK);
+    rig_act(&r);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(cluster_owner(r.c[i], 0), rig_seen(&r, i, 1));
+    cr_expect_eq(cluster_myself(r.c[1])->epoch, 4);
+    cr_expect_null(cluster_migrating(r.c[0], 0));
+    cr_expect_eq(r.seen[0][CLUSTER_DROP_KEYS], 1);
+    rig_done(&r);
+}
+
+Test(cluster, an_open_slot_follows_the_failover_of_its_owner)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    int replica = rig_add(&r, 0);
+    rig_run(&r, 3000);
+    cluster_set_importing(r.c[1], 0, rig_seen(&r, 1, 0));
+    r.cut[0] = true;
+    rig_until(&r, is_master(&r, replica));
+    rig_until(&r, cluster_owner(r.c[1], 0) == rig_seen(&r, 1, replica));
+    cr_expect_eq(cluster_importing(r.c[1], 0), rig_seen(&r, 1, replica));
+    cluster_set_stable(r.c[1], 0);
+    cr_expect_null(cluster_importing(r.c[1], 0));
+    rig_done(&r);
+}
+
+Test(cluster, commands_that_make_no_sense_say_why)
+{
+    struct rig r;
+    struct cluster_slots slots = {0};
+    rig_make(&r, 3);
+    int replica = rig_add(&r, 0);
+    struct cluster *c = r.c[0];
+    struct cluster_node *other = rig_seen(&r, 0, 1);
+    cluster_slots_add(&slots, 5);
+    cr_expect_eq(cluster_add_slots(c, &slots), CLUSTER_BUSY);
+    cr_expect_eq(cluster_del_slots(c, &slots), CLUSTER_OK);
+    cr_expect_eq(cluster_del_slots(c, &slots), CLUSTER_NOT_OWNER);
+    cr_expect_eq(cluster_replicate(c, other), CLUSTER_HAS_SLOTS);
+    cr_expect_eq(cluster_replicate(c, cluster_myself(c)), CLUSTER_IS_MYSELF);
+    cr_expect_eq(cluster_replicate(c, rig_seen(&r, 0, replica)), CLUSTER_NOT_MASTER);
+    cr_expect_eq(cluster_set_migrating(c, 16383, other), CLUSTER_NOT_OWNER);
+    cr_expect_eq(cluster_set_migrating(c, 0, cluster_myself(c)), CLUSTER_IS_MYSELF);
+    cr_expect_eq(cluster_set_importing(c, 0, other), CLUSTER_BUSY);
+    cr_expect_eq(cluster_set_owner(c, 0, rig_seen(&r, 0, replica)), CLUSTER_NOT_MASTER);
+    cr_expect_eq(cluster_set_epoch(c, 9), CLUSTER_BUSY);
+    cr_expect_eq(cluster_forget(r.c[replica], rig_seen(&r, replica, 0)), CLUSTER_IS_MASTER);
+    cr_expect_eq(cluster_bump_epoch(c), CLUSTER_OK);
+    cr_expect_eq(cluster_bump_epoch(c), CLUSTER_SAME_EPOCH);
+    rig_done(&r);
+}
+
+Test(cluster, masters_with_one_epoch_get_different_ones)
+{
+    struct rig r;
+    rig_alone(&r, 3);
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(cluster_set_epoch(r.c[i], 7), CLUSTER_OK);
+    cluster_meet(r.c[0], "10.0.0.1", 7001, 17001);
+    cluster_meet(r.c[0], "10.0.0.1", 7002, 17002);
+    rig_run(&r, 10000);
+    uint64_t a = cluster_myself(r.c[0])->epoch, b = cluster_myself(r.c[1])->epoch;
+    uint64_t c = cluster_myself(r.c[2])->epoch;
+    cr_expect(a != b && b != c && a != c);
+    rig_done(&r);
+}
+
+Test(cluster, a_reset_node_is_new)
+{
+    struct rig r;
+    char id[41];
+    rig_make(&r, 3);
+    strcpy(id, cluster_myself(r.c[0])->id.s);
+    cluster_reset(r.c[0], false);
+    cr_expect_str_eq(cluster_myself(r.c[0])->id.s, id);
+    cr_expect_eq(cluster_count(r.c[0]), 1);
+    cr_expect_eq(cluster_myself(r.c[0])->n_slots, 0);
+    cr_expect_gt(cluster_current_epoch(r.c[0]), 0);
+    cluster_reset(r.c[0], true);
+    cr_expect_str_neq(cluster_myself(r.c[0])->id.s, id);
+    cr_expect_eq(cluster_current_epoch(r.c[0]), 0);
+    rig_done(&r);
+}
+
+/* ---- messages for clients ---- */
+
+Test(cluster, messages_reach_all_nodes_and_sharded_ones_the_shard)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    int replica = rig_add(&r, 0);
+    rig_run(&r, 1000);
+    cluster_publish(r.c[0], rd_slice_str("news"), rd_slice_str("hello"), false);
+    rig_act(&r);
+    for (int i = 1; i < r.n; i++)
+        cr_expect_eq(r.seen[i][CLUSTER_PUBLISH], 1);
+    cr_expect_str_eq(r.text, "news hello");
+    cluster_publish(r.c[0], rd_slice_str("shard"), rd_slice_str("x"), true);
+    rig_act(&r);
+    cr_expect_eq(r.seen[replica][CLUSTER_PUBLISH], 2);
+    cr_expect_eq(r.seen[1][CLUSTER_PUBLISH], 1);
+    rig_done(&r);
+}
+
+/* ---- nodes.conf ---- */
+
+Test(cluster, what_is_saved_is_read_again)
+{
+    struct rig r;
+    struct rd_buf text = {0}, again = {0};
+    struct rd_err err = {0};
+    rig_make(&r, 3);
+    int replica = rig_add(&r, 0);
+    rig_run(&r, 2000);
+    strcpy(cluster_settings(r.c[1])->human_name, "one");
+    rig_run(&r, 5000);
+    cluster_set_importing(r.c[1], 0, rig_seen(&r, 1, 0));
+    for (int i = 0; i < r.n; i++) {
+        struct cluster_opts opts = {0};
+        struct cluster *c = cluster_new(&opts);
+        text.len = again.len = 0;
+        cr_assert(cluster_write(r.c[i], &text));
+        cr_assert(cluster_load(c, rd_buf_slice(&text), r.now_ms, &err), "%s", err.text);
+        cr_expect_eq(cluster_count(c), 4);
+        cr_expect_str_eq(cluster_myself(c)->id.s, cluster_myself(r.c[i])->id.s);
+        cr_expect_str_eq(cluster_myself(c)->shard.s, cluster_myself(r.c[i])->shard.s);
+        cr_expect_eq(cluster_myself(c)->n_slots, cluster_myself(r.c[i])->n_slots);
+        cr_expect_eq(cluster_current_epoch(c), cluster_current_epoch(r.c[i]));
+        cr_expect_eq(cluster_myself(c)->master != NULL, i == replica);
+        cr_expect_eq(cluster_importing(c, 0) != NULL, i == 1);
+        cluster_free(c);
+    }
+    rd_buf_done(&text);
+    rd_buf_done(&again);
+    rig_done(&r);
+}
+
+Test(cluster, a_damaged_file_is_refused)
+{
+    struct cluster_opts opts = {0};
+    struct cluster *c = cluster_new(&opts);
+    struct rd_err err = {0};
+    cr_expect_not(cluster_load(c, rd_slice_str("vars currentEpoch 1 lastVoteEpoch 0\n"), 1, &err));
+    cr_expect_eq(err.code, RD_ERR_CORRUPT);
+    cluster_free(c);
+}
+
+/* A node alone, until memory fails; it must end cleanly. */
+Test(cluster, failed_allocations_are_noticed)
+{
+    for (size_t n = 1; n < 60; n++) {
+        struct rig r;
+        struct cluster_opts opts = {.ctx = &r, .random = NULL};
+        alloc_fault_begin(n);
+        struct cluster *c = cluster_new(&opts);
+        if (c != NULL) {
+            uint64_t conn = cluster_accepted(c, "10.0.0.1", "10.0.0.2");
+            if (conn != 0)
+                cluster_received(c, conn, rd_slice_str("RCmb"));
+            cluster_free(c);
+        }
+        struct alloc_fault_result result = alloc_fault_end();
+        cr_assert_eq(result.live, 0);
+        if (!result.failed)
+            break;
+    }
+}
