@@ -1,0 +1,123 @@
+/* The iterator of the commands of one file of a log. */
+#include "binding.h"
+
+#include <aof/reader.h>
+
+struct log {
+    PyObject_HEAD struct rd_src *src;
+    struct aof_reader *reader;
+    PyObject *held;
+    PyObject *name; /* of the file */
+    bool busy;
+};
+
+static void close_log(struct log *log)
+{
+    aof_reader_free(log->reader);
+    rd_src_close(log->src);
+    log->reader = NULL;
+    log->src = NULL;
+    Py_CLEAR(log->held);
+}
+
+static void log_dealloc(PyObject *self)
+{
+    close_log((struct log *)self);
+    Py_CLEAR(((struct log *)self)->name);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyObject *arguments(const struct resp_command *command)
+{
+    PyObject *args = PyTuple_New((Py_ssize_t)command->argc);
+    for (size_t i = 0; args != NULL && i < command->argc; i++) {
+        PyObject *arg = binding_bytes(command->argv[i]);
+        if (arg == NULL)
+            Py_CLEAR(args);
+        else
+            PyTuple_SET_ITEM(args, (Py_ssize_t)i, arg);
+    }
+    return args;
+}
+
+static PyObject *make_command(const struct log *log, const struct aof_event *ev)
+{
+    PyObject *const items[] = {arguments(&ev->entry.command),
+                               PyLong_FromUnsignedLongLong(ev->db),
+                               ev->time_s == AOF_NO_TIME ? Py_NewRef(Py_None)
+                                                         : PyLong_FromLongLong(ev->time_s),
+                               Py_NewRef(log->name),
+                               PyLong_FromUnsignedLongLong(ev->offset),
+                               PyLong_FromUnsignedLongLong(ev->number),
+                               PyBool_FromLong(ev->in_multi)};
+    return binding_tuple(binding_command, items, 7);
+}
+
+static PyObject *next_command(struct log *log)
+{
+    struct aof_event ev;
+    enum aof_status status;
+    if (log->reader == NULL)
+        return NULL;
+    while ((status = aof_reader_next(log->reader, &ev)) == AOF_EVENT)
+        if (ev.kind == AOF_COMMAND)
+            return make_command(log, &ev);
+    if (status == AOF_FAIL)
+        binding_raise(aof_reader_err(log->reader));
+    return NULL;
+}
+
+static PyObject *log_next(PyObject *self)
+{
+    struct log *log = (struct log *)self;
+    if (log->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "another thread uses this iterator");
+        return NULL;
+    }
+    log->busy = true;
+    PyObject *command = next_command(log);
+    log->busy = false;
+    if (command == NULL)
+        close_log(log);
+    return command;
+}
+
+static PyTypeObject log_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "redoubt._redoubt.Log",
+    .tp_basicsize = sizeof(struct log),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_dealloc = log_dealloc,
+    .tp_iter = PyObject_SelfIter,
+    .tp_iternext = log_next,
+};
+
+bool binding_add_log(PyObject *module)
+{
+    return PyType_Ready(&log_type) == 0 &&
+           PyModule_AddObjectRef(module, "Log", (PyObject *)&log_type) == 0;
+}
+
+PyObject *binding_log(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"source", "name", "data", NULL};
+    const struct aof_log_opts whole = AOF_LOG_OPTS(.whole = true);
+    const struct aof_reader_opts opts = AOF_READER_OPTS(.log = &whole);
+    PyObject *from, *name;
+    int is_data = 0;
+    struct rd_err err = {0};
+    (void)module;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OU|$p", KEYWORDS(names), &from, &name,
+                                     &is_data))
+        return NULL;
+    struct log *log = (struct log *)log_type.tp_alloc(&log_type, 0);
+    if (log == NULL)
+        return NULL;
+    log->name = Py_NewRef(name);
+    if (binding_open(from, is_data != 0, &log->src, &log->held)) {
+        if (aof_reader_new_file(&log->reader, log->src, &opts, &err))
+            return (PyObject *)log;
+        binding_raise(&err);
+    }
+    Py_DECREF(log);
+    return NULL;
+}
