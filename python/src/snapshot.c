@@ -24,15 +24,32 @@ static void keys_dealloc(PyObject *self)
     Py_TYPE(self)->tp_free(self);
 }
 
+/* The words of a type, made once. */
+struct words {
+    PyObject *kind, *encoding;
+};
+
+static const struct words *words_of(const struct rdb_type *type)
+{
+    static struct words words[RDB_TYPE_COUNT];
+    struct words *of = &words[type->id];
+    if (of->kind == NULL)
+        of->kind = PyUnicode_InternFromString(rdb_kind_name(type->kind));
+    if (of->encoding == NULL)
+        of->encoding = PyUnicode_InternFromString(type->encoding);
+    return of;
+}
+
 static PyObject *make_key(struct keys *keys, const struct rdb_event *ev)
 {
     uint64_t size = RD_NO_OFFSET;
     PyObject *expiries = NULL;
+    const struct words *words = words_of(ev->key.type);
     /* The name is borrowed until the value is read. */
     PyObject *items[] = {PyLong_FromUnsignedLongLong(ev->key.db),
                          binding_bytes(ev->key.name),
-                         PyUnicode_FromString(rdb_kind_name(ev->key.type->kind)),
-                         PyUnicode_FromString(ev->key.type->encoding),
+                         Py_XNewRef(words->kind),
+                         Py_XNewRef(words->encoding),
                          binding_time(ev->key.expire_ms),
                          binding_count(ev->key.idle_s),
                          binding_count(ev->key.freq),
