@@ -31,6 +31,8 @@ void sentinel_on_pong(struct sentinel_instance *ri, const struct sentinel_reply 
             ri->flags &= ~(unsigned)SENTINEL_FLAG_REBOOTED;
     } else if (error && sentinel_text_after(reply->text, "BUSY", &rest)) {
         kill_script(ri);
+    } else if (error && sentinel_text_after(reply->text, "NOAUTH", &rest)) {
+        sentinel_link_cut(s, &ri->link->cmd); /* the next connection may have the password */
     }
     ri->link->pong_ms = s->now_ms;
 }

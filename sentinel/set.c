@@ -169,6 +169,14 @@ static void tell_set(struct sentinel_instance *m, enum sentinel_option option,
     rd_buf_done(&text);
 }
 
+/* The next connections log in with it. */
+static void log_in_again(struct sentinel_instance *m)
+{
+    sentinel_link_cut_both(m->s, m->link);
+    for (size_t i = 0; i < m->replicas.n; i++)
+        sentinel_link_cut_both(m->s, m->replicas.at[i]->link);
+}
+
 static bool is_script(enum sentinel_option option)
 {
     return option == SENTINEL_NOTIFICATION_SCRIPT || option == SENTINEL_RECONFIG_SCRIPT;
@@ -192,6 +200,8 @@ enum sentinel_result sentinel_set(struct sentinel *s, struct sentinel_instance *
             result = SENTINEL_BAD_VALUE;
         } else {
             tell_set(m, option, words + i);
+            if (option == SENTINEL_AUTH_PASS || option == SENTINEL_AUTH_USER)
+                log_in_again(m);
             changed = true;
             i += sentinel_option_values(option) + 1;
         }

@@ -22,6 +22,20 @@ static void begin(struct rig *rig, const char *more)
     rig_peer(rig, 6380)->info = INFO_REPLICA;
 }
 
+static void put(void *ctx, const char *name, const char *value)
+{
+    rd_buf_printf(ctx, "%s=%s ", name, value);
+}
+
+static const char *report(struct rig *rig, const struct sentinel_instance *ri)
+{
+    static struct rd_buf out;
+    rd_buf_reset(&out);
+    sentinel_report(rig->s, ri, put, &out);
+    rd_buf_add_byte(&out, 0);
+    return (const char *)out.ptr;
+}
+
 Test(watch, connections_introduce_themselves)
 {
     struct rig rig;
@@ -155,6 +169,26 @@ Test(watch, answers_that_are_no_answer_do_not_count)
     rig_peer(&rig, 6379)->pong = "-NOAUTH Authentication required.";
     rig_pass(&rig, 6000);
     cr_expect(rig_has(rig_events(&rig), "+sdown master m 10.0.0.1 6379"));
+    cr_expect_not_null(strstr(report(&rig, rig_master(&rig)), "flags=s_down,master,disconnected "));
+    rig_end(&rig);
+}
+
+Test(watch, a_new_password_is_used_at_once)
+{
+    struct rig rig;
+    const struct rd_slice words[] = {rd_slice_str("auth-pass"), rd_slice_str("pw")};
+    size_t at;
+    begin(&rig, "known-replica m 10.0.0.2 6380\n");
+    rig_pass(&rig, 2000);
+    rig_other(&rig);
+    rig_sent(&rig);
+    cr_expect_eq(sentinel_set(rig.s, rig_master(&rig), words, 2, &at), SENTINEL_OK);
+    rig_act(&rig);
+    const char *other = rig_other(&rig);
+    cr_expect(rig_has(other, "close 6379") && rig_has(other, "close 6380"));
+    rig_pass(&rig, 1500);
+    const char *sent = rig_sent(&rig);
+    cr_expect(rig_has(sent, "6379 AUTH pw") && rig_has(sent, "6380 AUTH pw"));
     rig_end(&rig);
 }
 
@@ -280,20 +314,6 @@ Test(watch, a_jump_of_the_clock_stops_decisions_for_a_while)
 }
 
 /* ---- reports ---- */
-
-static void put(void *ctx, const char *name, const char *value)
-{
-    rd_buf_printf(ctx, "%s=%s ", name, value);
-}
-
-static const char *report(struct rig *rig, const struct sentinel_instance *ri)
-{
-    static struct rd_buf out;
-    rd_buf_reset(&out);
-    sentinel_report(rig->s, ri, put, &out);
-    rd_buf_add_byte(&out, 0);
-    return (const char *)out.ptr;
-}
 
 Test(watch, reports_have_the_fields_of_redis_sentinel)
 {
