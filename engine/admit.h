@@ -53,7 +53,8 @@ enum engine_admit_state {
     ENGINE_ADMIT_BUSY_SCRIPT = 1 << 11, /* EVAL runs for too long */
     ENGINE_ADMIT_BUSY_FUNCTION = 1 << 12,
     ENGINE_ADMIT_PAUSED = 1 << 13, /* CLIENT PAUSE ALL */
-    ENGINE_ADMIT_PAUSED_WRITES = 1 << 14
+    ENGINE_ADMIT_PAUSED_WRITES = 1 << 14,
+    ENGINE_ADMIT_SENTINEL = 1 << 15 /* a Sentinel, which knows few commands */
 };
 
 /* What the user of a client lacks. */

@@ -29,7 +29,8 @@ enum {
 enum {
     REDIS_8_0 = ENGINE_LEVEL_REDIS_8_0,
     REDIS_8_6 = ENGINE_LEVEL_REDIS_8_6,
-    VALKEY_9_1 = ENGINE_LEVEL_VALKEY_9_1
+    VALKEY_9_1 = ENGINE_LEVEL_VALKEY_9_1,
+    SENTINEL = ENGINE_LEVEL_SENTINEL
 };
 
 /* A number for each entry. END takes the number after the last subcommand. */

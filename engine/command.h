@@ -115,6 +115,7 @@ enum engine_acl {
     X(SCRIPTING, "scripting")                                                                      \
     X(SERVER, "server")                                                                            \
     X(CLUSTER, "cluster")                                                                          \
+    X(SENTINEL, "sentinel")                                                                        \
     X(ARRAY, "array")                                                                              \
     X(VECTOR, "vector_set")                                                                        \
     X(MODULE, "module")
@@ -190,7 +191,8 @@ struct engine_command {
     uint8_t own_name_at; /* start of the last part of name: "get" of "config|get" */
     uint8_t group;       /* enum engine_group */
     uint8_t owner;       /* enum engine_owner */
-    uint8_t levels;      /* with LATER_VERSION: enum engine_level, the servers that have it */
+    uint8_t levels;      /* enum engine_level: the servers that have it, besides those of 7.0
+                          * without LATER_VERSION */
     uint8_t n_key_specs;
     uint8_t n_subcommands;
     const struct engine_key_spec *key_specs;
@@ -233,7 +235,11 @@ static inline bool engine_command_arity_ok(const struct engine_command *cmd, siz
 static inline bool engine_command_at_level(const struct engine_command *cmd,
                                            enum engine_level level)
 {
-    return (cmd->flags & ENGINE_CMD_LATER_VERSION) == 0 || (cmd->levels & level) != 0;
+    bool later = (cmd->flags & ENGINE_CMD_LATER_VERSION) != 0;
+    if (level != ENGINE_LEVEL_SENTINEL)
+        return !later || (cmd->levels & level) != 0;
+    return (cmd->levels & level) != 0 ||
+           (!later && cmd->container != NULL && (cmd->container->levels & level) != 0);
 }
 
 /* Whether it cannot change keys: commands about messages, connections, scripts, the files of a

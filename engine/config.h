@@ -45,7 +45,8 @@ enum engine_level {
     ENGINE_LEVEL_7_0 = 0, /* none of the later ones */
     ENGINE_LEVEL_REDIS_8_0 = 1 << 0,
     ENGINE_LEVEL_REDIS_8_6 = 1 << 1,
-    ENGINE_LEVEL_VALKEY_9_1 = 1 << 2
+    ENGINE_LEVEL_VALKEY_9_1 = 1 << 2,
+    ENGINE_LEVEL_SENTINEL = 1 << 3 /* the commands of a Sentinel, and no others */
 };
 
 /* Values count their bytes in 32 bits and hash fields in 31. An integer of BITFIELD can begin at

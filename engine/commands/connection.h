@@ -10,9 +10,11 @@
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY, A_CONNECTION, "1.0.0",           \
         "Authenticates the connection with a password", "O(N), N passwords of the user",           \
         HISTORY("6.0.0 the name of a user before the password")                                    \
-        ARGS("[username{6.0.0}] password"))                                                        \
+        ARGS("[username{6.0.0}] password")                                                         \
+        LEVELS(SENTINEL))                                                                          \
     BOX(client, "client", CONNECTION, SERVER, -2, 0, 0, "2.4.0",                                   \
-        "Groups the commands for client connections", "by subcommand",)                            \
+        "Groups the commands for client connections", "by subcommand",                             \
+        LEVELS(SENTINEL))                                                                          \
     SUB(client, caching, "client|caching", CONNECTION, SERVER, 3, NOSCRIPT | LOADING | STALE,      \
         A_CONNECTION, "6.0.0",                                                                     \
         "Chooses whether the keys of the next command are tracked", "O(1)",                        \
@@ -92,11 +94,13 @@
         "Selects the protocol version; can also authenticate and set a name", "O(1)",              \
         HISTORY("6.2.0 the version may be left out")                                               \
         ARGS("[arguments(protover:integer [AUTH username_password(username password)] [SETNAME "   \
-             "clientname])]"))                                                                     \
+             "clientname])]")                                                                      \
+        LEVELS(SENTINEL))                                                                          \
     CMD(ping, "ping", CONNECTION, ENGINE, -1, FAST | IN_PUBSUB | REPORTS_DISK, A_CONNECTION,       \
         "1.0.0",                                                                                   \
         "Returns PONG, or its argument if there is one", "O(1)",                                   \
-        TIPS("request_policy:all_shards response_policy:all_succeeded") ARGS("[message]"))         \
+        TIPS("request_policy:all_shards response_policy:all_succeeded") ARGS("[message]")          \
+        LEVELS(SENTINEL))                                                                          \
     CMD(quit, "quit", CONNECTION, SERVER, -1,                                                      \
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY | AT_ONCE | ENDS_MULTI |          \
         IN_PUBSUB, A_CONNECTION, "1.0.0",                                                          \

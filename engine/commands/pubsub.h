@@ -10,12 +10,14 @@
         IN_PUBSUB, 0,                                                                              \
         "2.0.0",                                                                                   \
         "Subscribes to the channels that match patterns", "O(N), N patterns subscribed to",        \
-        ARGS("pattern(pattern:pattern)..."))                                                       \
+        ARGS("pattern(pattern:pattern)...")                                                        \
+        LEVELS(SENTINEL))                                                                          \
     CMD(publish, "publish", PUBSUB, SERVER, 3, PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE,    \
         0, "2.0.0",                                                                                \
         "Sends a message to a channel",                                                            \
         "O(N+M), N subscribers of the channel, M patterns in total",                               \
-        ARGS("channel message"))                                                                   \
+        ARGS("channel message")                                                                    \
+        LEVELS(SENTINEL))                                                                          \
     BOX(pubsub, "pubsub", PUBSUB, SERVER, -2, 0, 0, "2.8.0",                                       \
         "Groups the commands that describe subscriptions", "by subcommand",)                       \
     SUB(pubsub, channels, "pubsub|channels", PUBSUB, SERVER, -2, PUBSUB | LOADING | STALE, 0,      \
@@ -43,7 +45,8 @@
         IN_PUBSUB, 0,                                                                              \
         "2.0.0",                                                                                   \
         "Ends subscriptions to patterns", "O(N+M), N patterns of the client, M of all clients",    \
-        ARGS("[pattern:pattern...]"))                                                              \
+        ARGS("[pattern:pattern...]")                                                               \
+        LEVELS(SENTINEL))                                                                          \
     CMD(spublish, "spublish", PUBSUB, SERVER, 3, PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE,  \
         0, "7.0.0",                                                                                \
         "Sends a message to a shard channel", "O(N), N subscribers",                               \
@@ -57,7 +60,8 @@
         IN_PUBSUB, 0,                                                                              \
         "2.0.0",                                                                                   \
         "Subscribes to channels", "O(N), N channels",                                              \
-        ARGS("channel..."))                                                                        \
+        ARGS("channel...")                                                                         \
+        LEVELS(SENTINEL))                                                                          \
     CMD(sunsubscribe, "sunsubscribe", PUBSUB, SERVER, -1, PUBSUB | NOSCRIPT | LOADING | STALE |    \
         IN_PUBSUB, 0,                                                                              \
         "7.0.0",                                                                                   \
@@ -67,7 +71,8 @@
         IN_PUBSUB, 0,                                                                              \
         "2.0.0",                                                                                   \
         "Ends subscriptions to channels", "O(N), N channels",                                      \
-        ARGS("[channel...]"))
+        ARGS("[channel...]")                                                                       \
+        LEVELS(SENTINEL))                                                                          \
 /* clang-format on */
 
 #endif

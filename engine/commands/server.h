@@ -7,7 +7,8 @@
 /* clang-format off */
 #define ENGINE_TABLE_SERVER(CMD, BOX, SUB, END)                                                    \
     BOX(acl, "acl", SERVER, SERVER, -2, 0, 0, "6.0.0",                                             \
-        "Groups the commands that manage users and their rights", "by subcommand",)                \
+        "Groups the commands that manage users and their rights", "by subcommand",                 \
+        LEVELS(SENTINEL))                                                                          \
     SUB(acl, cat, "acl|cat", SERVER, SERVER, -2, NOSCRIPT | LOADING | STALE, 0, "6.0.0",           \
         "Lists the command categories, or the commands of one category", "O(1)",                   \
         ARGS("[categoryname]"))                                                                    \
@@ -58,7 +59,8 @@
         HISTORY("3.2.2 SCHEDULE") ARGS("[SCHEDULE{3.2.2}]"))                                       \
     BOX(command, "command", SERVER, ENGINE, -1, LOADING | STALE, A_CONNECTION, "2.8.13",           \
         "Describes all commands", "O(N), N commands",                                              \
-        TIPS("nondeterministic_output_order"))                                                     \
+        TIPS("nondeterministic_output_order")                                                      \
+        LEVELS(SENTINEL))                                                                          \
     SUB(command, count, "command|count", SERVER, ENGINE, 2, LOADING | STALE, A_CONNECTION,         \
         "2.8.13",                                                                                  \
         "Counts the commands", "O(1)",)                                                            \
@@ -128,7 +130,8 @@
     CMD(info, "info", SERVER, SERVER, -1, LOADING | STALE, A_DANGEROUS, "1.0.0",                   \
         "Returns the state and the counters of the server as text", "O(1)",                        \
         TIPS("nondeterministic_output request_policy:all_shards response_policy:special")          \
-        HISTORY("7.0.0 several sections") ARGS("[section...]"))                                    \
+        HISTORY("7.0.0 several sections") ARGS("[section...]")                                     \
+        LEVELS(SENTINEL))                                                                          \
     CMD(lastsave, "lastsave", SERVER, SERVER, 1, LOADING | STALE | FAST, A_ADMIN | A_DANGEROUS,    \
         "1.0.0",                                                                                   \
         "Returns the Unix time of the last successful snapshot", "O(1)",                           \
@@ -234,7 +237,8 @@
              "seconds:integer{5.0.0}] [FREQ frequency:integer{5.0.0}]"))                           \
     CMD(role, "role", SERVER, SERVER, 1, NOSCRIPT | LOADING | STALE | FAST,                        \
         A_ADMIN | A_DANGEROUS, "2.8.12",                                                           \
-        "Returns the replication role of the server", "O(1)",)                                     \
+        "Returns the replication role of the server", "O(1)",                                      \
+        LEVELS(SENTINEL))                                                                          \
     CMD(save, "save", SERVER, SERVER, 1,                                                           \
         ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI | NO_DATA, 0, "1.0.0",                      \
         "Writes a snapshot and blocks all clients meanwhile", "O(N), N keys of all databases",)    \
@@ -243,7 +247,8 @@
         "Stops the server, with or without saving first",                                          \
         "O(N), N keys of all databases, if it saves",                                              \
         HISTORY("7.0.0 NOW, FORCE, ABORT")                                                         \
-        ARGS("[nosave_save(NOSAVE | SAVE)] [NOW{7.0.0}] [FORCE{7.0.0}] [ABORT{7.0.0}]"))           \
+        ARGS("[nosave_save(NOSAVE | SAVE)] [NOW{7.0.0}] [FORCE{7.0.0}] [ABORT{7.0.0}]")            \
+        LEVELS(SENTINEL))                                                                          \
     CMD(slaveof, "slaveof", SERVER, SERVER, 3, ADMIN | NOSCRIPT | STALE | NO_ASYNC_LOADING, 0,     \
         "1.0.0",                                                                                   \
         "Makes the server a replica of another (old name of REPLICAOF)", "O(1)",                   \

@@ -32,6 +32,8 @@
  *     HISTORY("6.0.0 KEEPTTL; 6.2.0 GET")     additions, by version
  *     ARGS("key@0 [count:integer]")           in the grammar of engine/command_args.h
  *     LEVELS(REDIS_8_6 | VALKEY_9_1)          with LATER_VERSION: which servers have it
+ *     LEVELS(SENTINEL)                        a Sentinel has it, and its subcommands; with
+ *                                             LATER_VERSION, nothing else has it
  *
  * A spec gives the start of the search, the way to find the keys from there, and their use. The
  * numbers are those of struct engine_key_spec:
@@ -59,6 +61,7 @@
 #include "engine/commands/newer.h"
 #include "engine/commands/pubsub.h"
 #include "engine/commands/scripting.h"
+#include "engine/commands/sentinel.h"
 #include "engine/commands/server.h"
 #include "engine/commands/set.h"
 #include "engine/commands/stream.h"
@@ -86,6 +89,7 @@
     ENGINE_TABLE_SCRIPTING(CMD, BOX, SUB, END)                                                     \
     ENGINE_TABLE_SERVER(CMD, BOX, SUB, END)                                                        \
     ENGINE_TABLE_CLUSTER(CMD, BOX, SUB, END)                                                       \
+    ENGINE_TABLE_SENTINEL(CMD, BOX, SUB, END)                                                      \
     ENGINE_TABLE_NEWER(CMD, BOX, SUB, END)                                                         \
     ENGINE_TABLE_MODULES(CMD, BOX, SUB, END)
 

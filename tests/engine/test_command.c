@@ -86,7 +86,7 @@ Test(command, a_log_is_checked_for_the_arguments_that_the_table_requires)
 {
     unsigned n = 0, min_args;
     for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;) {
-        if (c->container != NULL)
+        if (c->container != NULL || c->group == ENGINE_GROUP_SENTINEL) /* it has no log */
             continue;
         cr_assert(aof_command_look_up(rd_slice_str(c->name), &min_args), "%s", c->name);
         unsigned arity = (unsigned)abs(c->arity);

@@ -108,6 +108,8 @@ struct engine_admit dispatch_describe(struct client *c)
         state |= ENGINE_ADMIT_UNAUTHENTICATED;
     if (RD_UNLIKELY(acl_is_limited(c->user)))
         state |= ENGINE_ADMIT_RESTRICTED;
+    if (RD_UNLIKELY(sessions->loop->settings.sentinel))
+        state |= ENGINE_ADMIT_SENTINEL;
     if (sessions->clients->counting)
         state |= ENGINE_ADMIT_CLIENTS_LIMITED;
     if (sessions->loop->settings.maxmemory > 0 && sessions->state != SESSIONS_LOADING &&
