@@ -15,6 +15,7 @@
 #include "server/loop/log.h"
 #include "server/loop/memory_test.h"
 #include "server/surface/server.h"
+#include "server/surface/watch/watch.h"
 #include "server/settings/item.h"
 #include "server/settings/text.h"
 
@@ -25,6 +26,7 @@ static const char usage_text[] =
     "       redoubt-server -h or --help\n"
     "       redoubt-server --test-memory <megabytes>\n"
     "       redoubt-server --check-system\n"
+    "       redoubt-server /path/to/sentinel.conf --sentinel\n"
     "\n"
     "A server with the commands, files and settings of Redis 7.0.15. Options are the lines of\n"
     "redis.conf, with two leading dashes:\n"
@@ -75,14 +77,24 @@ static int run_alone(int argc, char **argv)
         return daemon_check_system();
     if (strcmp(option, "--test-memory") == 0)
         return memory_test_main(argc, argv);
-    bool sentinel = argc >= 1 && strstr(argv[0], "redis-sentinel") != NULL;
-    for (int i = 1; i < argc && !sentinel; i++)
-        sentinel = strcmp(argv[i], "--sentinel") == 0;
-    if (sentinel) {
-        fputs("redoubt-server cannot be a sentinel.\n", stderr);
-        return 1;
-    }
     return -1;
+}
+
+/* By the name redis-sentinel or redoubt-sentinel, or by --sentinel. */
+static bool is_sentinel(int argc, char **argv)
+{
+    const char *slash = strrchr(argv[0], '/'), *name = slash != NULL ? slash + 1 : argv[0];
+    bool found = strstr(name, "-sentinel") != NULL;
+    for (int i = 1; i < argc && !found; i++)
+        found = strcmp(argv[i], "--sentinel") == 0;
+    return found;
+}
+
+static void set_sentinel(struct settings *s)
+{
+    s->sentinel = true;
+    s->port = SENTINEL_PORT;
+    s->protected_mode = false;
 }
 
 static char *own_path(const char *name)
@@ -112,17 +124,30 @@ static void note(const char *text)
     log_warning("%s", text);
 }
 
+static void print_failure(bool ok, struct rd_buf *why)
+{
+    if (!ok && why->len > 0 && why->ptr[0] == '\n')
+        fprintf(stderr, "%.*s", (int)why->len, (const char *)why->ptr);
+    else if (!ok)
+        log_warning("%.*s", (int)why->len, (const char *)why->ptr);
+    rd_buf_done(why);
+}
+
 static bool load_settings(struct server *srv, int argc, char **argv)
 {
     static const struct settings_readers readers = {.user = acl_check_line, .note = note};
     struct rd_buf why = {0};
     bool ok =
         settings_load(&srv->loop.settings, argc, argv, &readers, &srv->loop.config_file, &why);
-    if (!ok && why.len > 0 && why.ptr[0] == '\n')
-        fprintf(stderr, "%.*s", (int)why.len, (const char *)why.ptr);
-    else if (!ok)
-        log_warning("%.*s", (int)why.len, (const char *)why.ptr);
-    rd_buf_done(&why);
+    print_failure(ok, &why);
+    return ok;
+}
+
+static bool load_sentinel(struct server *srv)
+{
+    struct rd_buf why = {0};
+    bool ok = watch_new(srv, &why);
+    print_failure(ok, &why);
     return ok;
 }
 
@@ -154,18 +179,25 @@ int main(int argc, char **argv)
 
     srv.loop.executable = own_path(argv[0]);
     settings_init(&srv.loop.settings);
+    if (is_sentinel(argc, argv))
+        set_sentinel(&srv.loop.settings);
     if (!load_settings(&srv, argc, argv))
         return 1;
     if (srv.loop.config_file != NULL)
         daemon_config_file(srv.loop.config_file);
     log_setup(&srv.loop.settings);
+    if (srv.loop.settings.sentinel)
+        log_role('X');
     daemon_enter(&srv.loop.settings);
     log_start(argc, argv);
     if (!can_be_served(&srv.loop.settings))
         return 1;
     config_warn_unused(&srv.loop.settings, NULL);
 
-    log_role(srv.loop.settings.replicaof_host != NULL ? 'S' : 'M');
+    if (!srv.loop.settings.sentinel)
+        log_role(srv.loop.settings.replicaof_host != NULL ? 'S' : 'M');
+    else if (!load_sentinel(&srv))
+        return 1;
     crash_watch(&srv);
     if (!daemon_prepare(&srv.loop))
         return 1;

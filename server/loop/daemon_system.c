@@ -170,9 +170,14 @@ void daemon_announce(const struct loop *loop)
     if (s->always_show_logo || terminal)
         show_logo(loop);
     else
-        log_notice("Running mode=%s, port=%d.", s->cluster_enabled ? "cluster" : "standalone",
+        log_notice("Running mode=%s, port=%d.",
+                   s->sentinel          ? "sentinel"
+                   : s->cluster_enabled ? "cluster"
+                                        : "standalone",
                    (int)(s->port != 0 ? s->port : s->tls_port));
     warn_backlog(s);
+    if (s->sentinel) /* the rest is about data */
+        return;
     log_warning("Server initialized");
     const char *troubles[] = {overcommit_trouble(), s->disable_thp ? NULL : huge_pages_trouble(),
                               clock_trouble()};

@@ -24,6 +24,8 @@ struct reading {
     struct settings_reading value; /* .why: the error of a line */
     struct rd_buf *why;            /* the whole message */
     unsigned depth;
+    const char *line; /* the present one, and its number */
+    size_t number;
 };
 
 static bool load_named(struct reading *r, const char *name);
@@ -105,8 +107,20 @@ static bool line_ignored(struct reading *r, size_t n, char **words)
 
 static bool line_sentinel(struct reading *r, size_t n, char **words)
 {
-    (void)n, (void)words;
-    return wrong(r, "sentinel directive while not in sentinel mode");
+    struct settings *s = r->s;
+    (void)words;
+    if (!s->sentinel)
+        return wrong(r, "sentinel directive while not in sentinel mode");
+    if (n < 2)
+        return true;
+    struct settings_sentinel_line *grown =
+        rd_realloc(s->sentinel_lines, (s->n_sentinel_lines + 1) * sizeof *grown);
+    if (grown == NULL)
+        abort();
+    s->sentinel_lines = grown;
+    s->sentinel_lines[s->n_sentinel_lines++] =
+        (struct settings_sentinel_line){settings_text_copy(r->line, strlen(r->line)), r->number};
+    return true;
 }
 
 static const struct {
@@ -238,6 +252,8 @@ static bool all_lines(struct reading *r, char *text)
         if (next != NULL)
             *next++ = '\0';
         char *line = settings_text_trim(text);
+        r->line = line;
+        r->number = number;
         if (!one_line(r, line)) {
             if (r->why->len == 0)
                 rd_buf_printf(r->why,
@@ -349,6 +365,8 @@ static void options_to_lines(int argc, char **argv, int from, bool *ret_stdin, s
             *ret_stdin = true;
             continue;
         }
+        if (strcmp(arg, "--sentinel") == 0) /* it has no value, and is not a line */
+            continue;
         if (!is_option(arg) || !complete) {
             settings_text_quote(arg, text);
             rd_buf_add_byte(text, ' ');

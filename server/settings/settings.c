@@ -47,6 +47,9 @@ void settings_done(struct settings *s)
     settings_text_free(s->bind, s->n_bind);
     settings_text_free(s->users, s->n_users);
     settings_text_free(s->modules, s->n_modules);
+    for (size_t i = 0; i < s->n_sentinel_lines; i++)
+        rd_free(s->sentinel_lines[i].text);
+    rd_free(s->sentinel_lines);
     rd_free(s->dir);
     rd_free(s->proc_title_template);
     rd_free(s->replicaof_host);

@@ -117,6 +117,14 @@ struct settings {
     size_t n_users;
     char **modules;
     size_t n_modules;
+
+    /* A Sentinel: set before the file is read. Its lines are those that begin with `sentinel`. */
+    bool sentinel;
+    struct settings_sentinel_line {
+        char *text;
+        size_t number; /* of the line in the file */
+    } * sentinel_lines;
+    size_t n_sentinel_lines;
 };
 
 /* maxmemory-clients in bytes, even if it is a percentage of maxmemory; 0: no limit. */
@@ -131,7 +139,7 @@ static inline struct rd_slice settings_password(const struct settings *s)
 /* redoubt-level: whose commands clients and rules can use. */
 static inline enum engine_level settings_level(const struct settings *s)
 {
-    return (enum engine_level)s->redoubt_level;
+    return s->sentinel ? ENGINE_LEVEL_SENTINEL : (enum engine_level)s->redoubt_level;
 }
 
 /* REPLICAOF: the master is part of the settings; host NULL: none. */

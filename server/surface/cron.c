@@ -133,6 +133,8 @@ void server_cron(struct server *srv)
         return;
     server_stop_if_asked(srv);
     server_shutdown_cron(srv);
+    if (srv->sentinel != NULL)
+        return;
     expire(srv);
     if (srv->loop.settings.activerehashing)
         engine_resize_step(srv->sessions.engine, RESIZE_BUCKETS);

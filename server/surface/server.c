@@ -54,6 +54,8 @@ static void expire_fast(struct server *srv)
 void server_turn(struct server *srv)
 {
     loop_clock(&srv->loop);
+    if (srv->sentinel != NULL)
+        srv->sentinel->turn(srv);
     clients_end_waits(&srv->sessions);
     clients_run_unblocked(&srv->sessions);
     if (script_busy(&srv->sessions) == 0 && engine_ready(srv->sessions.engine))
@@ -171,11 +173,15 @@ void server_init(struct server *srv)
     watch_signal(srv, &srv->on_term, on_stop_signal, SIGTERM);
     watch_signal(srv, &srv->on_int, on_stop_signal, SIGINT);
     watch_signal(srv, &srv->on_child, on_child, SIGCHLD);
+    if (srv->sentinel != NULL)
+        srv->sentinel->begin(srv);
 }
 
 void server_free(struct server *srv)
 {
     peers_free(srv);
+    if (srv->sentinel != NULL)
+        srv->sentinel->end(srv);
     replication_leave(&srv->durable);
     clients_free(srv->sessions.clients);
     background_free(&srv->loop); /* jobs use what is freed next */
@@ -187,6 +193,18 @@ void server_free(struct server *srv)
     loop_free(&srv->loop);
 }
 
+/* A Sentinel has no data. */
+static bool start_sentinel(struct server *srv)
+{
+    srv->sessions.fx.off = true;
+    srv->sessions.state = SESSIONS_RUNNING;
+    if (!srv->sentinel->start(srv))
+        return false;
+    daemon_ready();
+    loop_start_cron(&srv->loop, 1);
+    return true;
+}
+
 bool server_start(struct server *srv)
 {
     struct rd_err err = {0};
@@ -196,6 +214,8 @@ bool server_start(struct server *srv)
     }
     daemon_announce(&srv->loop);
     net_start(&srv->loop);
+    if (srv->sentinel != NULL)
+        return start_sentinel(srv);
     srv->sessions.fx.off = true;
     if (!persist_load(&srv->durable))
         return false;

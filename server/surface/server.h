@@ -29,9 +29,24 @@
 
 /* How to shut down: save, nosave and now are the options of SHUTDOWN; now does not wait for
  * replicas, force ignores failures. */
+struct server;
+struct watch;
+
 struct server_shutdown {
     bool save, nosave, now, force;
     bool by_signal;
+};
+
+/* What a server does that is a Sentinel, and has no data. server/surface/watch/ sets it. */
+struct server_sentinel {
+    void (*begin)(struct server *srv); /* at the end of server_init() */
+    bool (*start)(struct server *srv); /* instead of loading data; false: the reason was logged */
+    void (*turn)(struct server *srv);  /* in every turn of the loop */
+    void (*end)(struct server *srv);   /* before the clients are freed */
+    void (*info)(struct server *srv, struct rd_buf *out);
+    /* The lines of the configuration: each(ctx, "sentinel monitor", "sentinel monitor …"). */
+    void (*lines)(const struct server *srv,
+                  void (*each)(void *ctx, const char *option, const char *line), void *ctx);
 };
 
 struct server {
@@ -57,6 +72,9 @@ struct server {
 
     uv_signal_t on_term, on_int, on_child;
     struct peer *peers; /* server/surface/peer.h */
+
+    const struct server_sentinel *sentinel; /* NULL: it is none */
+    struct watch *watch;                    /* of the Sentinel */
 };
 
 /* The server whose sessions these are. */

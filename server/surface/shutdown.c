@@ -27,7 +27,8 @@ static bool finish(struct server *srv, const struct server_shutdown *how)
     enum sessions_state before = srv->sessions.state;
     replicas_report_lag(&srv->durable);
     srv->sessions.state = SESSIONS_STOPPING;
-    if (!persist_shutdown(&srv->durable, how->save, how->nosave, how->force) && !how->force) {
+    if (srv->sentinel == NULL &&
+        !persist_shutdown(&srv->durable, how->save, how->nosave, how->force) && !how->force) {
         srv->sessions.state = before;
         log_warning("Errors trying to shut down the server. Check the logs for more information.");
         cancel(srv);
@@ -42,7 +43,8 @@ static bool finish(struct server *srv, const struct server_shutdown *how)
         log_notice("Removing the pid file.");
         daemon_remove_pidfile();
     }
-    log_warning("%s is now ready to exit, bye bye...", "Redis");
+    log_warning("%s is now ready to exit, bye bye...",
+                srv->sentinel != NULL ? "Sentinel" : "Redis");
     exit(0);
 }
 

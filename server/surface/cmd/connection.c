@@ -71,7 +71,8 @@ static bool set_name(struct dispatch_call *call, struct rd_slice name)
 static void hello_reply(struct dispatch_call *call)
 {
     struct engine_reply *r = call->reply;
-    engine_reply_map(r, 7);
+    bool sentinel = server_of(call->sessions)->sentinel != NULL;
+    engine_reply_map(r, sentinel ? 6 : 7);
     engine_reply_str(r, "server");
     engine_reply_str(r, "redis");
     engine_reply_str(r, "version");
@@ -81,9 +82,11 @@ static void hello_reply(struct dispatch_call *call)
     engine_reply_str(r, "id");
     engine_reply_int(r, (int64_t)call->c->id);
     engine_reply_str(r, "mode");
-    engine_reply_str(r, "standalone");
-    engine_reply_str(r, "role");
-    engine_reply_str(r, "master");
+    engine_reply_str(r, sentinel ? "sentinel" : "standalone");
+    if (!sentinel) {
+        engine_reply_str(r, "role");
+        engine_reply_str(r, "master");
+    }
     engine_reply_str(r, "modules");
     engine_reply_array(r, 0);
 }

@@ -24,16 +24,20 @@ enum { REWRITE_FILE_MAX = 64 << 20 };
 /* The directives that user lines belong to. */
 static const struct settings_item user_lines = {.name = "user"};
 
+/* Lines of a Sentinel are known by their first two words. */
+static const struct settings_item sentinel_lines = {.name = "sentinel"};
+
 struct line {
     char *text;
     const struct settings_item *item; /* its directive; NULL: a comment, or something else */
     bool taken;
+    char *option; /* of a line of a Sentinel: "sentinel monitor"; NULL */
 };
 
 struct rewrite {
     const struct settings *now;
     const struct settings *defaults;
-    bool all;
+    bool all, sentinel;
     struct line *lines;
     size_t n, cap;
     bool has_mark;
@@ -51,7 +55,17 @@ static void add_line(struct rewrite *r, const char *text, const struct settings_
             abort();
         r->lines = grown;
     }
-    r->lines[r->n++] = (struct line){settings_text_copy(text, strlen(text)), item, taken};
+    r->lines[r->n++] = (struct line){settings_text_copy(text, strlen(text)), item, taken, NULL};
+}
+
+static void add_sentinel_line(struct rewrite *r, const char *text, const char *word)
+{
+    struct rd_buf option = {0};
+    bool old = strcasecmp(word, "known-slave") == 0;
+    rd_buf_printf(&option, "sentinel %s", old ? "known-replica" : word);
+    add_line(r, text, &sentinel_lines, false);
+    r->lines[r->n - 1].option = settings_text_copy((const char *)option.ptr, option.len);
+    rd_buf_done(&option);
 }
 
 /* Its passwords can contain any bytes, which other lines cannot. */
@@ -82,7 +96,10 @@ static void read_line(struct rewrite *r, char *raw)
         rd_buf_done(&kept);
         return;
     }
-    add_line(r, text, n != 0 ? settings_item_find(words[0]) : NULL, false);
+    if (r->sentinel && n >= 2 && strcasecmp(words[0], "sentinel") == 0)
+        add_sentinel_line(r, text, words[1]);
+    else
+        add_line(r, text, n != 0 ? settings_item_find(words[0]) : NULL, false);
     settings_text_free(words, n);
 }
 
@@ -108,6 +125,13 @@ static bool read_old(struct rewrite *r, const char *name, struct rd_err *err)
 
 /* ---- values as lines ---- */
 
+static void add_mark(struct rewrite *r)
+{
+    if (!r->has_mark)
+        add_line(r, mark, NULL, false);
+    r->has_mark = true;
+}
+
 static void put_line(struct rewrite *r, const struct settings_item *item, const char *text,
                      bool even_new)
 {
@@ -121,10 +145,7 @@ static void put_line(struct rewrite *r, const struct settings_item *item, const 
     }
     if (!even_new)
         return;
-    if (!r->has_mark) {
-        add_line(r, mark, NULL, false);
-        r->has_mark = true;
-    }
+    add_mark(r);
     add_line(r, text, item, true);
 }
 
@@ -228,11 +249,36 @@ static void put_users(struct rewrite *r, const struct server *srv)
     }
 }
 
+static void put_sentinel(void *ctx, const char *option, const char *text)
+{
+    struct rewrite *r = ctx;
+    for (size_t i = 0; i < r->n; i++) {
+        struct line *line = &r->lines[i];
+        if (line->item == &sentinel_lines && !line->taken &&
+            strcasecmp(line->option, option) == 0) {
+            settings_text_replace(&line->text, text);
+            line->taken = true;
+            return;
+        }
+    }
+    add_mark(r);
+    add_line(r, text, &sentinel_lines, true);
+    r->lines[r->n - 1].option = settings_text_copy(option, strlen(option));
+}
+
+static void keep_lines(struct rewrite *r, const struct settings_item *item)
+{
+    for (size_t i = 0; i < r->n; i++)
+        r->lines[i].taken |= r->lines[i].item == item;
+}
+
 static void put_all(struct rewrite *r)
 {
     for (size_t i = 0; i < settings_n_items; i++) {
         const struct settings_item *item = &settings_items[i];
-        if (item->special == &settings_save)
+        if (item->special == &settings_save && r->sentinel)
+            keep_lines(r, item); /* the default is not of a Sentinel */
+        else if (item->special == &settings_save)
             put_saves(r, item);
         else if (item->special == &settings_client_output_buffer_limit)
             put_limits(r, item);
@@ -265,16 +311,23 @@ bool config_rewrite(struct server *srv, bool all, struct rd_err *err)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "The server is running without a config file");
     settings_init(&defaults);
-    struct rewrite r = {.now = &srv->loop.settings, .defaults = &defaults, .all = all};
+    struct rewrite r = {.now = &srv->loop.settings,
+                        .defaults = &defaults,
+                        .all = all,
+                        .sentinel = srv->sentinel != NULL};
     bool ok = read_old(&r, srv->loop.config_file, err);
     if (ok) {
         put_all(&r);
         put_users(&r, srv);
+        if (srv->sentinel != NULL)
+            srv->sentinel->lines(srv, put_sentinel, &r);
         join(&r, &text);
         ok = settings_text_replace_file(srv->loop.config_file, rd_buf_slice(&text), err);
     }
-    for (size_t i = 0; i < r.n; i++)
+    for (size_t i = 0; i < r.n; i++) {
         rd_free(r.lines[i].text);
+        rd_free(r.lines[i].option);
+    }
     rd_free(r.lines);
     rd_buf_done(&text);
     settings_done(&defaults);

@@ -40,14 +40,14 @@ static const char *supervised_word(const struct server *srv)
     return words[how < 4 ? how : 3];
 }
 
-static void put_build(struct rd_buf *out)
+static void put_build(const struct server *srv, struct rd_buf *out)
 {
     struct utsname os;
     stats_info_str(out, "redis_version", SERVER_REDIS_VERSION);
     stats_info_str(out, "redis_git_sha1", "00000000");
     stats_info_num(out, "redis_git_dirty", 0);
     stats_info_str(out, "redis_build_id", "0");
-    stats_info_str(out, "redis_mode", "standalone");
+    stats_info_str(out, "redis_mode", srv->sentinel != NULL ? "sentinel" : "standalone");
     if (uname(&os) == 0)
         rd_buf_printf(out, "os:%s %s %s\r\n", os.sysname, os.release, os.machine);
     stats_info_num(out, "arch_bits", sizeof(long) * 8);
@@ -61,7 +61,7 @@ static void section_server(struct server *srv, struct rd_buf *out)
 {
     int64_t up_s = (srv->loop.now_us - srv->loop.started_us) / 1000000;
     const struct settings *s = &srv->loop.settings;
-    put_build(out);
+    put_build(srv, out);
     stats_info_num(out, "process_id", getpid());
     stats_info_str(out, "process_supervised", supervised_word(srv));
     stats_info_str(out, "run_id", srv->durable.run_id);
@@ -165,26 +165,39 @@ static void section_replication(struct server *srv, struct rd_buf *out)
     info_section_replication(&srv->durable, out);
 }
 
+static void section_sentinel(struct server *srv, struct rd_buf *out)
+{
+    srv->sentinel->info(srv, out);
+}
+
 static const struct section {
     const char *name;
     const char *title;
     void (*put)(struct server *srv, struct rd_buf *out);
     bool by_default;
+    bool in_sentinel;
 } sections[] = {
-    {"server", "Server", section_server, true},
-    {"clients", "Clients", section_clients, true},
-    {"memory", "Memory", info_section_memory, true},
-    {"persistence", "Persistence", info_section_persistence, true},
-    {"stats", "Stats", info_section_stats, true},
-    {"replication", "Replication", section_replication, true},
-    {"cpu", "CPU", section_cpu, true},
-    {"modules", "Modules", section_nothing, true},
-    {"commandstats", "Commandstats", section_commands, false},
-    {"errorstats", "Errorstats", section_errors, true},
-    {"latencystats", "Latencystats", section_latency, false},
-    {"cluster", "Cluster", section_cluster, true},
-    {"keyspace", "Keyspace", section_keyspace, true},
+    {"server", "Server", section_server, true, true},
+    {"clients", "Clients", section_clients, true, true},
+    {"memory", "Memory", info_section_memory, true, false},
+    {"persistence", "Persistence", info_section_persistence, true, false},
+    {"stats", "Stats", info_section_stats, true, true},
+    {"replication", "Replication", section_replication, true, false},
+    {"cpu", "CPU", section_cpu, true, true},
+    {"modules", "Modules", section_nothing, true, false},
+    {"commandstats", "Commandstats", section_commands, false, false},
+    {"errorstats", "Errorstats", section_errors, true, false},
+    {"latencystats", "Latencystats", section_latency, false, false},
+    {"cluster", "Cluster", section_cluster, true, false},
+    {"keyspace", "Keyspace", section_keyspace, true, false},
+    {"sentinel", "Sentinel", section_sentinel, true, true},
 };
+
+/* A server has no section about a Sentinel, and a Sentinel none about data. */
+static bool exists(const struct server *srv, const struct section *section)
+{
+    return srv->sentinel != NULL ? section->in_sentinel : section->put != section_sentinel;
+}
 
 static bool wanted(const struct section *section, size_t n, const struct rd_slice *names)
 {
@@ -203,7 +216,7 @@ void info_text(struct server *srv, size_t n, const struct rd_slice *names, struc
 {
     bool first = true;
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
-        if (!wanted(&sections[i], n, names))
+        if (!exists(srv, &sections[i]) || !wanted(&sections[i], n, names))
             continue;
         rd_buf_printf(out, "%s# %s\r\n", first ? "" : "\r\n", sections[i].title);
         sections[i].put(srv, out);

@@ -1,0 +1,489 @@
+"""redoubt-server as a Sentinel: beside redis-sentinel, with masters of both kinds, and its
+commands and its configuration compared with those of redis-sentinel."""
+
+import os
+import stat
+import subprocess
+import sys
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "support")]
+import server_under_test as sut  # noqa: E402
+from server_under_test import ReplyError, wait_for  # noqa: E402
+
+FAILOVER_SECONDS = 120
+MASTER = {"repl-diskless-sync-delay": "0", "repl-timeout": "10"}
+
+
+class Watcher:
+    """What both kinds of Sentinels have in common: they start with a file."""
+
+    def __init__(self, lines, **more):
+        super().__init__(**more)
+        self.lines = lines
+
+    def spawn(self):
+        self.port = self.fixed_port or sut.free_port()
+        self.fixed_port = self.port
+        path = self.path("sentinel.conf")
+        if not os.path.exists(path):
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(f"port {self.port}\nbind 127.0.0.1\n" + self.lines)
+        with open(self.path("stdout"), "ab") as out:
+            self.process = subprocess.Popen(
+                [*self.command_line(), path, *self.more()], stdin=subprocess.DEVNULL, stdout=out,
+                stderr=subprocess.STDOUT, cwd=self.dir)
+
+    def more(self):
+        return ["--sentinel"]
+
+    def command_line(self):
+        return [self.program()]
+
+    @property
+    def file(self):
+        return read(self.path("sentinel.conf"))
+
+
+class Ours(Watcher, sut.Redoubt):
+    pass
+
+
+class Theirs(Watcher, sut.Redis):
+    pass
+
+
+class ByName(Ours):
+    """Started by the name of the link."""
+
+    def more(self):
+        return []
+
+    def command_line(self):
+        link = self.path("redoubt-sentinel")
+        if not os.path.lexists(link):
+            os.symlink(self.program(), link)
+        return [link]
+
+
+def lines_for(master, quorum=2, more=""):
+    return (f"sentinel monitor mine 127.0.0.1 {master.port} {quorum}\n"
+            "sentinel down-after-milliseconds mine 1500\n"
+            "sentinel failover-timeout mine 20000\n" + more)
+
+
+def address(sentinel, name="mine"):
+    try:
+        return sentinel.client().command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", name)
+    except sut.ServerDied:
+        return None
+
+
+def state(sentinel, name="mine"):
+    reply = sentinel.client().command("SENTINEL", "MASTER", name)
+    return dict(zip(reply[::2], reply[1::2]))
+
+
+def knows(sentinel, replicas, others):
+    fields = state(sentinel)
+    return (int(fields[b"num-slaves"]) == replicas and
+            int(fields[b"num-other-sentinels"]) == others)
+
+
+class Failover(unittest.TestCase):
+    """Masters and replicas of both kinds, Sentinels of both kinds."""
+
+    def watched(self, kinds, servers):
+        """Servers, the first of them the master, and Sentinels that know all of them."""
+        running = [self.enterContext(kind(dict(MASTER))) for kind in servers]
+        for replica in running[1:]:
+            replica.client().command("REPLICAOF", "127.0.0.1", running[0].port)
+        for replica in running[1:]:
+            wait_for(lambda r=replica: r.info("replication")["master_link_status"] == "up")
+        watchers = [self.enterContext(kind(lines_for(running[0]))) for kind in kinds]
+        for w in watchers:
+            wait_for(lambda w=w: knows(w, len(running) - 1, len(kinds) - 1), FAILOVER_SECONDS)
+        return running, watchers
+
+    def enterContext(self, manager):  # unittest has it since Python 3.11
+        entered = manager.__enter__()
+        self.addCleanup(manager.__exit__, None, None, None)
+        return entered
+
+    def moved(self, watchers, old):
+        """The port of the new master, once all Sentinels agree."""
+        def new():
+            found = {tuple(address(w) or ()) for w in watchers}
+            return found.pop() if len(found) == 1 and (
+                b"127.0.0.1", b"%d" % old) not in found else None
+        return int(wait_for(new, FAILOVER_SECONDS, 0.1)[1])
+
+    def check(self, kinds, servers):
+        running, watchers = self.watched(kinds, servers)
+        by_port = {server.port: server for server in running}
+        master = running[0]
+        running[0].client().command("SET", "k", "before")
+        events = watchers[0].client()
+        events.command("SUBSCRIBE", "+switch-master")
+        old_port = master.port
+        master.fixed_port = old_port
+        master.kill()
+        port = self.moved(watchers, old_port)
+        self.assertIn(port, by_port)
+        self.assertNotEqual(port, old_port)
+        new = by_port[port]
+        wait_for(lambda: new.info("replication")["role"] == "master", FAILOVER_SECONDS)
+        self.assertEqual(new.client().command("GET", "k"), b"before")
+        self.assertEqual(events.read()[1][2],
+                         ("$", b"mine 127.0.0.1 %d 127.0.0.1 %d" % (old_port, port)))
+        for server in running:
+            if server not in (master, new):
+                wait_for(lambda s=server: s.info("replication").get("master_port") == str(port),
+                         FAILOVER_SECONDS, 0.1)
+        master.start()
+        wait_for(lambda: master.info("replication").get("master_port") == str(port),
+                 FAILOVER_SECONDS, 0.1)
+        for w in watchers:
+            self.assertEqual(state(w)[b"config-epoch"], state(watchers[0])[b"config-epoch"])
+
+    def test_ours_fail_over_masters_of_both_kinds(self):
+        self.check([Ours, Ours, ByName], [sut.Redoubt, sut.Redis, sut.Redoubt])
+
+    def test_ours_and_redis_sentinel_agree(self):
+        self.check([Ours, Theirs, Ours], [sut.Redis, sut.Redoubt, sut.Redis])
+
+    def test_two_of_redis_sentinel_and_one_of_ours_agree(self):
+        self.check([Theirs, Ours, Theirs], [sut.Redis, sut.Redis])
+
+    def test_a_failover_by_hand_needs_no_dead_master(self):
+        running, (w,) = self.watched([Ours], [sut.Redoubt, sut.Redoubt])
+        c = w.client()
+        wait_for(lambda: c.ask("SENTINEL", "FAILOVER", "mine") == ("+", b"OK"), 60, 0.1)
+        with self.assertRaisesRegex(ReplyError, "^INPROG Failover already in progress$"):
+            c.command("SENTINEL", "FAILOVER", "mine")
+        self.assertEqual(self.moved([w], running[0].port), running[1].port)
+
+
+# ---- compared with redis-sentinel ----
+
+COMMANDS = """\
+SENTINEL CKQUORUM m
+SENTINEL CKQUORUM x
+SENTINEL DEBUG
+SENTINEL DEBUG ping-period 900
+SENTINEL DEBUG foo 3
+SENTINEL DEBUG ping-period x
+SENTINEL DEBUG ping-period
+SENTINEL CONFIG GET *
+SENTINEL CONFIG GET foo
+SENTINEL CONFIG SET foo bar
+SENTINEL CONFIG SET resolve-hostnames maybe
+SENTINEL CONFIG SET announce-port 70000000
+SENTINEL CONFIG SET sentinel-user u
+SENTINEL CONFIG GET sentinel-*
+SENTINEL CONFIG GET
+SENTINEL CONFIG
+SENTINEL MASTER x
+SENTINEL MASTERS x
+SENTINEL REPLICAS x
+SENTINEL SENTINELS x
+SENTINEL SLAVES
+SENTINEL SENTINELS m
+SENTINEL FAILOVER x
+SENTINEL FAILOVER m
+SENTINEL MONITOR m 127.0.0.1 1 1
+SENTINEL MONITOR m2 nohost 1 1
+SENTINEL MONITOR m2 127.0.0.1 99999999 1
+SENTINEL MONITOR m2 127.0.0.1 99999 1
+SENTINEL MONITOR m2 127.0.0.1 1 0
+SENTINEL MONITOR m2 127.0.0.1 x 0
+SENTINEL MONITOR m2 127.0.0.1 1 1
+SENTINEL GET-MASTER-ADDR-BY-NAME m2
+SENTINEL REMOVE m2
+SENTINEL REMOVE m2
+SENTINEL SET m foo bar
+SENTINEL SET m quorum 0
+SENTINEL SET m quorum
+SENTINEL SET m down-after-milliseconds x
+SENTINEL SET m notification-script /nope
+SENTINEL SET m client-reconfig-script /nope
+SENTINEL SET m rename-command a
+SENTINEL SET m rename-command CONFIG CFG
+SENTINEL SET m known-slave 1
+SENTINEL SET m quorum 2 auth-pass secret
+SENTINEL RESET no*
+SENTINEL RESET
+SENTINEL RESET *
+SENTINEL GET-MASTER-ADDR-BY-NAME x
+SENTINEL GET-MASTER-ADDR-BY-NAME m
+SENTINEL SIMULATE-FAILURE HELP
+SENTINEL SIMULATE-FAILURE foo
+SENTINEL SIMULATE-FAILURE
+SENTINEL SIMULATE-FAILURE crash-after-election crash-after-promotion
+SENTINEL IS-MASTER-DOWN-BY-ADDR 127.0.0.1 PORT 0 *
+SENTINEL IS-MASTER-DOWN-BY-ADDR 127.0.0.1 9 0 *
+SENTINEL IS-MASTER-DOWN-BY-ADDR 127.0.0.1 xx 0 *
+SENTINEL IS-MASTER-DOWN-BY-ADDR 127.0.0.1 1 xx *
+SENTINEL IS-MASTER-DOWN-BY-ADDR 127.0.0.1 1 0
+SENTINEL IS-MASTER-DOWN-BY-ADDR 127.0.0.1 PORT 7 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+SENTINEL IS-MASTER-DOWN-BY-ADDR 127.0.0.1 PORT 7 bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+SENTINEL PENDING-SCRIPTS
+SENTINEL INFO-CACHE x
+SENTINEL INFO-CACHE
+SENTINEL FLUSHCONFIG
+SENTINEL foo
+SENTINEL
+PUBLISH foo bar
+PUBLISH __sentinel__:hello bar
+MULTI
+SELECT 0
+GET x
+CONFIG GET port
+MONITOR
+RESET
+DEBUG SLEEP 0
+SHUTDOWN foo
+PING
+PING hello
+ROLE
+ROLE x
+ACL WHOAMI
+ACL LIST
+ACL CAT keyspace
+ACL GETUSER default
+ACL SETUSER u +get
+ACL SETUSER u on nopass +sentinel|myid
+AUTH wrong password
+CLIENT SETNAME n
+CLIENT GETNAME
+COMMAND COUNT
+COMMAND GETKEYS SENTINEL x y z
+SUBSCRIBE +sdown
+INFO nothing
+"""
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def sections(text):
+    """The names of sections and fields."""
+    return [line.split(":")[0] for line in text.decode().splitlines()
+            if line.split(":")[0] not in ("redoubt_version",)]
+
+
+class Compared(unittest.TestCase):
+    def setUp(self):
+        self.master = sut.Redis(dict(MASTER))
+        self.master.__enter__()
+        self.addCleanup(self.master.__exit__, None, None, None)
+
+    def both(self):
+        lines = f"sentinel monitor m 127.0.0.1 {self.master.port} 1\n"
+        ours, theirs = Ours(lines), Theirs(lines)
+        for server in (ours, theirs):
+            server.__enter__()
+            self.addCleanup(server.__exit__, None, None, None)
+        return ours, theirs
+
+    def test_the_commands_answer_alike(self):
+        ours, theirs = self.both()
+        for line in COMMANDS.splitlines():
+            words = line.replace("PORT", str(self.master.port)).split()
+            answers = [s.client().ask(*words) for s in (ours, theirs)]
+            if line == "ACL CAT keyspace":
+                answers = [(kind, sorted(content)) for kind, content in answers]
+            self.assertEqual(*answers, line)
+
+    def test_info_and_reports_have_the_same_fields(self):
+        ours, theirs = self.both()
+        for s in (ours, theirs):
+            wait_for(lambda s=s: state(s, "m")[b"runid"])
+        for proto in (2, 3):
+            texts = [s.client(proto).command("INFO", "sentinel") for s in (ours, theirs)]
+            self.assertEqual(*[sections(text) for text in texts])
+            reports = [s.client(proto).command("SENTINEL", "MASTER", "m") for s in (ours, theirs)]
+            names = [list(r) if proto == 3 else r[::2] for r in reports]
+            self.assertEqual(*names)
+            hellos = [s.client().ask("HELLO", proto)[1] for s in (ours, theirs)]
+            for hello in hellos:
+                hello[:] = [item for item in hello if item[0] != ":" and item[0] != ("$", b"id")]
+            self.assertEqual(*hellos)
+        headings = [[line for line in sections(s.client().command("INFO")) if line[:1] == "#"]
+                    for s in (ours, theirs)]
+        self.assertEqual(*headings)
+
+    def test_the_same_commands_exist(self):
+        ours, theirs = self.both()
+        lists = [sorted(s.client().command("COMMAND", "LIST")) for s in (ours, theirs)]
+        self.assertEqual(*lists)
+        for name in lists[0]:
+            infos = [s.client().command("COMMAND", "INFO", name)[0] for s in (ours, theirs)]
+            for info in infos:
+                info[2], info[6] = sorted(info[2]), sorted(info[6])
+                info[9] = sorted([sub[0], sub[1], sorted(sub[2]), sorted(sub[6])]
+                                 for sub in info[9])
+                info[7] = sorted(info[7])
+            self.assertEqual(*infos, name)
+
+    def test_ours_reads_the_file_of_redis_sentinel_and_the_other_way_round(self):
+        ours, theirs = self.both()
+        for s in (ours, theirs):
+            s.client().command("SENTINEL", "SET", "m", "down-after-milliseconds", "4000")
+            s.client().command("SENTINEL", "CONFIG", "SET", "announce-port", "7777")
+            s.terminate()
+        files = [s.path("sentinel.conf") for s in (ours, theirs)]
+        texts = [read(name) for name in files]
+        mine = [sorted(line for line in text.splitlines() if line.startswith("sentinel ")
+                       and not line.startswith("sentinel myid")) for text in texts]
+        self.assertEqual(*mine)
+        for name, text, port in zip(files, reversed(texts), (ours.port, theirs.port)):
+            other = theirs.port if port == ours.port else ours.port
+            with open(name, "w", encoding="utf-8") as f:
+                f.write(text.replace(f"port {other}\n", f"port {port}\n"))
+        ids = [text.split("myid ")[1].split()[0] for text in texts]
+        for s, own in zip((ours, theirs), reversed(ids)):
+            s.start()
+            c = s.client()
+            self.assertEqual(c.command("SENTINEL", "MYID").decode(), own)
+            self.assertEqual(state(s, "m")[b"down-after-milliseconds"], b"4000")
+
+
+# ---- files, users, scripts ----
+
+class Alone(unittest.TestCase):
+    def run_once(self, text, mode=0o644, folder_mode=0o755, name="s.conf"):
+        import tempfile
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, name)
+            if text is not None:
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write(text)
+            args = [sut.program(), *([path] if text is not None else []), "--sentinel"]
+            p = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder,
+                               timeout=60, check=False)
+            return p.returncode, p.stdout.decode()
+
+    def test_a_wrong_line_is_shown_with_its_number(self):
+        status, out = self.run_once("port 0\nsentinel monitor m 127.0.0.1 1 1\n"
+                                    "sentinel down-after-milliseconds zz 1\n")
+        self.assertEqual(status, 1)
+        self.assertIn("Reading the configuration file, at line 3\n"
+                      ">>> 'sentinel down-after-milliseconds zz 1'\n"
+                      "No such master with specified name.\n", out)
+
+    def test_without_a_file_it_does_not_start(self):
+        status, out = self.run_once(None)
+        self.assertEqual(status, 1)
+        self.assertIn("Sentinel needs config file on disk to save state. Exiting...", out)
+
+    def test_a_server_refuses_lines_of_a_sentinel(self):
+        p = subprocess.run([sut.program(), "--sentinel-x", "1"], stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, timeout=60, check=False)
+        self.assertEqual(p.returncode, 1)
+        with Ours("") as w:
+            self.assertEqual(w.info("server")["redis_mode"], "sentinel")
+        with sut.Redoubt() as server:
+            with self.assertRaisesRegex(ReplyError, "unknown command 'SENTINEL'"):
+                server.client().command("SENTINEL", "MASTERS")
+            self.assertNotIn(b"sentinel", server.client().command("COMMAND", "LIST"))
+
+    def test_the_state_survives_a_kill(self):
+        with Ours("sentinel monitor m 127.0.0.1 9 1\n") as w:
+            own = w.client().command("SENTINEL", "MYID")
+            ask = ("SENTINEL", "IS-MASTER-DOWN-BY-ADDR", "127.0.0.1", "9", "5")
+            self.assertEqual(w.client().command(*ask, "a" * 40), [0, b"a" * 40, 5])
+            w.kill()
+            w.start()
+            self.assertEqual(w.client().command("SENTINEL", "MYID"), own)
+            # It does not vote a second time.
+            self.assertEqual(w.client().command(*ask, "b" * 40), [0, b"*", 0])
+            self.assertEqual(w.client().command(*ask[:-1], "6", "b" * 40), [0, b"b" * 40, 6])
+
+    def test_a_vote_that_cannot_be_saved_is_not_given(self):
+        with Ours("sentinel monitor m 127.0.0.1 9 1\n") as w:
+            os.rename(w.path("sentinel.conf"), w.path("kept"))
+            os.mkdir(w.path("sentinel.conf"))
+            ask = ("SENTINEL", "IS-MASTER-DOWN-BY-ADDR", "127.0.0.1", "9", "5", "a" * 40)
+            self.assertEqual(w.client().command(*ask), [0, b"*", 0])
+            with self.assertRaisesRegex(ReplyError, "^ERR Failed to save config file. Check "):
+                w.client().command("SENTINEL", "FLUSHCONFIG")
+            self.assertIn("WARNING: Sentinel was not able to save the new configuration", w.log)
+            os.rmdir(w.path("sentinel.conf"))
+            os.rename(w.path("kept"), w.path("sentinel.conf"))
+            wait_for(lambda: w.client().command(*ask) == [0, b"a" * 40, 5])
+
+    def test_passwords_of_masters_and_sentinels(self):
+        with sut.Redoubt({"requirepass": "for-servers"}) as master:
+            more = ("requirepass for-sentinels\nsentinel sentinel-pass for-sentinels\n"
+                    "sentinel auth-pass mine for-servers\n")
+            lines = lines_for(master, 1, more)
+            with Ours(lines) as a, Ours(lines) as b:
+                def known(w):
+                    c = w.client()
+                    c.command("AUTH", "for-sentinels")
+                    reply = c.command("SENTINEL", "MASTER", "mine")
+                    fields = dict(zip(reply[::2], reply[1::2]))
+                    others = c.command("SENTINEL", "SENTINELS", "mine")
+                    return (fields[b"flags"] == b"master" and len(others) == 1 and
+                            dict(zip(others[0][::2], others[0][1::2]))[b"flags"] == b"sentinel")
+                wait_for(lambda: known(a), FAILOVER_SECONDS, 0.1)
+                wait_for(lambda: known(b), FAILOVER_SECONDS, 0.1)
+                with self.assertRaisesRegex(ReplyError, "^NOAUTH"):
+                    a.client().command("SENTINEL", "MASTERS")
+
+    def test_users_may_be_limited_to_some_subcommands(self):
+        rules = "user default off\nuser app on >pw +sentinel|get-master-addr-by-name +ping\n"
+        with Ours(rules + "sentinel monitor m 127.0.0.1 9 1\n") as w:
+            c = w.client()
+            c.command("AUTH", "app", "pw")
+            self.assertEqual(c.command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "m"),
+                             [b"127.0.0.1", b"9"])
+            with self.assertRaisesRegex(ReplyError, "^NOPERM"):
+                c.command("SENTINEL", "MASTERS")
+            self.assertIn("user app on #", w.file)
+
+    def test_scripts_are_run(self):
+        with sut.Redoubt() as master, Ours("") as w:
+            script, out = w.path("notify"), w.path("notified")
+            with open(script, "w", encoding="utf-8") as f:
+                f.write(f"#!/bin/sh\necho \"$@\" >> {out}\n")
+            os.chmod(script, stat.S_IRWXU)
+            w.terminate()
+            with open(w.path("sentinel.conf"), "a", encoding="utf-8") as f:
+                f.write(lines_for(master, 1, f"sentinel notification-script mine {script}\n"))
+            w.start()
+            master.kill()
+            def text():
+                return read(out) if os.path.exists(out) else ""
+            wait_for(lambda: f"+sdown master mine 127.0.0.1 {master.port}\n" in text(),
+                     FAILOVER_SECONDS)
+            wait_for(lambda: w.client().command("SENTINEL", "PENDING-SCRIPTS") == [],
+                     FAILOVER_SECONDS)
+
+    def test_a_failure_can_be_simulated(self):
+        with sut.Redoubt() as master, sut.Redoubt() as replica, Ours(lines_for(master, 1)) as w:
+            replica.client().command("REPLICAOF", "127.0.0.1", master.port)
+            wait_for(lambda: state(w)[b"num-slaves"] == b"1", FAILOVER_SECONDS)
+            c = w.client()
+            c.command("SENTINEL", "SIMULATE-FAILURE", "CRASH-AFTER-ELECTION")
+            wait_for(lambda: c.ask("SENTINEL", "FAILOVER", "mine")[0] == "+", FAILOVER_SECONDS,
+                     0.2)
+            self.assertEqual(w.wait_end(), 99)
+
+    def test_a_stopped_process_is_in_tilt(self):
+        import signal
+        with Ours("sentinel monitor m 127.0.0.1 9 1\n") as w:
+            w.process.send_signal(signal.SIGSTOP)
+            time.sleep(3)
+            w.process.send_signal(signal.SIGCONT)
+            wait_for(lambda: w.info("sentinel")["sentinel_tilt"] == "1", 20)
+            self.assertIn("+tilt #tilt mode entered", w.log)
+
+
+if __name__ == "__main__":
+    unittest.main()
