@@ -31,7 +31,7 @@ struct lane {
 };
 
 struct chunks_ahead {
-    struct chunks_fetch *fetch;
+    struct chunks_fetch model; /* what the threads begin with: the caller's changes meanwhile */
     struct archive_parallel parallel;
     bool shared; /* all threads use the store of fetch */
     pthread_t threads[ARCHIVE_PARALLEL_MAX];
@@ -174,7 +174,7 @@ static void *run(void *arg)
     struct work work;
     struct rd_buf space = {0};
     bool ok = a->shared || a->parallel.open(a->parallel.ctx, &own, &a->cancel, NULL);
-    ok = ok && chunks_fetch_share(&fetch, a->fetch, a->shared ? a->fetch->store : own, NULL);
+    ok = ok && chunks_fetch_share(&fetch, &a->model, a->shared ? a->model.store : own, NULL);
     while (ok && take(a, &work)) {
         struct rd_buf none = {0};
         chunks_fetch_span(&fetch, work.blobs, work.n);
@@ -213,7 +213,7 @@ bool chunks_ahead_open(struct chunks_ahead **ret, struct chunks_fetch *fetch,
     struct chunks_ahead *a = rd_calloc(1, sizeof *a);
     if (a == NULL)
         return rd_err_nomem(err, sizeof *a);
-    a->fetch = fetch;
+    a->model = *fetch;
     a->shared = fetch->store->ops->shared;
     if (parallel != NULL)
         a->parallel = *parallel;
@@ -345,6 +345,8 @@ void chunks_ahead_close(struct chunks_ahead *a)
     }
     for (size_t i = 0; i < a->n_spare; i++)
         rd_buf_done(&a->spare[i]);
+    for (size_t i = 0; i < a->model.codec.n_keys; i++)
+        rd_seal_key_done(&a->model.codec.keys[i]);
     pthread_mutex_destroy(&a->mutex);
     pthread_cond_destroy(&a->arrived);
     pthread_cond_destroy(&a->room);
