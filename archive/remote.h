@@ -23,6 +23,7 @@ struct archive_remote {
     unsigned tries;               /* of a request */
     void (*wait_ms)(uint64_t ms); /* between two of them; may be NULL */
     const atomic_bool *cancel;    /* true: requests end within a second; may be NULL */
+    uint64_t rate;                /* bytes a second in each direction, at most; 0: no limit */
 };
 
 /* tries: 0 for the default. */

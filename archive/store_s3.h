@@ -42,6 +42,7 @@ struct archive_s3_opts {
     int64_t (*now_ms)(void);      /* Unix time: signatures are of a moment */
     unsigned tries;               /* of a request; 0: 6 */
     void (*wait_ms)(uint64_t ms); /* between them */
+    uint64_t rate;                /* bytes a second in each direction; 0: no limit */
     const atomic_bool *cancel;    /* true: requests end; NULL: none */
 };
 

@@ -28,6 +28,7 @@ struct archive_sftp_opts {
     size_t chunk;                 /* bytes; 0: ARCHIVE_SFTP_CHUNK */
     unsigned tries;               /* of a request; 0: 6 */
     void (*wait_ms)(uint64_t ms); /* between them */
+    uint64_t rate;                /* bytes a second in each direction; 0: no limit */
     const atomic_bool *cancel;    /* true: requests end; NULL: none */
 };
 

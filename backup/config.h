@@ -61,6 +61,8 @@ enum {
     X(SSH_KNOWN_HOSTS, "ssh-known-hosts", "FILE", BACKUP_FOR_REPOSITORY,                           \
       "the keys of hosts; ~/.ssh/known_hosts")                                                     \
     X(CA_FILE, "ca-file", "FILE", BACKUP_FOR_REPOSITORY, "trusted authorities for the repository") \
+    X(LIMIT_RATE, "limit-rate", "SIZE", BACKUP_FOR_REPOSITORY,                                     \
+      "bytes a second to and from a remote repository; unlimited")                                 \
     X(PARALLEL, "parallel", "N", BACKUP_FOR_READING,                                               \
       "connections that read a remote repository; 16")                                             \
     X(KEY_FILE, "key-file", "FILE", BACKUP_FOR_KEYS, "the key that seals sets")                    \

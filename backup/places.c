@@ -68,7 +68,8 @@ static bool set_style(struct archive_s3_opts *opts, const struct backup_target *
 
 /* s3://BUCKET[/PREFIX] */
 static bool open_bucket(struct archive_store **ret, const struct backup_target *target,
-                        const char *where, const atomic_bool *cancel, struct rd_err *err)
+                        const char *where, uint64_t rate, const atomic_bool *cancel,
+                        struct rd_err *err)
 {
     char bucket[100], endpoint[300];
     const char *region = backup_get(target, BACKUP_KEY_S3_REGION);
@@ -93,6 +94,7 @@ static bool open_bucket(struct archive_store **ret, const struct backup_target *
                                    .now_ms = backup_now_ms,
                                    .tries = cancel != NULL,
                                    .wait_ms = backup_wait_ms,
+                                   .rate = rate,
                                    .cancel = cancel};
     bool instance,
         ok = set_style(&opts, target, err) &&
@@ -111,7 +113,8 @@ static bool open_bucket(struct archive_store **ret, const struct backup_target *
 /* ---- SFTP ---- */
 
 static bool open_host(struct archive_store **ret, const struct backup_target *target,
-                      const char *where, const atomic_bool *cancel, struct rd_err *err)
+                      const char *where, uint64_t rate, const atomic_bool *cancel,
+                      struct rd_err *err)
 {
     char known[4096];
     const char *hosts = backup_get(target, BACKUP_KEY_SSH_KNOWN_HOSTS), *home = backup_env("HOME");
@@ -121,6 +124,7 @@ static bool open_host(struct archive_store **ret, const struct backup_target *ta
                                            .known_hosts = hosts != NULL ? hosts : known,
                                            .tries = cancel != NULL,
                                            .wait_ms = backup_wait_ms,
+                                           .rate = rate,
                                            .cancel = cancel};
     return archive_store_open_sftp(ret, &opts, err);
 }
@@ -133,15 +137,32 @@ static bool may_be_shown(const char *where)
     return rest == NULL || rest[3 + len] == '\0' || memchr(rest + 3, ':', len) == NULL;
 }
 
+/* Connections that read ahead share the rate. */
+static bool get_rate(const struct backup_target *target, bool is_ahead, uint64_t *ret,
+                     struct rd_err *err)
+{
+    unsigned n = 1;
+    *ret = 0;
+    if (!backup_get_size(target, BACKUP_KEY_LIMIT_RATE, ret, err) ||
+        !backup_get_parallel(target, &n, err))
+        return false;
+    if (*ret > 0 && is_ahead)
+        *ret = *ret / n > 0 ? *ret / n : 1;
+    return true;
+}
+
 static bool open_store(struct archive_store **ret, const struct backup_target *target,
                        const char *where, enum backup_mode mode, const atomic_bool *cancel,
                        struct rd_err *err)
 {
     bool ok;
+    uint64_t rate;
+    if (!get_rate(target, cancel != NULL, &rate, err))
+        return false;
     if (strncmp(where, "s3://", 5) == 0)
-        ok = open_bucket(ret, target, where, cancel, err);
+        ok = open_bucket(ret, target, where, rate, cancel, err);
     else if (strncmp(where, "sftp://", 7) == 0)
-        ok = open_host(ret, target, where, cancel, err);
+        ok = open_host(ret, target, where, rate, cancel, err);
     else if (strstr(where, "://") == NULL)
         return archive_store_open_posix(ret, where, mode == BACKUP_WRITE, err);
     else

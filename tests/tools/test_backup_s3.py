@@ -51,6 +51,20 @@ class InS3(BackupCase):
         self.good("prune", "--pin", "latest")
         self.assertEqual(self.sets()[0]["state"], "pinned")
 
+    def test_the_rate_is_limited(self):
+        """Of 6 MB, at 3 MB a second. curl may send the first bytes at once."""
+        data = self.big(6 << 20)
+        took = {}
+        for rate in "3mb", "1gb":
+            for tool in ("backup",), ("restore", "--to", self.path("out.rdb"), "--force"):
+                began = time.monotonic()
+                self.good(*tool, "--limit-rate", rate)
+                took[tool[0], rate] = time.monotonic() - began
+        self.assertEqual(self.read("out.rdb"), data)
+        for tool in "backup", "restore":
+            self.assertGreater(took[tool, "3mb"], 1.0, took)
+        self.fails(2, "limit-rate", "backup", "--limit-rate", "0")
+
     def test_large_objects_go_in_parts_and_come_in_ranges(self):
         data = self.big()
         self.good("backup")
