@@ -785,7 +785,7 @@ class Salvage(CheckRdbTest):
 
     def test_report_names_ranges_and_how_they_end(self):
         name = self.write("in.rdb", flipped_twice())
-        _, out, _ = self.check("--salvage", "out.rdb", name)
+        _, out, _ = self.check("-v", "--salvage", "out.rdb", name)
         self.assertIn("  saved      20 keys, 18 of them after the damage, 3 of them doubtful; "
                       "lost: 1 range of", out)
         self.assertRegex(out, r'  lost +\[557, 1675\) 1\.1 KiB, stream "stream:india:2" in db 0: '

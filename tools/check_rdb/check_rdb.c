@@ -605,6 +605,7 @@ static bool check_one(struct run *run, const char *path, struct rd_err *err)
     if (file == NULL)
         return rd_err_nomem(err, sizeof *file);
     struct work work = {.run = run, .file = file};
+    file->verbose = run->cli->verbose > 0;
     name_file(file, path);
     bool ok = work_on(&work, &file->err);
     file->verdict = CHECK_UNREADABLE;

@@ -54,6 +54,7 @@ struct check_aux {
 struct check_file {
     const char *path;
     char name[RD_ERR_TEXT_MAX]; /* the path, escaped for text output */
+    bool verbose;               /* the report has all that was found */
     bool once;                  /* can be read only once: standard input, a pipe */
     bool scanned;               /* built from the keys of a server, --scan */
     bool checked;               /* res is set, and the verdict is one of the first six */

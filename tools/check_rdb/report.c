@@ -6,6 +6,8 @@
 
 #include <inttypes.h>
 
+enum { DOUBTS_SHOWN = 5 }; /* without -v */
+
 /* ---- the verdict ---- */
 
 /* "2 errors and 1 warning" */
@@ -216,7 +218,7 @@ static void print_loss(FILE *out, const struct check_file *file, const struct ch
         fprintf(out, ": %s", rd_show_plain(check_slice(file, loss->why)).s);
     if (loss->at != RD_NO_OFFSET)
         fprintf(out, " at byte %s", rd_show_place(loss->at).s);
-    if (loss->resync.len > 0)
+    if (loss->resync.len > 0 && file->verbose)
         fprintf(out, "; then: %s", rd_show_plain(check_slice(file, loss->resync)).s);
     fputc('\n', out);
 }
@@ -256,15 +258,18 @@ static void print_run(FILE *out, const struct rdb_salvage_run *run)
 
 static void print_runs(FILE *out, const struct check_file *file)
 {
-    const struct rdb_salvage_result *sv = &file->salvage;
     size_t shown = 0;
-    if (sv->ranges == 0 && sv->keys_doubted == 0 && sv->keys_left_out == 0)
-        return;
     for (; shown < file->n_runs && shown < FINDINGS_KEPT; shown++)
         print_run(out, &file->runs[shown]);
     if (file->all_runs > shown)
         fprintf(out, "  … and %s more\n", rd_show_count(file->all_runs - shown).s);
-    for (shown = 0; shown < file->n_doubts && shown < FINDINGS_KEPT; shown++) {
+}
+
+/* The first keys that may be wrong. */
+static void print_doubtful(FILE *out, const struct check_file *file)
+{
+    size_t shown, most = file->verbose ? FINDINGS_KEPT : DOUBTS_SHOWN;
+    for (shown = 0; shown < file->n_doubts && shown < most; shown++) {
         const struct check_doubt *doubt = &file->doubts[shown];
         label(out, doubt->left_out ? "omitted" : "doubtful");
         findings_print_key(out, check_slice(file, doubt->key), doubt->type, doubt->db);
@@ -273,7 +278,19 @@ static void print_runs(FILE *out, const struct check_file *file)
         fputc('\n', out);
     }
     if (file->all_doubts > shown)
-        fprintf(out, "  … and %s more\n", rd_show_count(file->all_doubts - shown).s);
+        fprintf(out, "  … and %s more%s\n", rd_show_count(file->all_doubts - shown).s,
+                file->verbose ? "" : " (-v, --json)");
+}
+
+/* What makes saved keys uncertain. The evidence for each range of keys is for -v. */
+static void print_uncertain(FILE *out, const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    if (sv->ranges == 0 && sv->keys_doubted == 0 && sv->keys_left_out == 0)
+        return;
+    if (file->verbose)
+        print_runs(out, file);
+    print_doubtful(out, file);
 }
 
 /* Whether no checksum proves the bytes of the input although it should have one. */
@@ -448,7 +465,7 @@ static void print_salvage(FILE *out, const struct check_file *file)
     print_correction(out, file);
     print_version(out, file);
     print_losses(out, file);
-    print_runs(out, file);
+    print_uncertain(out, file);
 }
 
 /* Prints the state of OUT. */
