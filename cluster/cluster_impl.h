@@ -205,7 +205,8 @@ struct cluster_words { /* of a PING, PONG or MEET */
 };
 void cluster_gossip_choose(struct cluster *c, const struct cluster_link *link,
                            struct cluster_words *ret);
-void cluster_extensions_choose(struct cluster *c, struct cluster_words *ret);
+void cluster_extensions_choose(struct cluster *c, const struct cluster_link *link,
+                               struct cluster_words *ret);
 void cluster_on_gossip(struct cluster *c, struct cluster_node *sender,
                        const struct cluster_message *m);
 void cluster_on_extensions(struct cluster *c, struct cluster_node *sender,

@@ -65,13 +65,17 @@ static void add_extension(struct cluster *c, struct cluster_words *ret,
     ret->n_extensions = (uint16_t)(ret->n_extensions + ok);
 }
 
-void cluster_extensions_choose(struct cluster *c, struct cluster_words *ret)
+/* Servers 7.0 read hostnames, but say so only if they have one themselves. */
+void cluster_extensions_choose(struct cluster *c, const struct cluster_link *link,
+                               struct cluster_words *ret)
 {
     const struct cluster_node *me = c->myself;
     if (me->hostname[0] != 0)
         add_extension(c, ret,
                       &(struct cluster_extension){.type = CLUSTER_EXTENSION_HOSTNAME,
                                                   .content = rd_slice_str(me->hostname)});
+    if (!link->reads_extensions)
+        return;
     if (me->human_name[0] != 0)
         add_extension(c, ret,
                       &(struct cluster_extension){.type = CLUSTER_EXTENSION_HUMAN_NAME,

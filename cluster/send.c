@@ -73,8 +73,7 @@ void cluster_send_ping(struct cluster *c, struct cluster_link *link, enum cluste
     if (link->node != NULL && type == CLUSTER_MESSAGE_PING)
         link->node->ping_ms = c->now_ms;
     cluster_gossip_choose(c, link, &words);
-    if (link->reads_extensions)
-        cluster_extensions_choose(c, &words);
+    cluster_extensions_choose(c, link, &words);
     m.gossip = rd_buf_slice(&words.gossip);
     m.n_gossip = words.n_gossip;
     m.extensions = rd_buf_slice(&words.extensions);
