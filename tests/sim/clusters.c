@@ -237,6 +237,10 @@ static void move_step(struct sim_cluster *r)
 
 static void one_fault(struct sim_cluster *r)
 {
+    for (int i = 0; i < r->n; i++) {
+        if (of(r, i) != NULL)
+            sim_note_reached(r, i);
+    }
     switch (sim_chance(r, 14)) {
     case 0:
     case 1:

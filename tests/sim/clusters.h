@@ -132,6 +132,8 @@ int sim_node_of(const struct sim_cluster *r, const struct cluster_node *n);
 /* ---- clusters_data.c ---- */
 
 void sim_data_cron(struct sim_cluster *r);
+/* Whom the node can reach now: at its start, regularly, and before this changes. */
+void sim_note_reached(struct sim_cluster *r, int node);
 void sim_data_state(struct sim_cluster *r, int node, struct cluster_replication *ret);
 void sim_data_drop(struct sim_cluster *r, int node, const struct cluster_slots *slots);
 /* A replica becomes a master: what it does not have is lost. */

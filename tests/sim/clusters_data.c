@@ -88,7 +88,7 @@ bool sim_accepts(const struct sim_cluster *r, int node, int unit)
            !cluster_paused(n->cluster) && cluster_migrating(n->cluster, r->slot_of[unit]) == NULL;
 }
 
-static void note_reached(struct sim_cluster *r, int node)
+void sim_note_reached(struct sim_cluster *r, int node)
 {
     for (int to = 0; to < r->n; to++) {
         if (r->nodes[to].cluster != NULL && !sim_is_stalled(r, to) && sim_reach(r, node, to))
@@ -183,7 +183,7 @@ void sim_data_cron(struct sim_cluster *r)
             r->nodes[i].woken_ms = r->now_ms; /* it cannot know */
             continue;
         }
-        note_reached(r, i);
+        sim_note_reached(r, i);
         for (int u = 0; u < r->n_units && !r->quiet; u++) {
             if (sim_accepts(r, i, u))
                 write_one(r, i, u);

@@ -208,6 +208,7 @@ void sim_node_start(struct sim_cluster *r, int node)
         !cluster_load(n->cluster, rd_slice_str(n->file), clock_of(r, node), &err))
         sim_fail(r, "a node cannot read what it has written");
     cluster_start(n->cluster, clock_of(r, node));
+    sim_note_reached(r, node);
     if (sim_node_act(r, node))
         tick_at(r, node, r->now_ms + 1 + (int64_t)sim_chance(r, TICK_MS));
 }
