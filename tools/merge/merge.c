@@ -188,7 +188,7 @@ int tool_merge(struct cli *cli, int argc, char **argv)
          .arg = "WHICH",
          .words = "first|last|fail",
          .choice = &merge.policy,
-         .help = "key in several inputs: use first, last, or fail"},
+         .help = "on a conflict, keep the first or last, or stop"},
         {.name = "db-map",
          .kind = CLI_EACH,
          .arg = "[IN:]FROM=TO",
