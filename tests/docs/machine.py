@@ -22,7 +22,7 @@ import redis_server
 
 SECONDS = 300
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
-PORTS = ("6379", "6380", "6400")
+PORTS = ("6379", "6380", "6400", "26379")
 PATH = re.compile(r"(?<![\w/.~-])/(?=(?:etc|var|srv)/)")
 PORT = re.compile(r"(?<![\d.,])(" + "|".join(PORTS) + r")\b")
 URL = re.compile(r"(?<=redis://)(127\.0\.0\.1|localhost)(?![\w:.])")

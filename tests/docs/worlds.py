@@ -138,6 +138,12 @@ def try_redoubt_server(machine):
     send(machine, shop(100))
 
 
+def sentinel(machine):
+    machine.configure("save ''")
+    machine.start()
+    send(machine, shop(100))
+
+
 def monitoring(machine):
     path = snapshot(machine, "dump.rdb", shop(100))
     machine.shell(f"head -c 9000 {path} >cut.rdb; redoubt seal --make-key /etc/redoubt/key; "
@@ -233,6 +239,7 @@ PAGES = {
     "restore": restore,
     "scripting-with-json": scripting_with_json,
     "torn-aof": torn_aof,
+    "sentinel": sentinel,
     "try-redoubt-server": try_redoubt_server,
     "undo-flushall": undo_flushall,
     "who-changed-this-key": who_changed_this_key,
