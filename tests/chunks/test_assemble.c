@@ -145,9 +145,8 @@ static void flip(const char *pack, long at)
 static size_t count_names(const struct rd_buf *buf)
 {
     size_t n = 0;
-    const uint8_t *at = buf->ptr, *end = buf->ptr + buf->len;
-    for (; (at = memmem(at, (size_t)(end - at), "key:", 4)) != NULL; at += 4)
-        n++;
+    for (size_t i = 0; i + 4 <= buf->len; i++)
+        n += buf->ptr[i] == 'k' && memcmp(buf->ptr + i, "key:", 4) == 0;
     return n;
 }
 
