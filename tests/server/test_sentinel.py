@@ -2,14 +2,17 @@
 commands and its configuration compared with those of redis-sentinel."""
 
 import os
+import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "support")]
+import certificates  # noqa: E402
 import server_under_test as sut  # noqa: E402
 from server_under_test import ReplyError, wait_for  # noqa: E402
 
@@ -357,7 +360,6 @@ class Compared(unittest.TestCase):
 
 class Alone(unittest.TestCase):
     def run_once(self, text, mode=0o644, folder_mode=0o755, name="s.conf"):
-        import tempfile
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, name)
             if text is not None:
@@ -465,6 +467,26 @@ class Alone(unittest.TestCase):
             wait_for(lambda: w.client().command("SENTINEL", "PENDING-SCRIPTS") == [],
                      FAILOVER_SECONDS)
 
+    def test_connections_use_tls(self):
+        with tempfile.TemporaryDirectory() as folder:
+            certificates.make(folder)
+            path = lambda name: os.path.join(folder, name)  # noqa: E731
+            tls = {"tls-ca-cert-file": path("ca.crt"), "tls-cert-file": path("server.crt"),
+                   "tls-key-file": path("server.key"), "tls-client-cert-file": path("client.crt"),
+                   "tls-client-key-file": path("client.key"), "tls-replication": "yes"}
+            with sut.Redoubt({**tls, "tls-port": str(sut.free_port())}) as master:
+                def lines(port):
+                    return "".join(f"{name} {value}\n" for name, value in tls.items()) + (
+                        f"tls-port {port}\n"
+                        f"sentinel monitor mine 127.0.0.1 {master.config['tls-port']} 1\n")
+                with Ours(lines(sut.free_port())) as a, Ours(lines(sut.free_port())) as b:
+                    def known(w):
+                        others = w.client().command("SENTINEL", "SENTINELS", "mine")
+                        return state(w)[b"flags"] == b"master" and [
+                            dict(zip(o[::2], o[1::2]))[b"flags"] for o in others] == [b"sentinel"]
+                    wait_for(lambda: known(a), FAILOVER_SECONDS, 0.1)
+                    wait_for(lambda: known(b), FAILOVER_SECONDS, 0.1)
+
     def test_a_failure_can_be_simulated(self):
         with sut.Redoubt() as master, sut.Redoubt() as replica, Ours(lines_for(master, 1)) as w:
             replica.client().command("REPLICAOF", "127.0.0.1", master.port)
@@ -476,7 +498,6 @@ class Alone(unittest.TestCase):
             self.assertEqual(w.wait_end(), 99)
 
     def test_a_stopped_process_is_in_tilt(self):
-        import signal
         with Ours("sentinel monitor m 127.0.0.1 9 1\n") as w:
             w.process.send_signal(signal.SIGSTOP)
             time.sleep(3)
