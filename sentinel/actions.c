@@ -95,6 +95,7 @@ void sentinel_save(struct sentinel *s)
         sentinel_act(s, &(struct sentinel_action){.kind = SENTINEL_SAVE});
 }
 
+RD_PRINTF(3, 0)
 static bool format(struct sentinel *s, struct rd_buf *out, const char *fmt, va_list args)
 {
     char text[1024];
