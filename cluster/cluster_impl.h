@@ -86,6 +86,7 @@ struct cluster {
     size_t n_nodes, cap_nodes;
     struct cluster_node *myself;
     struct cluster_node *owner[RD_HASH_SLOTS], *migrating[RD_HASH_SLOTS], *importing[RD_HASH_SLOTS];
+    struct cluster_slots unclaimed; /* their owners do not claim them any more */
     uint64_t current_epoch, last_vote_epoch;
 
     struct cluster_link **links;

@@ -22,6 +22,7 @@ void cluster_give_slot(struct cluster *c, unsigned slot, struct cluster_node *ow
     if (old == c->myself)
         c->migrating[slot] = NULL;
     c->owner[slot] = owner;
+    cluster_slots_remove(&c->unclaimed, slot);
     if (owner == NULL)
         return;
     if (owner->n_slots == 0 && masters_have_replicas(c))
@@ -52,7 +53,10 @@ static void claim_slot(struct cluster *c, unsigned slot, struct cluster_node *by
     struct cluster_node *owner = c->owner[slot], *me = c->myself;
     struct cluster_node *ours = cluster_is_master(me) ? me : me->master;
     sum->n++;
-    if (owner == by || (owner != NULL && owner->epoch >= epoch))
+    if (owner == by)
+        cluster_slots_remove(&c->unclaimed, slot);
+    if (owner == by ||
+        (owner != NULL && owner->epoch >= epoch && !cluster_slots_has(&c->unclaimed, slot)))
         return;
     if (c->importing[slot] != NULL) /* the other node has a new master, for example */
         c->importing[slot] = by;
@@ -66,6 +70,17 @@ static void claim_slot(struct cluster *c, unsigned slot, struct cluster_node *by
     cluster_save(c);
 }
 
+/* A node that was away takes a slot for that of its old owner, whose epoch may have grown since for
+ * other slots. The owner keeps what it does not claim only until someone does, in any epoch. */
+static void note_unclaimed(struct cluster *c, const struct cluster_node *by, uint64_t epoch,
+                           const struct cluster_slots *slots)
+{
+    for (unsigned slot = 0; slot < RD_HASH_SLOTS && epoch >= by->epoch; slot++) {
+        if (c->owner[slot] == by && !cluster_slots_has(slots, slot))
+            cluster_slots_add(&c->unclaimed, slot);
+    }
+}
+
 void cluster_claim(struct cluster *c, struct cluster_node *by, uint64_t epoch,
                    const struct cluster_slots *slots)
 {
@@ -74,6 +89,7 @@ void cluster_claim(struct cluster *c, struct cluster_node *by, uint64_t epoch,
     struct claimed sum = {.n = 0};
     if (by == me)
         return;
+    note_unclaimed(c, by, epoch, slots);
     for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++) {
         if (cluster_slots_has(slots, slot))
             claim_slot(c, slot, by, epoch, &sum);

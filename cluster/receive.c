@@ -161,7 +161,7 @@ static void correct(struct cluster *c, struct cluster_node *sender, struct clust
     for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++) {
         const struct cluster_node *owner = c->owner[slot];
         if (!cluster_slots_has(&m->slots, slot) || owner == NULL || owner == sender ||
-            owner->epoch <= m->config_epoch)
+            owner->epoch <= m->config_epoch || cluster_slots_has(&c->unclaimed, slot))
             continue;
         struct cluster_link *to = cluster_link_of(c, sender);
         cluster_send_update(c, to != NULL && to->up ? to : link, owner);

@@ -308,6 +308,29 @@ Test(cluster, an_open_slot_follows_the_failover_of_its_owner)
     rig_done(&r);
 }
 
+/* Node 2 is away while slot 0 moves from 0 to 1, and 0 gets another slot in a greater epoch. */
+Test(cluster, a_slot_that_its_owner_does_not_claim_is_anyones)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    r.cut[2] = true;
+    cluster_set_importing(r.c[1], 0, rig_seen(&r, 1, 0));
+    cluster_set_owner(r.c[1], 0, cluster_myself(r.c[1]));
+    rig_act(&r);
+    cluster_set_importing(r.c[0], 10000, rig_seen(&r, 0, 1));
+    cluster_set_owner(r.c[0], 10000, cluster_myself(r.c[0]));
+    rig_act(&r);
+    cr_expect_gt(cluster_myself(r.c[0])->epoch, cluster_myself(r.c[1])->epoch);
+    r.cut[1] = true;
+    r.cut[2] = false;
+    rig_until(&r, rig_seen(&r, 2, 0)->epoch == cluster_myself(r.c[0])->epoch);
+    cr_expect_eq(cluster_owner(r.c[2], 0), rig_seen(&r, 2, 0));
+    r.cut[1] = false;
+    rig_until(&r, cluster_owner(r.c[2], 0) == rig_seen(&r, 2, 1) &&
+                      cluster_owner(r.c[2], 10000) == rig_seen(&r, 2, 0));
+    rig_done(&r);
+}
+
 Test(cluster, commands_that_make_no_sense_say_why)
 {
     struct rig r;
