@@ -106,6 +106,43 @@ Test(cluster, what_is_not_a_message_ends_the_connection)
     rig_done(&r);
 }
 
+Test(cluster, another_node_at_an_address_is_not_taken_for_the_old_one)
+{
+    struct rig r;
+    char id[41];
+    rig_make(&r, 3);
+    strcpy(id, cluster_myself(r.c[2])->id.s);
+    cluster_reset(r.c[2], true);
+    rig_until(&r, (cluster_find(r.c[0], rd_slice_str(id))->flags & CLUSTER_BUS_NO_ADDRESS) != 0);
+    cr_expect_str_eq(cluster_find(r.c[0], rd_slice_str(id))->host, "");
+    cr_expect_null(rig_seen(&r, 0, 2));
+    rig_done(&r);
+}
+
+Test(cluster, a_node_that_moved_is_found_by_its_pings)
+{
+    struct rig r;
+    struct rd_buf bytes = {0};
+    rig_make(&r, 3);
+    int replica = rig_add(&r, 0);
+    struct cluster_message m = {.type = CLUSTER_MESSAGE_PING,
+                                .sender = cluster_myself(r.c[0])->id,
+                                .slots = cluster_myself(r.c[0])->slots,
+                                .config_epoch = cluster_myself(r.c[0])->epoch,
+                                .flags = CLUSTER_BUS_MASTER,
+                                .port = 7000,
+                                .bus_port = 17000};
+    unsigned before = r.seen[replica][CLUSTER_REPLICATE];
+    uint64_t conn = cluster_accepted(r.c[replica], "10.0.0.1", "192.0.2.1");
+    cr_assert(cluster_message_write(&m, &bytes));
+    cluster_received(r.c[replica], conn, rd_buf_slice(&bytes));
+    cr_expect_str_eq(rig_seen(&r, replica, 0)->host, "192.0.2.1");
+    rig_act(&r);
+    cr_expect_eq(r.seen[replica][CLUSTER_REPLICATE], before + 1);
+    rd_buf_done(&bytes);
+    rig_done(&r);
+}
+
 /* ---- failures ---- */
 
 Test(cluster, the_majority_finds_a_master_failed_and_the_minority_stops)
@@ -406,6 +443,26 @@ Test(cluster, messages_reach_all_nodes_and_sharded_ones_the_shard)
     rig_act(&r);
     cr_expect_eq(r.seen[replica][CLUSTER_PUBLISH], 2);
     cr_expect_eq(r.seen[1][CLUSTER_PUBLISH], 1);
+    rig_done(&r);
+}
+
+Test(cluster, a_message_of_a_module_is_handed_over_if_the_sender_is_known)
+{
+    struct rig r;
+    struct rd_buf bytes = {0};
+    rig_make(&r, 3);
+    struct cluster_message m = {.type = CLUSTER_MESSAGE_MODULE,
+                                .sender = cluster_myself(r.c[1])->id,
+                                .payload = rd_slice_str("payload")};
+    uint64_t conn = cluster_accepted(r.c[0], "10.0.0.1", "10.0.0.1");
+    cr_assert(cluster_message_write(&m, &bytes));
+    memset(m.sender.s, 'e', 40);
+    cr_assert(cluster_message_write(&m, &bytes));
+    cluster_received(r.c[0], conn, rd_buf_slice(&bytes));
+    rig_act(&r);
+    cr_expect_eq(r.seen[0][CLUSTER_MODULE], 1);
+    cr_expect_str_eq(r.text, " payload");
+    rd_buf_done(&bytes);
     rig_done(&r);
 }
 
