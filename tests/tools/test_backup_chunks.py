@@ -275,6 +275,7 @@ class InS3(Chunks):
 
     # What a folder shows in another way.
     test_damage_is_named_and_the_parity_gives_the_bytes = None
+    test_other_keys_than_damaged_ones_come_back = None
     test_a_pack_that_is_missing = None
     test_two_repositories = None
     test_sets_of_both_kinds = None
