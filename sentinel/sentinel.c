@@ -91,9 +91,19 @@ static void draw_id(struct sentinel *s)
         s->id[i] = digits[sentinel_random(s, 16)];
 }
 
+/* Whether the configuration has another Sentinel with this id. */
+static bool id_is_taken(const struct sentinel *s)
+{
+    for (size_t i = 0; i < s->masters.n; i++) {
+        if (sentinel_find_sentinel(s->masters.at[i], rd_slice_str(s->id)) != NULL)
+            return true;
+    }
+    return false;
+}
+
 void sentinel_start(struct sentinel *s)
 {
-    if (s->id[0] == 0)
+    while (s->id[0] == 0 || id_is_taken(s))
         draw_id(s);
     s->started = true;
     sentinel_save(s);

@@ -39,6 +39,22 @@ Test(config, the_lines_of_a_file_can_be_in_any_order)
     rig_end(&rig);
 }
 
+Test(config, the_id_that_is_drawn_is_not_that_of_another)
+{
+    struct rig rig, again;
+    char line[256];
+    rig_prepare(&rig);
+    cr_assert_null(rig_load(&rig, MASTER));
+    sentinel_start(rig.s);
+    snprintf(line, sizeof line, MASTER "known-sentinel m 10.0.1.2 26379 %s\n", sentinel_id(rig.s));
+    rig_prepare(&again); /* the same chance */
+    cr_assert_null(rig_load(&again, line));
+    sentinel_start(again.s);
+    cr_expect_str_neq(sentinel_id(again.s), sentinel_id(rig.s));
+    rig_end(&rig);
+    rig_end(&again);
+}
+
 static const char everything[] = "sentinel myid " RIG_ME "\n"
                                  "sentinel deny-scripts-reconfig no\n"
                                  "sentinel resolve-hostnames yes\n"
