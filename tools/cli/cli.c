@@ -374,10 +374,12 @@ static void print_synopsis(const struct cli *cli, const char *synopsis)
     }
 }
 
-/* "--to=rdb|aof", "--quick", "-h HOST" */
-static void spell_with_value(const struct cli_opt *opt, char *dst, size_t size)
+/* "--to=rdb|aof", "--quick", "-h HOST". A choice of more than `max` characters is "WORD". */
+static void spell_with_value(const struct cli_opt *opt, size_t max, char *dst, size_t size)
 {
     const char *arg = opt->arg != NULL ? opt->arg : opt->words;
+    if (arg != NULL && strchr(arg, '|') != NULL && strlen(arg) > max)
+        arg = "WORD";
     bool value = takes_value(opt) && arg != NULL;
     const char *link = !value ? "" : opt->name != NULL ? "=" : " ";
     snprintf(dst, size, "%s%s%s", spell(opt).s, link, value ? arg : "");
@@ -389,7 +391,7 @@ static void print_option(const struct cli_opt *opt)
     char letter[8] = "    ";
     if (opt->letter != '\0' && opt->name != NULL)
         snprintf(letter, sizeof letter, "-%c, ", opt->letter);
-    spell_with_value(opt, spelled, sizeof spelled);
+    spell_with_value(opt, SIZE_MAX, spelled, sizeof spelled);
     snprintf(left, sizeof left, "  %s%s", opt->name != NULL ? letter : "", spelled);
     if (strlen(left) >= HELP_COLUMN)
         printf("%s\n%*s%s\n", left, HELP_COLUMN, "", opt->help);
@@ -400,6 +402,7 @@ static void print_option(const struct cli_opt *opt)
 /* The options without a line of their own: their names in a paragraph. */
 static void print_brief(const struct cli_opt *opts)
 {
+    enum { BRIEF_VALUE = 12 };
     static const char lead[] = "  also:";
     const size_t indent = sizeof lead - 1;
     size_t column = 0;
@@ -407,7 +410,7 @@ static void print_brief(const struct cli_opt *opts)
         char spelled[100];
         if (!opt->brief)
             continue;
-        spell_with_value(opt, spelled, sizeof spelled);
+        spell_with_value(opt, BRIEF_VALUE, spelled, sizeof spelled);
         if (column == 0)
             column = (size_t)printf("%s", lead);
         else if (column + strlen(spelled) + 1 > HELP_WIDTH)
