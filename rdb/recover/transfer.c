@@ -317,7 +317,7 @@ static bool is_value(struct rd_src *src, uint64_t at, uint64_t len, bool *ret, s
 static bool prove_last(struct rd_src *src, struct rdb_transfer *t, struct rd_err *err)
 {
     struct rd_src *plain;
-    bool value;
+    bool value = false;
     if (!is_value(src, t->at, t->len, &value, err))
         return false;
     if (value)
