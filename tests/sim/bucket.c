@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "tests/support/chance.h"
 
 struct member {
     struct archive_store store;
@@ -21,11 +22,7 @@ static struct member *member_of(struct archive_store *store)
 
 uint64_t bucket_draw(struct bucket_faults *f, uint64_t n)
 {
-    f->seed += 0x9e3779b97f4a7c15;
-    uint64_t z = f->seed;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return (z ^ (z >> 31)) % n;
+    return chance_below(&f->seed, n);
 }
 
 enum fate { WORKS, FAILS, FAILS_LATE };

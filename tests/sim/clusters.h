@@ -10,6 +10,7 @@
 #define TESTS_SIM_CLUSTERS_H
 
 #include "cluster/cluster.h"
+#include "tests/sim/timeline.h"
 
 enum { SIM_NODES_MAX = 20, SIM_MASTERS_MAX = 7, SIM_UNITS_MAX = 2 * SIM_MASTERS_MAX };
 
@@ -60,8 +61,6 @@ struct sim_move {
     int unit, from, to, step;
 };
 
-struct sim_event;
-
 struct sim_cluster {
     uint64_t random;
     int64_t now_ms, node_timeout_ms;
@@ -71,9 +70,7 @@ struct sim_cluster {
     uint64_t promoted[SIM_UNITS_MAX]; /* the greatest epoch in which a replica got the slot */
     struct sim_conn *conns;
     size_t n_conns;
-    struct sim_event *events; /* a heap by time */
-    size_t n_events, cap_events;
-    uint64_t order;
+    struct timeline timeline;
     unsigned loss, crash, save_fails; /* one of so many; 0: none */
     bool may_take_over, may_move, quiet;
     struct sim_write *writes;

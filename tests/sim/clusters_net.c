@@ -5,25 +5,11 @@
 
 #include "base/mem.h"
 #include "tests/sim/clusters.h"
+#include "tests/support/chance.h"
 
-struct sim_event {
-    int64_t ms;
-    uint64_t order;
-    enum sim_what what;
-    int node;
-    size_t conn;
-    unsigned use;
-    uint8_t *bytes;
-    size_t len;
-};
-
-/* splitmix64 */
 uint64_t sim_chance(struct sim_cluster *r, uint64_t below)
 {
-    uint64_t z = r->random += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (z ^ (z >> 31)) % below;
+    return chance_below(&r->random, below);
 }
 
 enum { DELAY_MS = 8, SLOW_MS = 300 };
@@ -31,57 +17,17 @@ enum { DELAY_MS = 8, SLOW_MS = 300 };
 
 /* ---- time ---- */
 
-static bool before(const struct sim_event *a, const struct sim_event *b)
-{
-    return a->ms != b->ms ? a->ms < b->ms : a->order < b->order;
-}
-
-static void swap(struct sim_event *a, struct sim_event *b)
-{
-    struct sim_event x = *a;
-    *a = *b;
-    *b = x;
-}
-
-static void put(struct sim_cluster *r, const struct sim_event *ev)
-{
-    size_t i = r->n_events++;
-    if (i == r->cap_events) {
-        r->cap_events = r->cap_events * 2 + 256;
-        r->events = rd_realloc(r->events, r->cap_events * sizeof *r->events);
-    }
-    r->events[i] = *ev;
-    for (; i > 0 && before(&r->events[i], &r->events[(i - 1) / 2]); i = (i - 1) / 2)
-        swap(&r->events[i], &r->events[(i - 1) / 2]);
-}
-
 void sim_at(struct sim_cluster *r, int64_t ms, enum sim_what what, int node, size_t conn,
             struct rd_slice bytes)
 {
-    struct sim_event ev = {
-        .ms = ms, .order = r->order++, .what = what, .node = node, .conn = conn, .len = bytes.len};
-    if (conn != SIZE_MAX)
-        ev.use = r->conns[conn].use;
-    if (bytes.len > 0) {
-        ev.bytes = rd_alloc(bytes.len);
-        memcpy(ev.bytes, bytes.ptr, bytes.len);
-    }
-    put(r, &ev);
-}
-
-static struct sim_event take(struct sim_cluster *r)
-{
-    struct sim_event first = r->events[0];
-    r->events[0] = r->events[--r->n_events];
-    for (size_t i = 0;;) {
-        size_t k = 2 * i + 1;
-        if (k + 1 < r->n_events && before(&r->events[k + 1], &r->events[k]))
-            k++;
-        if (k >= r->n_events || !before(&r->events[k], &r->events[i]))
-            return first;
-        swap(&r->events[k], &r->events[i]);
-        i = k;
-    }
+    timeline_put(&r->timeline,
+                 &(struct timeline_event){.ms = ms,
+                                          .what = what,
+                                          .who = node,
+                                          .conn = conn,
+                                          .use = conn != SIZE_MAX ? r->conns[conn].use : 0,
+                                          .bytes = bytes.len > 0 ? (void *)bytes.ptr : NULL,
+                                          .len = bytes.len});
 }
 
 /* ---- connections ---- */
@@ -260,7 +206,7 @@ static void on_open(struct sim_cluster *r, size_t i)
 }
 
 static void on_bytes(struct sim_cluster *r, size_t i, int node, uint64_t number,
-                     const struct sim_event *ev)
+                     const struct timeline_event *ev)
 {
     struct cluster *c = r->nodes[node].cluster;
     char own[32];
@@ -285,7 +231,7 @@ static void on_gone(struct sim_cluster *r, size_t i, int node, uint64_t number)
     sim_node_act(r, node);
 }
 
-static void on_conn(struct sim_cluster *r, const struct sim_event *ev)
+static void on_conn(struct sim_cluster *r, const struct timeline_event *ev)
 {
     const struct sim_conn conn = r->conns[ev->conn];
     if (conn.use != ev->use)
@@ -305,18 +251,18 @@ static void on_conn(struct sim_cluster *r, const struct sim_event *ev)
         on_bytes(r, ev->conn, node, there ? conn.at_to : conn.at_from, ev);
 }
 
-static void run(struct sim_cluster *r, const struct sim_event *ev)
+static void run(struct sim_cluster *r, const struct timeline_event *ev)
 {
     switch (ev->what) {
     case SIM_TICK:
-        sim_node_tick(r, ev->node);
+        sim_node_tick(r, ev->who);
         break;
     case SIM_CRON:
         sim_data_cron(r);
         sim_at(r, r->now_ms + SIM_CRON_MS, SIM_CRON, -1, SIZE_MAX, rd_slice(NULL, 0));
         break;
     case SIM_START:
-        sim_node_start(r, ev->node);
+        sim_node_start(r, ev->who);
         break;
     default:
         on_conn(r, ev);
@@ -325,19 +271,17 @@ static void run(struct sim_cluster *r, const struct sim_event *ev)
 
 void sim_until(struct sim_cluster *r, int64_t ms)
 {
-    while (r->failure == NULL && r->n_events > 0 && r->events[0].ms <= ms) {
-        struct sim_event ev = take(r);
+    struct timeline_event ev;
+    while (r->failure == NULL && timeline_take(&r->timeline, ms, &ev)) {
         r->now_ms = ev.ms > r->now_ms ? ev.ms : r->now_ms;
         run(r, &ev);
-        rd_free(ev.bytes);
+        timeline_event_done(&ev);
     }
     r->now_ms = ms;
 }
 
 void sim_net_free(struct sim_cluster *r)
 {
-    for (size_t i = 0; i < r->n_events; i++)
-        rd_free(r->events[i].bytes);
-    rd_free(r->events);
+    timeline_done(&r->timeline);
     rd_free(r->conns);
 }

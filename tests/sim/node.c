@@ -10,6 +10,7 @@
 #include "engine/db.h"
 #include "engine/digest.h"
 #include "engine/snapshot.h"
+#include "tests/support/chance.h"
 
 enum { DATABASES = 3, RETRY_MS = 1000, SAVE_MS = 400, LOAD_MS = 400, AUX = 4, TEXT = 64 };
 
@@ -26,10 +27,7 @@ uint64_t world_random(struct world *w, uint64_t below)
         }
         return value % below;
     }
-    uint64_t z = w->random += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (z ^ z >> 31) % below;
+    return chance_below(&w->random, below);
 }
 
 void world_fail(struct world *w, const char *fmt, ...)

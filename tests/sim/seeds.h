@@ -1,29 +1,53 @@
 /* seeds.h - the program of a simulation: runs seeds and prints TAP.
  *
  *     static const char *run(void *ctx, uint64_t seed) { ... }
- *     const struct seeds seeds = {.n = 1000, .in_line = 100, .run = run, .ctx = &sums};
- *     if (argc == 3)
- *         ok = seeds_some(&seeds, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10));
- *     else
- *         ok = seeds_all(&seeds, &n_lines);
+ *     static bool is_enough(const void *ctx) { ... }
+ *     static void print(const void *ctx) { ... seeds_print(sums, n) ... }
+ *
+ *     int main(int argc, char **argv)
+ *     {
+ *         struct sums sums = {0};
+ *         const struct seeds seeds = {.n = 1000, .in_line = 100, .run = run, .ctx = &sums,
+ *                                     .is_enough = is_enough, .enough = "cuts", .print = print};
+ *         return seeds_main(&seeds, argc, argv);
+ *     }
+ *
+ *     PROGRAM              all seeds, as TAP
+ *     PROGRAM FIRST N      N seeds from FIRST on
+ *     PROGRAM -v SEED      one seed, with what happened, where there is trace()
  */
 #ifndef TESTS_SIM_SEEDS_H
 #define TESTS_SIM_SEEDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct seeds {
     uint64_t n;       /* from 0 on */
     uint64_t in_line; /* of one line of TAP */
+    void *ctx;        /* what the seeds add up to */
     /* Runs one seed. NULL: it passed; or what failed. */
     const char *(*run)(void *ctx, uint64_t seed);
-    void *ctx;
+    /* The same, printing what happens. NULL: there is none. */
+    const char *(*trace)(void *ctx, uint64_t seed);
+    /* Prints lines of TAP of its own and counts them; false: one failed. NULL: there are none. */
+    bool (*more)(void *ctx, unsigned *n_lines);
+    /* Whether all seeds together had enough of what makes them worth running. */
+    bool (*is_enough)(const void *ctx);
+    const char *enough; /* "there were enough …" */
+    void (*print)(const void *ctx);
 };
 
-/* False: failed; each failure was printed. */
-bool seeds_some(const struct seeds *seeds, uint64_t first, uint64_t n);
-/* All of them, with the lines of TAP. *ret_lines is their number. */
-bool seeds_all(const struct seeds *seeds, unsigned *ret_lines);
+/* The status of the process. */
+int seeds_main(const struct seeds *seeds, int argc, char **argv);
+
+struct seeds_sum {
+    const char *what;
+    uint64_t n;
+};
+
+/* For print(): a comment for each sum. */
+void seeds_print(const struct seeds_sum *sums, size_t n);
 
 #endif

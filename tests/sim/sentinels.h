@@ -10,6 +10,7 @@
 #define TESTS_SIM_SENTINELS_H
 
 #include "sentinel/sentinel.h"
+#include "tests/sim/timeline.h"
 
 enum {
     SIM_SERVERS_MAX = 6,
@@ -72,8 +73,6 @@ struct sim_conn {
     int64_t sent_ms, returned_ms; /* messages of one direction stay in order */
 };
 
-struct sim_event;
-
 struct sim_run {
     uint64_t random;
     int64_t now_ms;
@@ -81,9 +80,7 @@ struct sim_run {
     struct sim_host hosts[SIM_HOSTS_MAX]; /* servers first */
     struct sim_conn *conns;
     size_t n_conns;
-    struct sim_event *events; /* a heap by time */
-    size_t n_events, cap_events;
-    uint64_t order;
+    struct timeline timeline;
     unsigned loss;  /* one message of so many ends its connection; 0: none */
     unsigned crash; /* one save of so many ends the process; 0: none */
     unsigned save_fails;

@@ -5,73 +5,26 @@
 
 #include "base/mem.h"
 #include "tests/sim/sentinels.h"
+#include "tests/support/chance.h"
 
-struct sim_event {
-    int64_t ms;
-    uint64_t order;
-    enum sim_what what;
-    int host;
-    size_t conn;
-    unsigned use;
-    char *text;
-};
-
-/* splitmix64 */
 uint64_t sim_chance(struct sim_run *r, uint64_t below)
 {
-    uint64_t z = r->random += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (z ^ (z >> 31)) % below;
+    return chance_below(&r->random, below);
 }
 
 /* ---- time ---- */
 
-static bool before(const struct sim_event *a, const struct sim_event *b)
-{
-    return a->ms != b->ms ? a->ms < b->ms : a->order < b->order;
-}
-
-static void swap(struct sim_event *a, struct sim_event *b)
-{
-    struct sim_event x = *a;
-    *a = *b;
-    *b = x;
-}
-
 void sim_at(struct sim_run *r, int64_t ms, enum sim_what what, int host, size_t conn,
             const char *text)
 {
-    if (r->n_events == r->cap_events) {
-        r->cap_events = r->cap_events * 2 + 256;
-        r->events = rd_realloc(r->events, r->cap_events * sizeof *r->events);
-    }
-    struct sim_event ev = {.ms = ms, .order = r->order++, .what = what, .host = host, .conn = conn};
-    if (conn != SIZE_MAX)
-        ev.use = r->conns[conn].use;
-    if (text != NULL) {
-        ev.text = rd_alloc(strlen(text) + 1);
-        strcpy(ev.text, text);
-    }
-    size_t i = r->n_events++;
-    r->events[i] = ev;
-    for (; i > 0 && before(&r->events[i], &r->events[(i - 1) / 2]); i = (i - 1) / 2)
-        swap(&r->events[i], &r->events[(i - 1) / 2]);
-}
-
-static struct sim_event take(struct sim_run *r)
-{
-    struct sim_event first = r->events[0];
-    r->events[0] = r->events[--r->n_events];
-    for (size_t i = 0;;) {
-        size_t k = 2 * i + 1;
-        if (k + 1 < r->n_events && before(&r->events[k + 1], &r->events[k]))
-            k++;
-        if (k >= r->n_events || !before(&r->events[k], &r->events[i]))
-            return first;
-        swap(&r->events[k], &r->events[i]);
-        i = k;
-    }
+    timeline_put(&r->timeline,
+                 &(struct timeline_event){.ms = ms,
+                                          .what = what,
+                                          .who = host,
+                                          .conn = conn,
+                                          .use = conn != SIZE_MAX ? r->conns[conn].use : 0,
+                                          .bytes = (void *)text,
+                                          .len = text != NULL ? strlen(text) + 1 : 0});
 }
 
 /* ---- connections ---- */
@@ -228,41 +181,39 @@ static void on_back(struct sim_run *r, size_t i, const char *text)
         forget(&r->conns[i]);
 }
 
-static void run_event(struct sim_run *r, const struct sim_event *ev)
+static void run_event(struct sim_run *r, const struct timeline_event *ev)
 {
     if (ev->conn != SIZE_MAX && r->conns[ev->conn].use != ev->use)
         return;
     if (ev->what == SIM_TICK)
-        sim_process_tick(r, ev->host);
+        sim_process_tick(r, ev->who);
     else if (ev->what == SIM_END)
-        sim_process_kill(r, ev->host);
+        sim_process_kill(r, ev->who);
     else if (ev->what == SIM_START)
-        sim_process_restart(r, ev->host);
+        sim_process_restart(r, ev->who);
     else if (ev->what == SIM_CRON)
         sim_servers_cron(r);
     else if (ev->what == SIM_CONNECT)
         on_connect(r, ev->conn);
     else if (ev->what == SIM_COMMAND)
-        on_command(r, ev->conn, ev->text);
+        on_command(r, ev->conn, ev->bytes);
     else
-        on_back(r, ev->conn, ev->text);
+        on_back(r, ev->conn, ev->bytes);
 }
 
 void sim_until(struct sim_run *r, int64_t ms)
 {
-    while (r->failure == NULL && r->n_events > 0 && r->events[0].ms <= ms) {
-        struct sim_event ev = take(r);
+    struct timeline_event ev;
+    while (r->failure == NULL && timeline_take(&r->timeline, ms, &ev)) {
         r->now_ms = ev.ms;
         run_event(r, &ev);
-        rd_free(ev.text);
+        timeline_event_done(&ev);
     }
     r->now_ms = ms;
 }
 
 void sim_net_free(struct sim_run *r)
 {
-    while (r->n_events > 0)
-        rd_free(take(r).text);
-    rd_free(r->events);
+    timeline_done(&r->timeline);
     rd_free(r->conns);
 }

@@ -4,7 +4,6 @@
  *     sim FIRST N      N seeds from FIRST on
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "tests/sim/scenario.h"
 #include "tests/sim/seeds.h"
@@ -16,38 +15,43 @@ static const char *run(void *ctx, uint64_t seed)
     return sim_run(seed, NULL, 0, ctx);
 }
 
-static void print_sums(const struct sim_sums *s)
+static void print(const void *ctx)
 {
+    const struct sim_sums *s = ctx;
     printf("# %llu partial syncs, %llu full ones, %llu of them because ids were forgotten; "
            "%llu acknowledged writes\n",
            (unsigned long long)s->partial, (unsigned long long)s->full,
            (unsigned long long)s->unknown_id, (unsigned long long)s->safe);
 }
 
+static bool cut_everywhere(void *ctx, unsigned *n_lines)
+{
+    uint64_t n_cuts;
+    const char *failure = sim_cut_everywhere(ctx, &n_cuts);
+    if (failure != NULL)
+        printf("# after %llu bytes: %s\n", (unsigned long long)n_cuts - 1, failure);
+    bool ok = failure == NULL && n_cuts > ENOUGH_CUTS;
+    printf("%s %u - a cut after each of %llu bytes\n", ok ? "ok" : "not ok", ++*n_lines,
+           (unsigned long long)n_cuts);
+    return ok;
+}
+
+static bool is_enough(const void *ctx)
+{
+    const struct sim_sums *s = ctx;
+    return s->partial > SEEDS && s->full > SEEDS && s->safe > SEEDS;
+}
+
 int main(int argc, char **argv)
 {
     struct sim_sums sums = {0};
-    const struct seeds seeds = {.n = SEEDS, .in_line = A_LINE, .run = run, .ctx = &sums};
-    unsigned n = 0;
-    bool all;
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    if (argc == 3) {
-        all = seeds_some(&seeds, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10));
-        print_sums(&sums);
-        return all ? 0 : 1;
-    }
-    all = seeds_all(&seeds, &n);
-    uint64_t n_cuts;
-    const char *failure = sim_cut_everywhere(&sums, &n_cuts);
-    if (failure != NULL)
-        printf("# after %llu bytes: %s\n", (unsigned long long)n_cuts - 1, failure);
-    all &= failure == NULL && n_cuts > ENOUGH_CUTS;
-    printf("%s %u - a cut after each of %llu bytes\n", all ? "ok" : "not ok", ++n,
-           (unsigned long long)n_cuts);
-    bool enough = sums.partial > SEEDS && sums.full > SEEDS && sums.safe > SEEDS;
-    printf("%s %u - there were enough syncs and acknowledged writes\n", enough ? "ok" : "not ok",
-           ++n);
-    print_sums(&sums);
-    printf("1..%u\n", n);
-    return all && enough ? 0 : 1;
+    const struct seeds seeds = {.n = SEEDS,
+                                .in_line = A_LINE,
+                                .ctx = &sums,
+                                .run = run,
+                                .more = cut_everywhere,
+                                .is_enough = is_enough,
+                                .enough = "syncs and acknowledged writes",
+                                .print = print};
+    return seeds_main(&seeds, argc, argv);
 }

@@ -5,8 +5,6 @@
  *     sim_sentinels -v SEED      one seed, with all events
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/sim/seeds.h"
 #include "tests/sim/sentinels.h"
@@ -24,54 +22,46 @@ static void trace(const struct sim_run *r, int host, const struct sentinel_actio
            a->text);
 }
 
-static void print_sums(const struct sim_sentinels *s)
+static void print(const void *ctx)
 {
-    const struct {
-        const char *what;
-        uint64_t n;
-    } all[] = {{"runs", s->runs},
-               {"of them with kills of masters only", s->calm},
-               {"hosts killed", s->kills},
-               {"leaders elected", s->elections},
-               {"votes", s->votes},
-               {"replicas chosen", s->choices},
-               {"replicas promoted", s->failovers},
-               {"Sentinels that ended while they saved", s->crashes},
-               {"saves that failed", s->saves_failed},
-               {"times in TILT", s->tilts},
-               {"partitions", s->partitions},
-               {"connections lost", s->losses}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        printf("# %llu %s\n", (unsigned long long)all[i].n, all[i].what);
+    const struct sim_sentinels *s = ctx;
+    const struct seeds_sum all[] = {{"runs", s->runs},
+                                    {"of them with kills of masters only", s->calm},
+                                    {"hosts killed", s->kills},
+                                    {"leaders elected", s->elections},
+                                    {"votes", s->votes},
+                                    {"replicas chosen", s->choices},
+                                    {"replicas promoted", s->failovers},
+                                    {"Sentinels that ended while they saved", s->crashes},
+                                    {"saves that failed", s->saves_failed},
+                                    {"times in TILT", s->tilts},
+                                    {"partitions", s->partitions},
+                                    {"connections lost", s->losses}};
+    seeds_print(all, sizeof all / sizeof *all);
 }
 
-static int one(struct sim_sentinels *sums, const char *seed)
+static const char *run_traced(void *ctx, uint64_t seed)
 {
-    const char *failure = sim_sentinels_trace(strtoull(seed, NULL, 10), sums, trace);
-    printf("# %s\n", failure != NULL ? failure : "passed");
-    return failure != NULL;
+    return sim_sentinels_trace(seed, ctx, trace);
+}
+
+static bool is_enough(const void *ctx)
+{
+    const struct sim_sentinels *s = ctx;
+    return s->failovers > SEEDS / 2 && s->crashes > SEEDS && s->saves_failed > SEEDS &&
+           s->tilts > SEEDS && s->partitions > SEEDS && s->losses > SEEDS && s->calm > SEEDS / 10;
 }
 
 int main(int argc, char **argv)
 {
     struct sim_sentinels sums = {0};
-    const struct seeds seeds = {.n = SEEDS, .in_line = A_LINE, .run = run, .ctx = &sums};
-    unsigned n = 0;
-    bool all;
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    if (argc == 3 && strcmp(argv[1], "-v") == 0)
-        return one(&sums, argv[2]);
-    if (argc == 3) {
-        all = seeds_some(&seeds, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10));
-        print_sums(&sums);
-        return all ? 0 : 1;
-    }
-    all = seeds_all(&seeds, &n);
-    bool enough = sums.failovers > SEEDS / 2 && sums.crashes > SEEDS && sums.saves_failed > SEEDS &&
-                  sums.tilts > SEEDS && sums.partitions > SEEDS && sums.losses > SEEDS &&
-                  sums.calm > SEEDS / 10;
-    printf("%s %u - there were enough failovers and faults\n", enough ? "ok" : "not ok", ++n);
-    print_sums(&sums);
-    printf("1..%u\n", n);
-    return all && enough ? 0 : 1;
+    const struct seeds seeds = {.n = SEEDS,
+                                .in_line = A_LINE,
+                                .ctx = &sums,
+                                .run = run,
+                                .trace = run_traced,
+                                .is_enough = is_enough,
+                                .enough = "failovers and faults",
+                                .print = print};
+    return seeds_main(&seeds, argc, argv);
 }
