@@ -13,6 +13,7 @@
 #include "base/src_impl.h"
 #include "rdb/check.h"
 #include "tests/support/alloc_fault.h"
+#include "tests/support/chance.h"
 
 /* ---- commands of a sound file ---- */
 
@@ -160,14 +161,6 @@ static struct rd_slice made_file(void)
 
 /* ---- damage ---- */
 
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 enum damage { DAMAGE_FLIP, DAMAGE_BYTE, DAMAGE_RANDOM, DAMAGE_ZEROS, DAMAGE_CUT, DAMAGE_OUT };
 
 static const char *const damage_names[] = {"one bit", "one byte",       "16 random bytes",
@@ -193,8 +186,8 @@ static struct damaged damage(struct rd_slice file, enum damage kind, size_t at, 
     for (size_t i = at; i < d.now_to; i++) {
         uint8_t was = file.ptr[i], byte = was;
         while (byte == was && kind != DAMAGE_ZEROS)
-            byte = (uint8_t)(kind == DAMAGE_FLIP ? was ^ 1u << next_random(random) % 8
-                                                 : next_random(random));
+            byte = (uint8_t)(kind == DAMAGE_FLIP ? was ^ 1u << chance_next(random) % 8
+                                                 : chance_next(random));
         bytes[i] = kind == DAMAGE_ZEROS ? 0 : byte;
     }
     d.bytes = rd_slice(bytes, len);
@@ -379,7 +372,7 @@ static void sweep(enum damage kind, size_t runs)
         uint64_t random = 1000 * (uint64_t)kind + i;
         cr_assert(before.sound, "%s", file_names[i]);
         for (size_t n = 0; n < runs; n++)
-            one_run(&t, file, &before, kind, (size_t)(next_random(&random) % file.len), &random);
+            one_run(&t, file, &before, kind, (size_t)(chance_next(&random) % file.len), &random);
         free(before.at);
         slice_free(file);
     }
@@ -672,7 +665,7 @@ Test(salvage, a_damaged_snapshot_in_front_is_salvaged_and_the_commands_after_it_
     uint64_t keys, commands, random = 7;
     check_rdb(file, &keys, &commands);
     for (int i = 0; i < 60; i++) {
-        size_t at = (size_t)(next_random(&random) % (file.len - commands));
+        size_t at = (size_t)(chance_next(&random) % (file.len - commands));
         struct damaged d = damage(file, DAMAGE_FLIP, at, &random);
         struct rd_buf out = {0};
         uint64_t now_keys = 0, now_commands = 0;

@@ -13,22 +13,15 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "tests/support/chance.h"
 
 enum { DAMAGES = 600, COMMANDS = 80, PIECES = 4 * COMMANDS };
 
 /* ---- chance ---- */
 
-static uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 static size_t random_below(uint64_t *state, size_t n)
 {
-    return (size_t)(random_next(state) % n);
+    return (size_t)(chance_next(state) % n);
 }
 
 /* ---- commands ---- */
@@ -71,7 +64,7 @@ static void put_value(struct rd_buf *to, uint64_t *random)
     switch (random_below(random, 8)) {
     case 0:
         for (size_t i = 0; i < len; i++)
-            rd_buf_add_byte(&value, (uint8_t)random_next(random));
+            rd_buf_add_byte(&value, (uint8_t)chance_next(random));
         break;
     case 1:
         rd_buf_printf(&value, "log: *3\r\n$3\r\nSET\r\n$1\r\nx\r\n$1\r\ny\r\n"

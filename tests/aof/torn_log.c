@@ -1,4 +1,5 @@
 #include "tests/aof/torn_log.h"
+#include "tests/support/chance.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -21,17 +22,9 @@ struct sound {
     uint64_t random;
 };
 
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 static size_t below(uint64_t *random, size_t n)
 {
-    return (size_t)(next_random(random) % n);
+    return (size_t)(chance_next(random) % n);
 }
 
 static void *more(void *at, size_t n, size_t *cap, size_t size)
@@ -109,7 +102,7 @@ static void make_value(struct rd_buf *value, uint64_t *random)
         return;
     case 1:
         for (size_t i = 0; i < n; i++)
-            rd_buf_add_byte(value, (uint8_t)next_random(random));
+            rd_buf_add_byte(value, (uint8_t)chance_next(random));
         return;
     case 2:
         for (size_t i = 0; i < n; i++)

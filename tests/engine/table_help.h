@@ -6,6 +6,7 @@
 
 #include "engine/mem.h"
 #include "engine/table.h"
+#include "tests/support/chance.h"
 
 #include <stdio.h>
 
@@ -28,19 +29,9 @@ static inline struct rd_slice item_name(const void *ptr)
 
 static const struct engine_table_type type = {.name = item_name};
 
-/* Random numbers from a seed, so that a failure can be reproduced. */
-static inline uint64_t draw(uint64_t *state)
-{
-    *state += 0x9e3779b97f4a7c15;
-    uint64_t x = *state;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
-
 static inline unsigned draw_below(uint64_t *state, size_t n)
 {
-    return (unsigned)(draw(state) % n);
+    return (unsigned)(chance_next(state) % n);
 }
 
 static inline void item_init(struct item *item, unsigned number)

@@ -2,20 +2,11 @@
 
 #include "engine/hash.h"
 #include "engine/mem.h"
+#include "tests/support/chance.h"
 
 #include <stdio.h>
 
 enum { SEED = 4711 };
-
-/* Random numbers from a seed, so that a failure can be reproduced. */
-static uint64_t draw(uint64_t *state)
-{
-    *state += 0x9e3779b97f4a7c15;
-    uint64_t x = *state;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
 
 /* All hashes of one-bit changes of names of every length: each bit of the hash changes in about
  * half of them. */
@@ -28,7 +19,7 @@ Test(hash, every_bit_of_a_name_changes_half_of_the_bits)
         for (unsigned round = 0; round < N; round++) {
             uint8_t name[MAX];
             for (size_t i = 0; i < len; i++)
-                name[i] = (uint8_t)draw(&seed);
+                name[i] = (uint8_t)chance_next(&seed);
             uint64_t before = engine_hash(name, len, round);
             for (size_t bit = 0; bit < 8 * len; bit++, n++) {
                 name[bit / 8] ^= (uint8_t)(1u << bit % 8);

@@ -202,7 +202,7 @@ Test(table_walk, any_cursor_ends)
         put(&t, &items[i]);
     uint64_t seed = 7;
     for (unsigned i = 0; i < 200; i++) {
-        uint64_t cursor = i == 0 ? UINT64_MAX : draw(&seed);
+        uint64_t cursor = i == 0 ? UINT64_MAX : chance_next(&seed);
         unsigned n_calls = 0;
         while (cursor != 0) {
             cursor = engine_table_scan(&t, cursor, note_seen, NULL);
@@ -220,7 +220,7 @@ static void check_fair(struct engine_table *t, const struct item *items, unsigne
     uint64_t seed = n;
     unsigned *hits = engine_calloc(n, sizeof *hits);
     for (unsigned i = 0; i < n * each; i++) {
-        const struct item *item = engine_table_random(t, draw(&seed));
+        const struct item *item = engine_table_random(t, chance_next(&seed));
         cr_assert(item >= items && item < items + n && item->there);
         hits[item->number]++;
     }
@@ -310,7 +310,7 @@ Test(table_walk, a_sample_has_no_item_twice)
         for (unsigned round = 0; round < 500; round++) {
             void *out[16];
             size_t want = draw_below(&seed, 17);
-            size_t got = engine_table_sample(&t, draw(&seed), want, out);
+            size_t got = engine_table_sample(&t, chance_next(&seed), want, out);
             cr_assert(got <= want && (got > 0) == (want > 0));
             for (size_t i = 0; i < got; i++) {
                 cr_assert(((struct item *)out[i])->there);

@@ -5,6 +5,7 @@
 #define TESTS_RDB_KEY_LIST_H
 
 #include "rdb/reader.h"
+#include "tests/support/chance.h"
 
 struct key {
     uint64_t db;
@@ -24,13 +25,5 @@ uint64_t key_list_name(struct rd_slice name);
 
 /* All keys up to the end, or to where the structure breaks. */
 struct keys keys_of(struct rd_slice file);
-
-static inline uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 
 #endif

@@ -45,7 +45,7 @@ struct damaged {
 static struct damaged damage(struct rd_slice file, enum damage kind, uint64_t seed)
 {
     uint64_t state = seed;
-    uint64_t at = HEADER_LEN + next_random(&state) % (file.len - HEADER_LEN);
+    uint64_t at = HEADER_LEN + chance_next(&state) % (file.len - HEADER_LEN);
     uint64_t size = kind == DAMAGE_FLIP ? 1 : kind == DAMAGE_RANDOM ? 16 : 4096;
     struct damaged d = {.from = at, .to = at + size < file.len ? at + size : file.len};
     if (kind == DAMAGE_CUT)
@@ -57,9 +57,9 @@ static struct damaged damage(struct rd_slice file, enum damage kind, uint64_t se
     memcpy(bytes, file.ptr, len);
     for (uint64_t i = d.from; i < d.to && kind != DAMAGE_CUT; i++) {
         if (kind == DAMAGE_FLIP)
-            bytes[i] = (uint8_t)(bytes[i] ^ 1u << next_random(&state) % 8);
+            bytes[i] = (uint8_t)(bytes[i] ^ 1u << chance_next(&state) % 8);
         else
-            bytes[i] = kind == DAMAGE_RANDOM ? (uint8_t)next_random(&state) : 0;
+            bytes[i] = kind == DAMAGE_RANDOM ? (uint8_t)chance_next(&state) : 0;
     }
     d.bytes = rd_slice(bytes, len);
     return d;

@@ -220,15 +220,15 @@ static struct rd_buf damage(struct bar *bar, const struct rd_buf *file, enum dam
 {
     struct rd_buf bytes = {0};
     uint64_t *random = &bar->random;
-    size_t at = (size_t)(next_random(random) % file->len);
+    size_t at = (size_t)(chance_next(random) % file->len);
     size_t n = kind == FLIP    ? 1
                : kind == NOISE ? 16
                : kind == ZEROS ? 4096
-                               : 1 + (size_t)(next_random(random) % 40);
-    if (kind == REPEAT && next_random(random) % 2 == 0)
+                               : 1 + (size_t)(chance_next(random) % 40);
+    if (kind == REPEAT && chance_next(random) % 2 == 0)
         n = 512;
     if (kind == EXCHANGE)
-        n = (size_t)16 << next_random(random) % 6;
+        n = (size_t)16 << chance_next(random) % 6;
     size_t end = at + n < file->len && kind != CUT ? at + n : file->len;
     bool inserts = kind == INSERT || kind == REPEAT;
     *from = at;
@@ -239,13 +239,13 @@ static struct rd_buf damage(struct bar *bar, const struct rd_buf *file, enum dam
     for (size_t i = at; i < end && (kind == FLIP || kind == NOISE || kind == ZEROS); i++) {
         uint8_t byte = 0;
         if (kind == FLIP)
-            byte = (uint8_t)(file->ptr[i] ^ 1u << next_random(random) % 8);
+            byte = (uint8_t)(file->ptr[i] ^ 1u << chance_next(random) % 8);
         else if (kind == NOISE)
-            byte = (uint8_t)next_random(random);
+            byte = (uint8_t)chance_next(random);
         made_add(&bytes, &byte, 1);
     }
     for (size_t i = 0; i < n && inserts; i++) {
-        uint8_t byte = (uint8_t)next_random(random);
+        uint8_t byte = (uint8_t)chance_next(random);
         if (kind == REPEAT && at + i < file->len)
             byte = file->ptr[at + i];
         made_add(&bytes, &byte, 1);
@@ -402,7 +402,7 @@ static void judge(struct bar *bar, const struct file *file, const struct rd_buf 
 
 static void one_damage(struct bar *bar)
 {
-    const struct file *file = &bar->files[next_random(&bar->random) % bar->n_files];
+    const struct file *file = &bar->files[chance_next(&bar->random) % bar->n_files];
     enum damage kind = (enum damage)(bar->damages % DAMAGE_KINDS);
     char what[SNAPSHOT_PATH_MAX + 128];
     uint64_t from, to;
@@ -451,14 +451,14 @@ enum { SECTOR = 512, SECTORS_LOST = 2, SECTOR_DAMAGES = 300 };
 
 static void lose_sectors(struct bar *bar)
 {
-    const struct file *file = &bar->files[next_random(&bar->random) % bar->n_files];
+    const struct file *file = &bar->files[chance_next(&bar->random) % bar->n_files];
     struct range ranges[SECTORS_LOST];
     struct rd_buf bytes = {0};
     char what[SNAPSHOT_PATH_MAX + 128];
     made_add(&bytes, file->bytes.ptr, file->bytes.len);
     for (size_t k = 0; k < SECTORS_LOST; k++) {
         uint64_t sectors = (bytes.len + SECTOR - 1) / SECTOR;
-        uint64_t from = next_random(&bar->random) % sectors * SECTOR;
+        uint64_t from = chance_next(&bar->random) % sectors * SECTOR;
         uint64_t to = from + SECTOR < bytes.len ? from + SECTOR : bytes.len;
         ranges[k] = (struct range){from, to};
         memset(bytes.ptr + from, 0, (size_t)(to - from));

@@ -52,7 +52,7 @@ static struct rd_buf with(const struct rd_buf *file, size_t at, size_t cut, size
     struct rd_buf damaged = {0};
     made_add(&damaged, file->ptr, at);
     for (size_t i = 0; i < put; i++)
-        cr_assert(rd_buf_add_byte(&damaged, (uint8_t)next_random(&random)));
+        cr_assert(rd_buf_add_byte(&damaged, (uint8_t)chance_next(&random)));
     made_add(&damaged, file->ptr + at + cut, file->len - at - cut);
     return damaged;
 }

@@ -20,7 +20,7 @@ struct maker {
 
 static unsigned pick(struct maker *m, unsigned n)
 {
-    return (unsigned)(next_random(&m->random) % n);
+    return (unsigned)(chance_next(&m->random) % n);
 }
 
 static void add(struct maker *m, const void *bytes, size_t len)
@@ -93,7 +93,7 @@ static void begin_key(struct maker *m, const char *word, unsigned type)
 static struct rd_buf fake_records(struct maker *m, unsigned n)
 {
     struct rd_buf bytes = {0};
-    struct maker fake = {.out = &bytes, .random = next_random(&m->random)};
+    struct maker fake = {.out = &bytes, .random = chance_next(&m->random)};
     for (unsigned i = 0; i < n; i++) {
         add_byte(&fake, 0);
         add_numbered(&fake, "fake", 1000 + pick(m, 100000));
@@ -197,7 +197,7 @@ static void add_fake_ziplist(struct maker *m, unsigned n)
 static void add_nested(struct maker *m)
 {
     struct rd_buf inner = {0};
-    tricky_make(m->version >= 12 ? 0 : m->version >= 7 ? 6 : 8, next_random(&m->random), &inner);
+    tricky_make(m->version >= 12 ? 0 : m->version >= 7 ? 6 : 8, chance_next(&m->random), &inner);
     begin_key(m, "backup", 0);
     add_buf(m, &inner);
 }
@@ -209,7 +209,7 @@ static void add_nested_list(struct maker *m, unsigned n)
     add_len(m, n);
     for (unsigned i = 0; i < n; i++) {
         struct rd_buf inner = {0};
-        tricky_make(6, next_random(&m->random), &inner);
+        tricky_make(6, chance_next(&m->random), &inner);
         inner.len -= 1 + pick(m, 30);
         add_buf(m, &inner);
     }
@@ -219,7 +219,7 @@ static void add_nested_list(struct maker *m, unsigned n)
 static void add_fake_db(struct maker *m)
 {
     struct rd_buf bytes = {0};
-    struct maker fake = {.out = &bytes, .random = next_random(&m->random), .version = m->version};
+    struct maker fake = {.out = &bytes, .random = chance_next(&m->random), .version = m->version};
     unsigned n = 1 + pick(m, 40);
     add_byte(&fake, RDB_OP_SELECTDB);
     add_len(&fake, pick(m, 16));

@@ -14,6 +14,7 @@
  * All times are microseconds, and nothing takes time unless the simulation says so.
  */
 #include "repl/capture_writer.h"
+#include "tests/support/chance.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,13 +60,9 @@ static void check(bool ok)
     exit(1);
 }
 
-/* SplitMix64. */
 static uint64_t draw(struct sim *s, uint64_t n)
 {
-    uint64_t z = (s->seed += 0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return (z ^ z >> 31) % n;
+    return chance_below(&s->seed, n);
 }
 
 static int64_t between(struct sim *s, int64_t low, int64_t high)
