@@ -20,14 +20,12 @@ enum { DELAY_MS = 8, SLOW_MS = 300 };
 void sim_at(struct sim_cluster *r, int64_t ms, enum sim_what what, int node, size_t conn,
             struct rd_slice bytes)
 {
-    timeline_put(&r->timeline,
-                 &(struct timeline_event){.ms = ms,
-                                          .what = what,
-                                          .who = node,
-                                          .conn = conn,
-                                          .use = conn != SIZE_MAX ? r->conns[conn].use : 0,
-                                          .bytes = bytes.len > 0 ? (void *)bytes.ptr : NULL,
-                                          .len = bytes.len});
+    const struct timeline_event ev = {.ms = ms,
+                                      .what = (int)what,
+                                      .who = node,
+                                      .conn = conn,
+                                      .use = conn != SIZE_MAX ? r->conns[conn].use : 0};
+    timeline_put(&r->timeline, &ev, bytes);
 }
 
 /* ---- connections ---- */

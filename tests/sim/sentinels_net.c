@@ -17,14 +17,12 @@ uint64_t sim_chance(struct sim_run *r, uint64_t below)
 void sim_at(struct sim_run *r, int64_t ms, enum sim_what what, int host, size_t conn,
             const char *text)
 {
-    timeline_put(&r->timeline,
-                 &(struct timeline_event){.ms = ms,
-                                          .what = what,
-                                          .who = host,
-                                          .conn = conn,
-                                          .use = conn != SIZE_MAX ? r->conns[conn].use : 0,
-                                          .bytes = (void *)text,
-                                          .len = text != NULL ? strlen(text) + 1 : 0});
+    const struct timeline_event ev = {.ms = ms,
+                                      .what = (int)what,
+                                      .who = host,
+                                      .conn = conn,
+                                      .use = conn != SIZE_MAX ? r->conns[conn].use : 0};
+    timeline_put(&r->timeline, &ev, rd_slice(text, text != NULL ? strlen(text) + 1 : 0));
 }
 
 /* ---- connections ---- */
@@ -196,9 +194,9 @@ static void run_event(struct sim_run *r, const struct timeline_event *ev)
     else if (ev->what == SIM_CONNECT)
         on_connect(r, ev->conn);
     else if (ev->what == SIM_COMMAND)
-        on_command(r, ev->conn, ev->bytes);
+        on_command(r, ev->conn, (const char *)ev->bytes);
     else
-        on_back(r, ev->conn, ev->bytes);
+        on_back(r, ev->conn, (const char *)ev->bytes);
 }
 
 void sim_until(struct sim_run *r, int64_t ms)

@@ -16,7 +16,7 @@ static void swap(struct timeline_event *a, struct timeline_event *b)
     *b = x;
 }
 
-void timeline_put(struct timeline *t, const struct timeline_event *event)
+void timeline_put(struct timeline *t, const struct timeline_event *event, struct rd_slice bytes)
 {
     size_t i = t->n++;
     if (i == t->cap) {
@@ -25,10 +25,10 @@ void timeline_put(struct timeline *t, const struct timeline_event *event)
     }
     t->events[i] = *event;
     t->events[i].order = t->order++;
-    if (event->bytes != NULL) {
-        t->events[i].bytes = rd_alloc(event->len + 1);
-        memcpy(t->events[i].bytes, event->bytes, event->len);
-    }
+    t->events[i].bytes = bytes.len > 0 ? rd_alloc(bytes.len) : NULL;
+    t->events[i].len = bytes.len;
+    if (bytes.len > 0)
+        memcpy(t->events[i].bytes, bytes.ptr, bytes.len);
     for (; i > 0 && before(&t->events[i], &t->events[(i - 1) / 2]); i = (i - 1) / 2)
         swap(&t->events[i], &t->events[(i - 1) / 2]);
 }

@@ -1,7 +1,7 @@
 /* timeline.h - what will happen in a simulation, in the order of time.
  *
  *     struct timeline timeline = {0};
- *     timeline_put(&timeline, &(struct timeline_event){.ms = 40, .what = TICK, .who = 3});
+ *     timeline_put(&timeline, &(struct timeline_event){.ms = 40, .what = TICK}, bytes);
  *     while (timeline_take(&timeline, until_ms, &ev)) {
  *         ...
  *         timeline_event_done(&ev);
@@ -18,14 +18,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/slice.h"
+
 struct timeline_event {
     int64_t ms;
     int what, who;
     size_t conn;
     unsigned use;
-    void *bytes; /* copied when it is put */
+
+    /* Set when it is put: */
+    uint64_t order;
+    uint8_t *bytes; /* NULL: none */
     size_t len;
-    uint64_t order; /* set when it is put */
 };
 
 struct timeline {
@@ -34,7 +38,9 @@ struct timeline {
     uint64_t order;
 };
 
-void timeline_put(struct timeline *timeline, const struct timeline_event *event);
+/* Copies the bytes. */
+void timeline_put(struct timeline *timeline, const struct timeline_event *event,
+                  struct rd_slice bytes);
 /* The next event up to then. False: there is none. */
 bool timeline_take(struct timeline *timeline, int64_t until_ms, struct timeline_event *ret);
 void timeline_event_done(struct timeline_event *event);
