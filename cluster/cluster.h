@@ -169,7 +169,7 @@ struct cluster_node {
     int64_t heard_ms, fail_ms, created_ms;
 
     /* private */
-    uint64_t conn;
+    struct cluster_link *link; /* that this node opened */
     int64_t voted_ms, orphaned_ms;
     uint64_t vote_epoch; /* in which it voted for this node */
     struct cluster_report {

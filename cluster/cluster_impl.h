@@ -174,7 +174,6 @@ bool cluster_bump(struct cluster *c);
 
 void cluster_link_open(struct cluster *c, struct cluster_node *n);
 void cluster_link_close(struct cluster *c, struct cluster_node *n);
-struct cluster_link *cluster_link_of(const struct cluster *c, const struct cluster_node *n);
 struct cluster_link *cluster_link_find(const struct cluster *c, uint64_t number);
 void cluster_links_free(struct cluster *c);
 

@@ -13,11 +13,6 @@ struct cluster_link *cluster_link_find(const struct cluster *c, uint64_t number)
     return NULL;
 }
 
-struct cluster_link *cluster_link_of(const struct cluster *c, const struct cluster_node *n)
-{
-    return n->conn != 0 ? cluster_link_find(c, n->conn) : NULL;
-}
-
 static struct cluster_link *add(struct cluster *c)
 {
     struct cluster_link *link;
@@ -42,7 +37,7 @@ static void drop(struct cluster *c, struct cluster_link *link)
     }
     c->n_links = kept;
     if (link->node != NULL) {
-        link->node->conn = 0;
+        link->node->link = NULL;
         link->node->linked = false;
     }
     rd_buf_done(&link->input);
@@ -64,7 +59,7 @@ void cluster_link_open(struct cluster *c, struct cluster_node *n)
     if (link == NULL)
         return;
     link->node = n;
-    n->conn = link->number;
+    n->link = link;
     if (n->ping_ms == 0) /* it is down if this connection never comes */
         n->ping_ms = c->now_ms;
     cluster_act(c, &(struct cluster_action){.kind = CLUSTER_CONNECT,
@@ -81,9 +76,8 @@ static void close_link(struct cluster *c, struct cluster_link *link)
 
 void cluster_link_close(struct cluster *c, struct cluster_node *n)
 {
-    struct cluster_link *link = cluster_link_of(c, n);
-    if (link != NULL)
-        close_link(c, link);
+    if (n->link != NULL)
+        close_link(c, n->link);
 }
 
 /* ---- reports of the caller ---- */

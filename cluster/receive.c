@@ -163,8 +163,7 @@ static void correct(struct cluster *c, struct cluster_node *sender, struct clust
         if (!cluster_slots_has(&m->slots, slot) || owner == NULL || owner == sender ||
             owner->epoch <= m->config_epoch || cluster_slots_has(&c->unclaimed, slot))
             continue;
-        struct cluster_link *to = cluster_link_of(c, sender);
-        cluster_send_update(c, to != NULL && to->up ? to : link, owner);
+        cluster_send_update(c, sender->linked ? sender->link : link, owner);
         return;
     }
 }
@@ -182,10 +181,9 @@ static void note_slots(struct cluster *c, struct cluster_node *sender, struct cl
 
 /* ---- messages ---- */
 
-static void on_ping(struct cluster *c, struct cluster_node *sender, uint64_t conn,
+static void on_ping(struct cluster *c, struct cluster_node *sender, struct cluster_link *link,
                     const struct cluster_message *m)
 {
-    struct cluster_link *link = cluster_link_find(c, conn);
     sender->flags &= ~(unsigned)CLUSTER_BUS_NO_FAILOVER;
     sender->flags |= m->flags & CLUSTER_BUS_NO_FAILOVER;
     if (m->type != CLUSTER_MESSAGE_PONG)
@@ -206,7 +204,6 @@ static void receive_ping(struct cluster *c, struct cluster_link *link,
                          const struct cluster_message *m)
 {
     struct cluster_node *sender = cluster_node_find(c, &m->sender);
-    uint64_t conn = link->number;
     if (m->type != CLUSTER_MESSAGE_PONG) {
         learn_own_address(c, link, m);
         if (sender == NULL && m->type == CLUSTER_MESSAGE_MEET)
@@ -219,7 +216,7 @@ static void receive_ping(struct cluster *c, struct cluster_link *link,
     if (sender == NULL || sender == c->myself || cluster_is(sender, CLUSTER_BUS_HANDSHAKE))
         return;
     note_header(c, sender, m);
-    on_ping(c, sender, conn, m);
+    on_ping(c, sender, link, m);
 }
 
 static void on_update(struct cluster *c, const struct cluster_message *m)

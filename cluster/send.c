@@ -60,7 +60,7 @@ static void send_all(struct cluster *c, const struct cluster_message *m)
 {
     for (size_t i = 0; i < c->n_nodes; i++) {
         if (is_audience(c->nodes[i]))
-            send(c, cluster_link_of(c, c->nodes[i]), m);
+            send(c, c->nodes[i]->link, m);
     }
 }
 
@@ -85,16 +85,15 @@ void cluster_send_ping(struct cluster *c, struct cluster_link *link, enum cluste
 
 void cluster_ping_node(struct cluster *c, struct cluster_node *n)
 {
-    struct cluster_link *link = cluster_link_of(c, n);
-    if (link != NULL && link->up)
-        cluster_send_ping(c, link, CLUSTER_MESSAGE_PING);
+    if (n->linked)
+        cluster_send_ping(c, n->link, CLUSTER_MESSAGE_PING);
 }
 
 void cluster_broadcast_pong(struct cluster *c)
 {
     for (size_t i = 0; i < c->n_nodes; i++) {
         if (is_audience(c->nodes[i]))
-            cluster_send_ping(c, cluster_link_of(c, c->nodes[i]), CLUSTER_MESSAGE_PONG);
+            cluster_send_ping(c, c->nodes[i]->link, CLUSTER_MESSAGE_PONG);
     }
 }
 
@@ -103,7 +102,7 @@ void cluster_pong_siblings(struct cluster *c)
     for (size_t i = 0; i < c->n_nodes; i++) {
         struct cluster_node *n = c->nodes[i];
         if (is_audience(n) && n->master != NULL && n->master == c->myself->master)
-            cluster_send_ping(c, cluster_link_of(c, n), CLUSTER_MESSAGE_PONG);
+            cluster_send_ping(c, n->link, CLUSTER_MESSAGE_PONG);
     }
 }
 
@@ -128,10 +127,9 @@ void cluster_send_update(struct cluster *c, struct cluster_link *link,
 
 void cluster_send_plain(struct cluster *c, struct cluster_node *to, enum cluster_message_type type)
 {
-    struct cluster_link *link = cluster_link_of(c, to);
     struct cluster_message m = header(c, type);
-    if (link != NULL)
-        send(c, link, &m);
+    if (to->linked)
+        send(c, to->link, &m);
 }
 
 void cluster_send_request(struct cluster *c)
@@ -158,6 +156,6 @@ void cluster_publish(struct cluster *c, struct rd_slice channel, struct rd_slice
     for (size_t i = 0; i < c->n_nodes; i++) {
         struct cluster_node *n = c->nodes[i];
         if (is_audience(n) && has_address(n) && (!sharded || head_of(n) == head_of(c->myself)))
-            send(c, cluster_link_of(c, n), &m);
+            send(c, n->link, &m);
     }
 }

@@ -22,7 +22,7 @@ static void drop_old_handshakes(struct cluster *c)
 static void connect_all(struct cluster *c)
 {
     for (size_t i = 0; i < c->n_nodes; i++) {
-        if (has_address(c->nodes[i]) && c->nodes[i]->conn == 0)
+        if (has_address(c->nodes[i]) && c->nodes[i]->link == NULL)
             cluster_link_open(c, c->nodes[i]);
     }
 }
@@ -44,7 +44,7 @@ static void ping_one(struct cluster *c)
 /* A connection over which nothing comes back any more may be at fault itself. */
 static bool is_stuck(const struct cluster *c, const struct cluster_node *n)
 {
-    const struct cluster_link *link = cluster_link_of(c, n);
+    const struct cluster_link *link = n->link;
     int64_t half_ms = c->settings.node_timeout_ms / 2;
     return link != NULL && c->now_ms - link->created_ms > c->settings.node_timeout_ms &&
            n->ping_ms != 0 && c->now_ms - n->ping_ms > half_ms && c->now_ms - n->heard_ms > half_ms;
