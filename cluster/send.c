@@ -3,17 +3,16 @@
 
 #include "cluster/cluster_impl.h"
 
-static bool has_address(const struct cluster_node *n)
+/* A shard is a master and its replicas. */
+static const struct cluster_node *head_of(const struct cluster_node *n)
 {
-    return !cluster_is(n, CLUSTER_BUS_NO_ADDRESS) && n->host[0] != 0;
+    return n->master != NULL ? n->master : n;
 }
 
 /* Everything but the body. A replica speaks for its master. */
 static struct cluster_message header(struct cluster *c, enum cluster_message_type type)
 {
-    const struct cluster_node *me = c->myself;
-    const struct cluster_node *master =
-        cluster_is_master(me) || me->master == NULL ? me : me->master;
+    const struct cluster_node *me = c->myself, *master = head_of(me);
     struct cluster_message m = {.type = type,
                                 .current_epoch = c->current_epoch,
                                 .config_epoch = master->epoch,
@@ -34,20 +33,28 @@ static struct cluster_message header(struct cluster *c, enum cluster_message_typ
     return m;
 }
 
+static bool write_message(struct cluster *c, const struct cluster_message *m, struct rd_buf *ret)
+{
+    bool ok = cluster_message_write(m, ret);
+    c->no_memory |= !ok;
+    return ok;
+}
+
+static void send_bytes(struct cluster *c, const struct cluster_link *link,
+                       enum cluster_message_type type, const struct rd_buf *bytes)
+{
+    cluster_act(c, &(struct cluster_action){.kind = CLUSTER_SEND,
+                                            .conn = link->number,
+                                            .bytes = rd_buf_slice(bytes)});
+    c->stats.sent[type]++;
+}
+
 static void send(struct cluster *c, const struct cluster_link *link,
                  const struct cluster_message *m)
 {
     struct rd_buf bytes = {0};
-    if (!link->up)
-        return;
-    if (cluster_message_write(m, &bytes)) {
-        cluster_act(c, &(struct cluster_action){.kind = CLUSTER_SEND,
-                                                .conn = link->number,
-                                                .bytes = rd_buf_slice(&bytes)});
-        c->stats.sent[m->type]++;
-    } else {
-        c->no_memory = true;
-    }
+    if (link->up && write_message(c, m, &bytes))
+        send_bytes(c, link, m->type, &bytes);
     rd_buf_done(&bytes);
 }
 
@@ -56,12 +63,17 @@ static bool is_audience(const struct cluster_node *n)
     return n->linked && !cluster_is(n, CLUSTER_BUS_MYSELF | CLUSTER_BUS_HANDSHAKE);
 }
 
-static void send_all(struct cluster *c, const struct cluster_message *m)
+/* shard: only to the nodes of that of this node. */
+static void send_all(struct cluster *c, const struct cluster_message *m, bool shard)
 {
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        if (is_audience(c->nodes[i]))
-            send(c, c->nodes[i]->link, m);
+    struct rd_buf bytes = {0};
+    bool ok = write_message(c, m, &bytes);
+    for (size_t i = 0; ok && i < c->n_nodes; i++) {
+        const struct cluster_node *n = c->nodes[i];
+        if (is_audience(n) && (!shard || head_of(n) == head_of(c->myself)))
+            send_bytes(c, n->link, m->type, &bytes);
     }
+    rd_buf_done(&bytes);
 }
 
 /* ---- PING, PONG, MEET ---- */
@@ -112,7 +124,7 @@ void cluster_send_fail(struct cluster *c, const struct cluster_node *n)
 {
     struct cluster_message m = header(c, CLUSTER_MESSAGE_FAIL);
     m.about = n->id;
-    send_all(c, &m);
+    send_all(c, &m, false);
 }
 
 void cluster_send_update(struct cluster *c, struct cluster_link *link,
@@ -137,13 +149,7 @@ void cluster_send_request(struct cluster *c)
     struct cluster_message m = header(c, CLUSTER_MESSAGE_AUTH_REQUEST);
     if (c->manual.end_ms != 0)
         m.message_flags[0] |= CLUSTER_MESSAGE_FORCE_ACK;
-    send_all(c, &m);
-}
-
-/* A shard is a master and its replicas. */
-static const struct cluster_node *head_of(const struct cluster_node *n)
-{
-    return n->master != NULL ? n->master : n;
+    send_all(c, &m, false);
 }
 
 void cluster_publish(struct cluster *c, struct rd_slice channel, struct rd_slice payload,
@@ -153,9 +159,5 @@ void cluster_publish(struct cluster *c, struct rd_slice channel, struct rd_slice
         header(c, sharded ? CLUSTER_MESSAGE_PUBLISH_SHARD : CLUSTER_MESSAGE_PUBLISH);
     m.channel = channel;
     m.payload = payload;
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        struct cluster_node *n = c->nodes[i];
-        if (is_audience(n) && has_address(n) && (!sharded || head_of(n) == head_of(c->myself)))
-            send(c, n->link, &m);
-    }
+    send_all(c, &m, sharded);
 }
