@@ -146,8 +146,6 @@ void cluster_node_make_master(struct cluster *c, struct cluster_node *n);
 void cluster_node_set_address(struct cluster_node *n, const char *host, uint16_t port,
                               uint16_t plain_port, uint16_t bus_port);
 struct cluster_node *cluster_node_find(const struct cluster *c, const struct cluster_id *id);
-unsigned cluster_count_replicas(const struct cluster *c, const struct cluster_node *master,
-                                bool working);
 /* This node follows another one. */
 void cluster_follow(struct cluster *c, struct cluster_node *master);
 /* The master of this node has another address, or is not yet followed. */

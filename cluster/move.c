@@ -2,10 +2,20 @@
  * most of those that work. */
 #include "cluster/cluster_impl.h"
 
-static bool is_orphaned(const struct cluster *c, const struct cluster_node *n)
+static void count_working(struct cluster *c)
+{
+    for (size_t i = 0; i < c->n_nodes; i++)
+        c->nodes[i]->n_working = 0;
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        if (c->nodes[i]->master != NULL && !cluster_is(c->nodes[i], CLUSTER_FAILING))
+            c->nodes[i]->master->n_working++;
+    }
+}
+
+static bool is_orphaned(const struct cluster_node *n)
 {
     return cluster_votes(n) && cluster_is(n, CLUSTER_BUS_MIGRATE_TO) &&
-           !cluster_is(n, CLUSTER_FAILING) && cluster_count_replicas(c, n, true) == 0;
+           !cluster_is(n, CLUSTER_FAILING) && n->n_working == 0;
 }
 
 static struct cluster_node *find_target(struct cluster *c)
@@ -13,7 +23,7 @@ static struct cluster_node *find_target(struct cluster *c)
     struct cluster_node *target = NULL;
     for (size_t i = 0; i < c->n_nodes; i++) {
         struct cluster_node *n = c->nodes[i];
-        if (!is_orphaned(c, n)) {
+        if (!is_orphaned(n)) {
             n->orphaned_ms = 0;
             continue;
         }
@@ -29,28 +39,27 @@ static unsigned most_replicas(const struct cluster *c)
 {
     unsigned most = 0;
     for (size_t i = 0; i < c->n_nodes; i++) {
-        if (cluster_is_master(c->nodes[i]) && !cluster_is(c->nodes[i], CLUSTER_FAILING)) {
-            unsigned n = cluster_count_replicas(c, c->nodes[i], true);
-            most = n > most ? n : most;
-        }
+        const struct cluster_node *n = c->nodes[i];
+        if (cluster_is_master(n) && !cluster_is(n, CLUSTER_FAILING) && n->n_working > most)
+            most = n->n_working;
     }
     return most;
 }
 
-static bool is_candidate(const struct cluster *c, const struct cluster_node *n, unsigned most)
+static bool is_candidate(const struct cluster_node *n, unsigned most)
 {
     return n->master != NULL && !cluster_is(n, CLUSTER_FAILING) &&
            !cluster_is(n->master, CLUSTER_FAILING) &&
-           cluster_count_replicas(c, n->master, true) == most;
+           n->master->n_working == most;
 }
 
 static bool is_mine_to_go(const struct cluster *c, unsigned most)
 {
-    if (!is_candidate(c, c->myself, most))
+    if (!is_candidate(c->myself, most))
         return false;
     for (size_t i = 0; i < c->n_nodes; i++) {
         const struct cluster_node *n = c->nodes[i];
-        if (is_candidate(c, n, most) && strcmp(n->id.s, c->myself->id.s) < 0)
+        if (is_candidate(n, most) && strcmp(n->id.s, c->myself->id.s) < 0)
             return false;
     }
     return true;
@@ -59,6 +68,7 @@ static bool is_mine_to_go(const struct cluster *c, unsigned most)
 void cluster_move_replica(struct cluster *c)
 {
     const struct cluster_settings *s = &c->settings;
+    count_working(c);
     struct cluster_node *target = find_target(c);
     unsigned most = most_replicas(c);
     if (target == NULL || cluster_is_master(c->myself) || c->myself->master == NULL || !c->ok ||

@@ -92,15 +92,13 @@ void cluster_refresh_myself(struct cluster *c)
 
 /* ---- roles ---- */
 
-unsigned cluster_count_replicas(const struct cluster *c, const struct cluster_node *master,
-                                bool working)
+static bool has_replicas(const struct cluster *c, const struct cluster_node *master)
 {
-    unsigned n = 0;
     for (size_t i = 0; i < c->n_nodes; i++) {
-        const struct cluster_node *node = c->nodes[i];
-        n += node->master == master && !(working && cluster_is(node, CLUSTER_FAILING));
+        if (c->nodes[i]->master == master)
+            return true;
     }
-    return n;
+    return false;
 }
 
 /* A master that has or had replicas may get others. */
@@ -108,7 +106,7 @@ static void leave_master(struct cluster *c, struct cluster_node *n)
 {
     struct cluster_node *master = n->master;
     n->master = NULL;
-    if (master != NULL && cluster_count_replicas(c, master, false) == 0)
+    if (master != NULL && !has_replicas(c, master))
         master->flags &= ~(unsigned)CLUSTER_BUS_MIGRATE_TO;
 }
 
