@@ -65,6 +65,8 @@ bool cluster_next(struct cluster *c, struct cluster_action *ret)
     c->first = q->next;
     if (c->first == NULL)
         c->last = NULL;
+    if (q->action.kind == CLUSTER_SAVE)
+        c->save_waits = false;
     *ret = q->action;
     return true;
 }
@@ -79,12 +81,10 @@ void cluster_actions_free(struct cluster *c)
 /* What is written is the state when the action is handled, so one that waits is enough. */
 void cluster_save(struct cluster *c)
 {
-    for (const struct cluster_queued *q = c->first; q != NULL; q = q->next) {
-        if (q->action.kind == CLUSTER_SAVE)
-            return;
-    }
-    if (c->started)
-        cluster_act(c, &(struct cluster_action){.kind = CLUSTER_SAVE});
+    if (c->save_waits || !c->started)
+        return;
+    c->save_waits = true;
+    cluster_act(c, &(struct cluster_action){.kind = CLUSTER_SAVE});
 }
 
 void cluster_log(struct cluster *c, enum cluster_level level, const char *fmt, ...)

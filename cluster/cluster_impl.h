@@ -76,7 +76,9 @@ struct cluster {
     struct cluster_opts opts;
     struct cluster_settings settings;
     struct cluster_replication replication;
-    bool started, no_memory, ok, save_due;
+    bool started, no_memory, ok;
+    bool save_due;   /* the last one failed */
+    bool save_waits; /* as an action that was not handled */
 
     int64_t wall_ms, ahead_ms, now_ms;
     int64_t started_ms, minority_ms;
