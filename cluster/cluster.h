@@ -171,7 +171,7 @@ struct cluster_node {
     /* private */
     struct cluster_link *link; /* that this node opened */
     int64_t voted_ms, orphaned_ms;
-    unsigned n_working; /* replicas, when cluster_move_replica() counted them */
+    unsigned n_working;  /* replicas, when cluster_move_replica() counted them */
     uint64_t vote_epoch; /* in which it voted for this node */
     struct cluster_report {
         struct cluster_node *by;

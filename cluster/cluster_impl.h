@@ -121,6 +121,14 @@ static inline bool cluster_votes(const struct cluster_node *n)
     return cluster_is_master(n) && n->n_slots > 0;
 }
 
+/* A field that has room for the text. */
+static inline void cluster_set_text(char *to, struct rd_slice text)
+{
+    if (text.len > 0)
+        memcpy(to, text.ptr, text.len);
+    to[text.len] = 0;
+}
+
 /* ---- cluster.c ---- */
 
 void *cluster_alloc(struct cluster *c, size_t size);
@@ -162,6 +170,7 @@ void cluster_refresh_myself(struct cluster *c);
 /* ---- own.c ---- */
 
 void cluster_give_slot(struct cluster *c, unsigned slot, struct cluster_node *owner);
+/* to NULL: they have no owner then. */
 void cluster_take_all_slots(struct cluster *c, struct cluster_node *from, struct cluster_node *to);
 /* Another node claims slots in its epoch. */
 void cluster_claim(struct cluster *c, struct cluster_node *by, uint64_t epoch,

@@ -1,25 +1,27 @@
 /* nodes.conf: what a node knows, as a file, and back. */
 #include <stdio.h>
 
-#include "base/mem.h"
 #include "cluster/cluster_impl.h"
 #include "cluster/nodes_conf_impl.h"
+
+static const struct {
+    unsigned bus, file;
+} flags[] = {{CLUSTER_BUS_MYSELF, CLUSTER_FLAG_MYSELF},
+             {CLUSTER_BUS_MASTER, CLUSTER_FLAG_MASTER},
+             {CLUSTER_BUS_REPLICA, CLUSTER_FLAG_REPLICA},
+             {CLUSTER_BUS_MAYBE_FAILED, CLUSTER_FLAG_MAYBE_FAILED},
+             {CLUSTER_BUS_FAILED, CLUSTER_FLAG_FAILED},
+             {CLUSTER_BUS_NO_ADDRESS, CLUSTER_FLAG_NO_ADDRESS},
+             {CLUSTER_BUS_NO_FAILOVER, CLUSTER_FLAG_NO_FAILOVER}};
+
+enum { N_FLAGS = sizeof flags / sizeof *flags };
 
 /* ---- writing ---- */
 
 static unsigned file_flags(const struct cluster_node *n)
 {
-    static const struct {
-        unsigned bus, file;
-    } flags[] = {{CLUSTER_BUS_MYSELF, CLUSTER_FLAG_MYSELF},
-                 {CLUSTER_BUS_MASTER, CLUSTER_FLAG_MASTER},
-                 {CLUSTER_BUS_REPLICA, CLUSTER_FLAG_REPLICA},
-                 {CLUSTER_BUS_MAYBE_FAILED, CLUSTER_FLAG_MAYBE_FAILED},
-                 {CLUSTER_BUS_FAILED, CLUSTER_FLAG_FAILED},
-                 {CLUSTER_BUS_NO_ADDRESS, CLUSTER_FLAG_NO_ADDRESS},
-                 {CLUSTER_BUS_NO_FAILOVER, CLUSTER_FLAG_NO_FAILOVER}};
     unsigned ret = 0;
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+    for (size_t i = 0; i < N_FLAGS; i++)
         ret |= cluster_is(n, flags[i].bus) ? flags[i].file : 0;
     return ret;
 }
@@ -96,21 +98,11 @@ bool cluster_write(const struct cluster *c, struct rd_buf *text)
 
 static unsigned bus_flags(unsigned file)
 {
-    unsigned ret = file & CLUSTER_FLAG_REPLICA ? CLUSTER_BUS_REPLICA : CLUSTER_BUS_MASTER;
-    ret |= file & CLUSTER_FLAG_MYSELF ? CLUSTER_BUS_MYSELF : 0;
-    ret |= file & CLUSTER_FLAG_MAYBE_FAILED ? CLUSTER_BUS_MAYBE_FAILED : 0;
-    ret |= file & CLUSTER_FLAG_FAILED ? CLUSTER_BUS_FAILED : 0;
-    ret |= file & CLUSTER_FLAG_NO_ADDRESS ? CLUSTER_BUS_NO_ADDRESS : 0;
-    return ret | (file & CLUSTER_FLAG_NO_FAILOVER ? CLUSTER_BUS_NO_FAILOVER : 0);
-}
-
-static struct rd_slice field(struct rd_slice *rest)
-{
-    const uint8_t *end = rest->len > 0 ? memchr(rest->ptr, ',', rest->len) : NULL;
-    size_t len = end != NULL ? (size_t)(end - rest->ptr) : rest->len;
-    struct rd_slice taken = rd_slice(rest->ptr, len);
-    *rest = end != NULL ? rd_slice(end + 1, rest->len - len - 1) : rd_slice(NULL, 0);
-    return taken;
+    unsigned ret = 0;
+    for (size_t i = 0; i < N_FLAGS; i++)
+        ret |= file & flags[i].file ? flags[i].bus : 0;
+    return ret & CLUSTER_BUS_REPLICA ? ret & ~(unsigned)CLUSTER_BUS_MASTER
+                                     : ret | CLUSTER_BUS_MASTER;
 }
 
 static bool has_name(struct rd_slice *value, const char *name)
@@ -122,26 +114,20 @@ static bool has_name(struct rd_slice *value, const char *name)
     return true;
 }
 
-static void get_text(char *to, struct rd_slice text)
-{
-    memcpy(to, text.ptr, text.len);
-    to[text.len] = 0;
-}
-
 static void get_more(struct cluster_node *n, const char *more)
 {
     struct rd_slice rest = rd_slice_str(more), value;
-    field(&rest); /* before the first comma there is nothing */
-    value = field(&rest);
+    cluster_conf_take_until(&rest, ','); /* before the first comma there is nothing */
+    value = cluster_conf_take_until(&rest, ',');
     if (value.len > 0 && cluster_is_hostname(value))
-        get_text(n->hostname, value);
+        cluster_set_text(n->hostname, value);
     while (rest.len > 0) {
-        value = field(&rest);
+        value = cluster_conf_take_until(&rest, ',');
         if (has_name(&value, "nodename=")) {
             if (value.len > 0 && cluster_is_human_name(value))
-                get_text(n->human_name, value);
+                cluster_set_text(n->human_name, value);
         } else if (has_name(&value, "shard-id=") && cluster_is_id(value)) {
-            get_text(n->shard.s, value);
+            cluster_set_text(n->shard.s, value);
         }
     }
 }

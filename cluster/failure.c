@@ -1,5 +1,4 @@
 /* Who is down, and whether the cluster works. */
-#include "base/mem.h"
 #include "cluster/cluster_impl.h"
 
 /* ---- reports of masters that could not reach a node ---- */

@@ -168,13 +168,6 @@ void cluster_on_gossip(struct cluster *c, struct cluster_node *sender,
 
 /* ---- extensions ---- */
 
-static void set_text(char *to, struct rd_slice text)
-{
-    if (text.len > 0)
-        memcpy(to, text.ptr, text.len);
-    to[text.len] = 0;
-}
-
 static void forget_told(struct cluster *c, struct cluster_node *sender,
                         const struct cluster_extension *e)
 {
@@ -208,6 +201,6 @@ void cluster_on_extensions(struct cluster *c, struct cluster_node *sender,
     }
     if (!rd_slice_is(hostname, sender->hostname) || !rd_slice_is(human_name, sender->human_name))
         cluster_save(c);
-    set_text(sender->hostname, hostname);
-    set_text(sender->human_name, human_name);
+    cluster_set_text(sender->hostname, hostname);
+    cluster_set_text(sender->human_name, human_name);
 }

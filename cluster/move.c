@@ -49,8 +49,7 @@ static unsigned most_replicas(const struct cluster *c)
 static bool is_candidate(const struct cluster_node *n, unsigned most)
 {
     return n->master != NULL && !cluster_is(n, CLUSTER_FAILING) &&
-           !cluster_is(n->master, CLUSTER_FAILING) &&
-           n->master->n_working == most;
+           !cluster_is(n->master, CLUSTER_FAILING) && n->master->n_working == most;
 }
 
 static bool is_mine_to_go(const struct cluster *c, unsigned most)

@@ -146,11 +146,9 @@ void cluster_follow(struct cluster *c, struct cluster_node *master)
     struct cluster_node *me = c->myself;
     if (master == me)
         return;
-    for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++) {
+    for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++)
         c->migrating[slot] = c->importing[slot] = NULL;
-        if (c->owner[slot] == me)
-            cluster_give_slot(c, slot, NULL);
-    }
+    cluster_take_all_slots(c, me, NULL);
     cluster_node_set_master(c, me, master);
     me->shard = master->shard.s[0] != 0 ? master->shard : master->id;
     c->election = (struct cluster_election){.at_ms = 0};

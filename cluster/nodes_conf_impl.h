@@ -1,4 +1,4 @@
-/* nodes_conf_impl.h - private to nodes_conf*.c.
+/* nodes_conf_impl.h - private to nodes_conf*.c and conf.c.
  *
  *     nodes_conf.c         the file, and the list of its nodes
  *     nodes_conf_line.c    one line
@@ -36,6 +36,9 @@ enum cluster_conf_line {
 enum cluster_conf_line cluster_conf_parse_line(struct rd_slice line, struct cluster_conf *conf,
                                                struct cluster_conf_node *node,
                                                struct cluster_conf_fault *fault);
+
+/* Cuts off what is before the first `at`, or everything. */
+struct rd_slice cluster_conf_take_until(struct rd_slice *rest, char at);
 
 void cluster_conf_free_node(struct cluster_conf_node *node);
 

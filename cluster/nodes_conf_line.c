@@ -33,8 +33,7 @@ static enum cluster_conf_line bad(struct cluster_conf_fault *fault,
     return CLUSTER_CONF_LINE_BAD;
 }
 
-/* Cuts off what is before the first `at`, or everything. */
-static struct rd_slice take_until(struct rd_slice *rest, char at)
+struct rd_slice cluster_conf_take_until(struct rd_slice *rest, char at)
 {
     const uint8_t *end = rest->len > 0 ? memchr(rest->ptr, at, rest->len) : NULL;
     struct rd_slice part = rd_slice(rest->ptr, end != NULL ? (size_t)(end - rest->ptr) : rest->len);
@@ -50,7 +49,7 @@ static bool next_field(struct rd_slice *rest, struct rd_slice *ret)
         *rest = rd_slice(rest->ptr + 1, rest->len - 1);
     if (rest->len == 0)
         return false;
-    *ret = take_until(rest, ' ');
+    *ret = cluster_conf_take_until(rest, ' ');
     return true;
 }
 
@@ -99,13 +98,13 @@ static enum cluster_conf_line get_address(struct rd_slice field, struct cluster_
 {
     static const char what[] = "not an address";
     struct rd_slice rest = field;
-    struct rd_slice place = take_until(&rest, ',');
+    struct rd_slice place = cluster_conf_take_until(&rest, ',');
     size_t colon;
     if (!is_printable(field) || !last_index(place, ':', &colon) || colon > CLUSTER_HOST_MAX)
         return bad(fault, CLUSTER_CONF_BAD_ADDRESS, what, field);
     struct rd_slice bus = rd_slice(place.ptr + colon + 1, place.len - colon - 1);
     bool has_bus = bus.len > 0 && memchr(bus.ptr, '@', bus.len) != NULL;
-    struct rd_slice port = take_until(&bus, '@');
+    struct rd_slice port = cluster_conf_take_until(&bus, '@');
     if (!get_port(port, &node->port) || (has_bus && !get_port(bus, &node->bus_port)))
         return bad(fault, CLUSTER_CONF_BAD_ADDRESS, what, field);
     memcpy(node->host, place.ptr, colon);
@@ -122,7 +121,7 @@ static enum cluster_conf_line get_flags(struct rd_slice field, struct cluster_co
 {
     struct rd_slice rest = field;
     while (rest.len > 0) {
-        struct rd_slice word = take_until(&rest, ',');
+        struct rd_slice word = cluster_conf_take_until(&rest, ',');
         unsigned flag = 0;
         for (size_t i = 0; i < CLUSTER_N_FLAGS; i++) {
             if (rd_slice_is(word, cluster_flag_words[i].word))
@@ -139,7 +138,7 @@ static enum cluster_conf_line get_flags(struct rd_slice field, struct cluster_co
 static bool get_move(struct rd_slice field, struct cluster_move *ret)
 {
     struct rd_slice rest = rd_slice(field.ptr + 1, field.len - 1);
-    struct rd_slice number = take_until(&rest, '-');
+    struct rd_slice number = cluster_conf_take_until(&rest, '-');
     uint64_t slot;
     if (rest.len != CLUSTER_ID_LEN + 3 || rest.ptr[rest.len - 1] != ']' || rest.ptr[1] != '-' ||
         (rest.ptr[0] != '>' && rest.ptr[0] != '<') || !rd_num_get_u64(number, &slot) ||
@@ -163,7 +162,7 @@ static enum cluster_conf_line get_slot(struct rd_slice field, struct cluster_con
     }
     struct rd_slice rest = field;
     uint64_t first, last;
-    bool ok = rd_num_get_u64(take_until(&rest, '-'), &first);
+    bool ok = rd_num_get_u64(cluster_conf_take_until(&rest, '-'), &first);
     last = first;
     if (ok && (rest.len > 0 || field.ptr[field.len - 1] == '-'))
         ok = rd_num_get_u64(rest, &last);

@@ -132,12 +132,8 @@ static void note_role(struct cluster *c, struct cluster_node *sender,
     master = cluster_node_find(c, &m->master);
     if (master == sender)
         return;
-    if (cluster_is_master(sender)) {
-        for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++) {
-            if (c->owner[slot] == sender)
-                cluster_give_slot(c, slot, NULL);
-        }
-    }
+    if (cluster_is_master(sender))
+        cluster_take_all_slots(c, sender, NULL);
     if (sender->master != master || cluster_is_master(sender)) {
         cluster_node_set_master(c, sender, master);
         cluster_save(c);

@@ -43,9 +43,8 @@ static bool write_message(struct cluster *c, const struct cluster_message *m, st
 static void send_bytes(struct cluster *c, const struct cluster_link *link,
                        enum cluster_message_type type, const struct rd_buf *bytes)
 {
-    cluster_act(c, &(struct cluster_action){.kind = CLUSTER_SEND,
-                                            .conn = link->number,
-                                            .bytes = rd_buf_slice(bytes)});
+    cluster_act(c, &(struct cluster_action){
+                       .kind = CLUSTER_SEND, .conn = link->number, .bytes = rd_buf_slice(bytes)});
     c->stats.sent[type]++;
 }
 
