@@ -121,6 +121,12 @@ static inline bool cluster_votes(const struct cluster_node *n)
     return cluster_is_master(n) && n->n_slots > 0;
 }
 
+/* More than half of the masters with slots. */
+static inline unsigned cluster_majority(const struct cluster *c)
+{
+    return cluster_size(c) / 2 + 1;
+}
+
 /* A field that has room for the text. */
 static inline void cluster_set_text(char *to, struct rd_slice text)
 {
@@ -176,7 +182,7 @@ void cluster_take_all_slots(struct cluster *c, struct cluster_node *from, struct
 void cluster_claim(struct cluster *c, struct cluster_node *by, uint64_t epoch,
                    const struct cluster_slots *slots);
 void cluster_settle_epochs(struct cluster *c, const struct cluster_node *other);
-/* False: this node had the greatest epoch alone. */
+/* False: no epoch is greater than that of this node. */
 bool cluster_bump(struct cluster *c);
 
 /* ---- links.c ---- */

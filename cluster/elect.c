@@ -172,6 +172,6 @@ void cluster_elect(struct cluster *c)
         return;
     if (!e->sent)
         ask(c);
-    else if (e->votes >= cluster_size(c) / 2 + 1)
+    else if (e->votes >= cluster_majority(c))
         win(c);
 }

@@ -58,7 +58,7 @@ void cluster_judge(struct cluster *c, struct cluster_node *n)
     if (!cluster_is(n, CLUSTER_BUS_MAYBE_FAILED) || cluster_is(n, CLUSTER_BUS_FAILED))
         return;
     size_t votes = cluster_failure_reports(c, n) + cluster_votes(c->myself);
-    if (votes < cluster_size(c) / 2 + 1)
+    if (votes < cluster_majority(c))
         return;
     cluster_set_failed(c, n);
     cluster_send_fail(c, n);
@@ -87,14 +87,13 @@ static bool all_slots_work(const struct cluster *c)
 /* unheard: those count as reached of which nothing was heard since the start. */
 static bool reaches_majority(const struct cluster *c, bool unheard)
 {
-    unsigned all = 0, reached = 0;
+    unsigned reached = 0;
     for (size_t i = 0; i < c->n_nodes; i++) {
         const struct cluster_node *n = c->nodes[i];
-        all += cluster_votes(n);
         reached += cluster_votes(n) && !cluster_is(n, CLUSTER_FAILING) &&
                    (unheard || n == c->myself || n->heard_ms != 0);
     }
-    return reached >= all / 2 + 1;
+    return reached >= cluster_majority(c);
 }
 
 static int64_t rejoin_ms(const struct cluster *c)

@@ -120,12 +120,11 @@ void cluster_settle_epochs(struct cluster *c, const struct cluster_node *other)
 bool cluster_bump(struct cluster *c)
 {
     uint64_t max = c->current_epoch;
-    bool alone = c->myself->epoch != 0;
     for (size_t i = 0; i < c->n_nodes; i++) {
         uint64_t epoch = c->nodes[i]->epoch;
         max = epoch > max ? epoch : max;
     }
-    if (alone && c->myself->epoch == max)
+    if (c->myself->epoch != 0 && c->myself->epoch == max)
         return false;
     c->current_epoch = max + 1;
     c->myself->epoch = c->current_epoch;
