@@ -1,15 +1,13 @@
 /* What operators ask for: CLUSTER MEET and others. */
 #include "cluster/cluster_impl.h"
 
-enum { BUS_PORT_DISTANCE = 10000 };
-
 /* ---- nodes ---- */
 
 enum cluster_result cluster_meet(struct cluster *c, const char *host, unsigned port,
                                  unsigned bus_port)
 {
     if (bus_port == 0)
-        bus_port = port + BUS_PORT_DISTANCE;
+        bus_port = port + CLUSTER_BUS_DISTANCE;
     return cluster_handshake(c, host, port, 0, bus_port, CLUSTER_BUS_MEET) ? CLUSTER_OK
                                                                            : CLUSTER_BAD_ADDRESS;
 }

@@ -144,8 +144,8 @@ static void get_node(struct cluster *c, const struct cluster_conf_node *from)
         return;
     if (cluster_is_address(rd_slice_str(from->host)))
         cluster_node_set_address(n, from->host, (uint16_t)from->port, 0, (uint16_t)from->bus_port);
-    if (n->bus_port == 0 && n->port != 0)
-        n->bus_port = (uint16_t)(n->port + 10000);
+    if (n->bus_port == 0 && n->port != 0 && n->port <= UINT16_MAX - CLUSTER_BUS_DISTANCE)
+        n->bus_port = (uint16_t)(n->port + CLUSTER_BUS_DISTANCE);
     if (from->more != NULL)
         get_more(n, from->more);
     if ((from->flags & CLUSTER_FLAG_REPLICA) == 0)

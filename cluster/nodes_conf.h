@@ -46,6 +46,7 @@
 enum {
     CLUSTER_ID_LEN = 40,
     CLUSTER_HOST_MAX = 255,
+    CLUSTER_BUS_DISTANCE = 10000, /* of the bus port from the other one, unless it is given */
     CLUSTER_NODES_MAX = 16384,
     /* What one file may have. 1,000 nodes with 16 alternating slots each have 200 KiB. */
     CLUSTER_CONF_MAX = 64 * 1024 * 1024

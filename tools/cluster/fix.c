@@ -120,7 +120,8 @@ static bool set_addresses(const struct cluster_run *run, struct cluster_conf *co
         if (!cluster_find_node(run, rd_slice(address->id, address->id_len), &at, err))
             return false;
         struct cluster_conf_node *node = cluster_conf_find(conf, run->all.nodes[at].id);
-        unsigned distance = node->bus_port > node->port ? node->bus_port - node->port : 10000;
+        unsigned distance =
+            node->bus_port > node->port ? node->bus_port - node->port : CLUSTER_BUS_DISTANCE;
         memcpy(node->host, address->host, sizeof node->host);
         node->port = address->port;
         node->bus_port = address->bus_port != 0 ? address->bus_port : address->port + distance;
