@@ -331,9 +331,6 @@ bool cluster_message_read(struct cluster_message *ret, struct rd_slice bytes, st
     if (version != CLUSTER_PROTOCOL)
         return rd_err_set(err, RD_ERR_UNSUPPORTED, CLUSTER_AT_VERSION, "protocol %u", version);
     struct cluster_message m = {.type = CLUSTER_MESSAGE_PING};
-    unsigned type = rd_get_be16(bytes.ptr + CLUSTER_AT_TYPE);
-    if (type >= CLUSTER_N_MESSAGES)
-        return rd_err_set(err, RD_ERR_UNSUPPORTED, CLUSTER_AT_TYPE, "a message of type %u", type);
     if (!read_header(&m, bytes, err) || !read_body(&m, bytes, err))
         return false;
     *ret = m;

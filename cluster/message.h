@@ -73,7 +73,11 @@ enum cluster_message_type {
     CLUSTER_MESSAGES(X)
 #undef X
 };
-enum { CLUSTER_N_MESSAGES = 11 };
+enum {
+#define X(name, number, word) +1
+    CLUSTER_N_MESSAGES = CLUSTER_MESSAGES(X)
+#undef X
+};
 
 /* Flags of a node, as messages have them. */
 enum cluster_bus_flag {

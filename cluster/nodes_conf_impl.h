@@ -20,7 +20,11 @@ struct cluster_flag_word {
     const char *word;
 };
 
-enum { CLUSTER_N_FLAGS = 8 };
+enum {
+#define X(name, bit, word) +1
+    CLUSTER_N_FLAGS = CLUSTER_FLAGS(X)
+#undef X
+};
 extern const struct cluster_flag_word
     cluster_flag_words[CLUSTER_N_FLAGS]; /* as servers write them */
 
