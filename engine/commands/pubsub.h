@@ -72,7 +72,7 @@
         "2.0.0",                                                                                   \
         "Ends subscriptions to channels", "O(N), N channels",                                      \
         ARGS("[channel...]")                                                                       \
-        LEVELS(SENTINEL))                                                                          \
+        LEVELS(SENTINEL))
 /* clang-format on */
 
 #endif

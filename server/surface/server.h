@@ -27,11 +27,11 @@
 #include "server/loop/loop.h"
 #include "server/session/sessions.h"
 
-/* How to shut down: save, nosave and now are the options of SHUTDOWN; now does not wait for
- * replicas, force ignores failures. */
 struct server;
 struct watch;
 
+/* How to shut down: save, nosave and now are the options of SHUTDOWN; now does not wait for
+ * replicas, force ignores failures. */
 struct server_shutdown {
     bool save, nosave, now, force;
     bool by_signal;
