@@ -1,9 +1,10 @@
 #include "sentinel/info.h"
 
 #include "base/num.h"
+#include "sentinel/sentinel.h"
 #include "sentinel/text_impl.h"
 
-enum { RUN_ID_LEN = 40, DOWN_MAX_S = 1000000000 };
+enum { DOWN_MAX_S = 1000000000 };
 
 /* "ip=127.0.0.1,port=6380,state=online,…" */
 static bool named_address(struct rd_slice text, struct rd_slice *ret_host, int *ret_port)
@@ -42,13 +43,11 @@ static bool replica_line(struct rd_slice line, struct rd_slice *ret)
     return true;
 }
 
-static void read_replica(struct rd_slice text, const struct sentinel_info_reader *reader)
+static bool read_address(struct rd_slice text, struct rd_slice *ret_host, int *ret_port)
 {
-    struct rd_slice host;
-    int port;
     bool named = text.len > 0 && memmem(text.ptr, text.len, "ip=", 3) != NULL;
-    if (named ? named_address(text, &host, &port) : plain_address(text, &host, &port))
-        reader->replica(reader->ctx, host, port);
+    return named ? named_address(text, ret_host, ret_port)
+                 : plain_address(text, ret_host, ret_port);
 }
 
 static void read_i64(struct rd_slice text, int64_t min, int64_t *ret)
@@ -69,7 +68,7 @@ static void read_role(struct rd_slice value, struct sentinel_info *info)
 static void read_line(struct rd_slice line, struct sentinel_info *info)
 {
     struct rd_slice v;
-    if (sentinel_text_after(line, "run_id:", &v) && v.len == RUN_ID_LEN)
+    if (sentinel_text_after(line, "run_id:", &v) && v.len == SENTINEL_ID_LEN)
         info->run_id = v;
     else if (sentinel_text_after(line, "master_link_down_since_seconds:", &v))
         read_i64(v, 0, &info->master_link_down_s);
@@ -89,10 +88,30 @@ static void read_line(struct rd_slice line, struct sentinel_info *info)
         info->announced = !rd_slice_is(v, "0");
 }
 
-void sentinel_info_read(struct rd_slice text, const struct sentinel_info_reader *reader,
-                        struct sentinel_info *ret)
+/* Takes the first line off the text, without its end. False: it was the last one. */
+static bool next_line(struct rd_slice *text, struct rd_slice *ret)
 {
-    struct rd_slice line, address;
+    bool more = sentinel_text_cut(text, '\n', ret);
+    if (ret->len > 0 && ret->ptr[ret->len - 1] == '\r')
+        ret->len--;
+    return more;
+}
+
+void sentinel_info_replicas(struct rd_slice text,
+                            void (*replica)(void *ctx, struct rd_slice host, int port), void *ctx)
+{
+    struct rd_slice line, address, host;
+    int port;
+    for (bool more = true; more;) {
+        more = next_line(&text, &line);
+        if (replica_line(line, &address) && read_address(address, &host, &port))
+            replica(ctx, host, port);
+    }
+}
+
+void sentinel_info_read(struct rd_slice text, struct sentinel_info *ret)
+{
+    struct rd_slice line;
     struct sentinel_info info = {.master_link_down_s = -1,
                                  .master_port = -1,
                                  .link = -1,
@@ -100,13 +119,8 @@ void sentinel_info_read(struct rd_slice text, const struct sentinel_info_reader 
                                  .offset = -1,
                                  .announced = -1};
     for (bool more = true; more;) {
-        more = sentinel_text_cut(&text, '\n', &line);
-        if (line.len > 0 && line.ptr[line.len - 1] == '\r')
-            line.len--;
-        if (replica_line(line, &address))
-            read_replica(address, reader);
-        else
-            read_line(line, &info);
+        more = next_line(&text, &line);
+        read_line(line, &info);
     }
     if (info.master_link_down_s > DOWN_MAX_S)
         info.master_link_down_s = DOWN_MAX_S;

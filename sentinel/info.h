@@ -1,8 +1,9 @@
 /* info.h - what a Sentinel learns from the reply of a master or a replica to INFO.
  *
  *     struct sentinel_info info;
- *     struct sentinel_info_reader reader = {.replica = on_replica, .ctx = world};
- *     sentinel_info_read(text, &reader, &info);
+ *     sentinel_info_read(text, &info);
+ *     if (info.role == SENTINEL_INFO_MASTER)
+ *         sentinel_info_replicas(text, on_replica, world);
  *
  * Lines that are unknown, or whose value makes no sense, are passed over: a server can announce
  * anything.
@@ -31,13 +32,10 @@ struct sentinel_info {
     int announced;               /* 1 yes, 0 no, -1: not found */
 };
 
-struct sentinel_info_reader {
-    /* A replica of a master: slave0:ip=…,port=… and, before Redis 2.8, slave0:HOST,PORT,STATE. */
-    void (*replica)(void *ctx, struct rd_slice host, int port);
-    void *ctx;
-};
+void sentinel_info_read(struct rd_slice text, struct sentinel_info *ret);
 
-void sentinel_info_read(struct rd_slice text, const struct sentinel_info_reader *reader,
-                        struct sentinel_info *ret);
+/* The replicas of a master: slave0:ip=…,port=… and, before Redis 2.8, slave0:HOST,PORT,STATE. */
+void sentinel_info_replicas(struct rd_slice text,
+                            void (*replica)(void *ctx, struct rd_slice host, int port), void *ctx);
 
 #endif

@@ -52,13 +52,6 @@ static void add_replica(void *ctx, struct rd_slice host, int port)
     sentinel_save(m->s);
 }
 
-static void skip_replica(void *ctx, struct rd_slice host, int port)
-{
-    (void)ctx;
-    (void)host;
-    (void)port;
-}
-
 static void read_run_id(struct sentinel_instance *ri, struct rd_slice id)
 {
     if (id.len == 0 || rd_slice_is(id, ri->run_id))
@@ -198,9 +191,8 @@ static void keep_info(struct sentinel_instance *ri, struct rd_slice text)
 void sentinel_on_info(struct sentinel_instance *ri, struct rd_slice text)
 {
     struct sentinel_info info;
-    struct sentinel_info_reader reader = {.replica = skip_replica, .ctx = ri};
     keep_info(ri, text);
-    sentinel_info_read(text, &reader, &info);
+    sentinel_info_read(text, &info);
     ri->info_ms = ri->s->now_ms;
     read_run_id(ri, info.run_id);
     ri->link_down_ms = info.master_link_down_s > 0 ? info.master_link_down_s * 1000 : 0;
@@ -210,10 +202,8 @@ void sentinel_on_info(struct sentinel_instance *ri, struct rd_slice text)
     note_role(ri, is_master ? SENTINEL_FLAG_MASTER : SENTINEL_FLAG_REPLICA);
     if (!is_master)
         read_replica(ri, &info);
-    if (is_master && sentinel_is(ri, SENTINEL_FLAG_MASTER)) {
-        reader.replica = add_replica;
-        sentinel_info_read(text, &reader, &info);
-    }
+    if (is_master && sentinel_is(ri, SENTINEL_FLAG_MASTER))
+        sentinel_info_replicas(text, add_replica, ri);
     if (!ri->s->tilt)
         react(ri);
 }

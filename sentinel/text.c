@@ -3,9 +3,8 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "sentinel/sentinel.h"
 #include "sentinel/text_impl.h"
-
-enum { ID_LEN = 40 };
 
 bool sentinel_text_cut(struct rd_slice *text, char at, struct rd_slice *ret)
 {
@@ -46,7 +45,7 @@ bool sentinel_text_is_id(struct rd_slice text)
         if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')))
             return false;
     }
-    return text.len == ID_LEN;
+    return text.len == SENTINEL_ID_LEN;
 }
 
 void sentinel_text_copy(char *dst, size_t size, struct rd_slice text)

@@ -16,11 +16,6 @@ static int64_t down_after(const struct sentinel_instance *ri)
 
 /* ---- what is sent again and again ---- */
 
-static bool link_is_full(const struct sentinel_link *link)
-{
-    return link->cmd.n_pending >= (size_t)SENTINEL_PENDING_MAX * link->refs;
-}
-
 static int64_t info_period(const struct sentinel_instance *ri)
 {
     bool soon = sentinel_is(ri, SENTINEL_FLAG_REPLICA) &&
@@ -100,7 +95,7 @@ void sentinel_publish_soon(struct sentinel_instance *master)
 
 static void send_regular(struct sentinel_instance *ri)
 {
-    if (!sentinel_link_up(ri) || link_is_full(ri->link))
+    if (!sentinel_link_up(ri))
         return;
     ask_info(ri);
     ask_ping(ri);

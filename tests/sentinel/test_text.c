@@ -63,8 +63,8 @@ static struct sentinel_info read_info(const char *text, const char *replicas)
 {
     struct rd_buf seen = {0};
     struct sentinel_info info;
-    const struct sentinel_info_reader reader = {.replica = note, .ctx = &seen};
-    sentinel_info_read(rd_slice_str(text), &reader, &info);
+    sentinel_info_read(rd_slice_str(text), &info);
+    sentinel_info_replicas(rd_slice_str(text), note, &seen);
     rd_buf_add_byte(&seen, 0);
     cr_expect_str_eq((const char *)seen.ptr, replicas);
     rd_buf_done(&seen);
