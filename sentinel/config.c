@@ -14,13 +14,6 @@ static const char no_host[] = "Can't resolve instance hostname.";
 static const char no_port[] = "Invalid port number.";
 static const char bad_epoch[] = "Invalid epoch.";
 
-struct directive {
-    const char *word;
-    size_t min, max; /* words after it */
-    /* NULL: done; or what is wrong. */
-    const char *(*read)(struct sentinel *s, const struct rd_slice *words, size_t n);
-};
-
 static const char *result_text(enum sentinel_result result)
 {
     switch (result) {
@@ -51,12 +44,6 @@ static const char *read_monitor(struct sentinel *s, const struct rd_slice *words
     return result_text(sentinel_add_master(s, words[0], words[1], port, quorum, &m));
 }
 
-static const char *read_global(struct sentinel *s, const struct rd_slice *words, const char *option,
-                               const char *why)
-{
-    return sentinel_global_set(s, rd_slice_str(option), words[0]) == SENTINEL_OK ? NULL : why;
-}
-
 static const char *read_myid(struct sentinel *s, const struct rd_slice *words, size_t n)
 {
     (void)n;
@@ -83,44 +70,6 @@ static const char *read_deny(struct sentinel *s, const struct rd_slice *words, s
     return sentinel_yes_no(words[0], &s->deny_scripts)
                ? NULL
                : "Please specify yes or no for the deny-scripts-reconfig options.";
-}
-
-static const char *read_resolve(struct sentinel *s, const struct rd_slice *words, size_t n)
-{
-    (void)n;
-    return read_global(s, words, "resolve-hostnames",
-                       "Please specify yes or no for the resolve-hostnames option.");
-}
-
-static const char *read_names(struct sentinel *s, const struct rd_slice *words, size_t n)
-{
-    (void)n;
-    return read_global(s, words, "announce-hostnames",
-                       "Please specify yes or no for the announce-hostnames option.");
-}
-
-static const char *read_announce_ip(struct sentinel *s, const struct rd_slice *words, size_t n)
-{
-    (void)n;
-    return read_global(s, words, "announce-ip", no_host);
-}
-
-static const char *read_announce_port(struct sentinel *s, const struct rd_slice *words, size_t n)
-{
-    (void)n;
-    return read_global(s, words, "announce-port", no_port);
-}
-
-static const char *read_user(struct sentinel *s, const struct rd_slice *words, size_t n)
-{
-    (void)n;
-    return read_global(s, words, "sentinel-user", "Invalid user name.");
-}
-
-static const char *read_pass(struct sentinel *s, const struct rd_slice *words, size_t n)
-{
-    (void)n;
-    return read_global(s, words, "sentinel-pass", "Invalid password.");
 }
 
 static const char *read_config_epoch(struct sentinel *s, const struct rd_slice *words, size_t n)
@@ -188,35 +137,47 @@ static const char *read_sentinel(struct sentinel *s, const struct rd_slice *word
     return NULL;
 }
 
-/* Before the masters, so that their names can be resolved; and what belongs to masters. */
-static const struct directive before[] = {{"resolve-hostnames", 1, 1, read_resolve},
-                                          {"announce-hostnames", 1, 1, read_names},
-                                          {"myid", 1, 1, read_myid},
-                                          {"current-epoch", 1, 1, read_epoch},
-                                          {"deny-scripts-reconfig", 1, 1, read_deny},
-                                          {"announce-ip", 1, 1, read_announce_ip},
-                                          {"announce-port", 1, 1, read_announce_port},
-                                          {"sentinel-user", 1, 1, read_user},
-                                          {"sentinel-pass", 1, 1, read_pass}};
-static const struct directive masters[] = {{"monitor", 4, 4, read_monitor}};
-static const struct directive after[] = {{"config-epoch", 2, 2, read_config_epoch},
-                                         {"leader-epoch", 2, 2, read_leader_epoch},
-                                         {"known-replica", 3, 3, read_replica},
-                                         {"known-slave", 3, 3, read_replica},
-                                         {"known-sentinel", 3, 4, read_sentinel}};
+/* The lines of a phase are read before those of the next, wherever they stand. */
+enum { NAMES, MASTERS, THEIRS, PHASES };
 
-static const struct directive *find(const struct directive *table, size_t n,
-                                    const struct sentinel_line *line)
+static const struct directive {
+    const char *word;
+    int phase;
+    size_t min, max; /* words after it */
+    /* NULL: done; or what is wrong. */
+    const char *(*read)(struct sentinel *s, const struct rd_slice *words, size_t n);
+    const char *why; /* without read: of a wrong value of sentinel_global_set() */
+} directives[] = {
+    {"resolve-hostnames", NAMES, 1, 1, NULL,
+     "Please specify yes or no for the resolve-hostnames option."},
+    {"announce-hostnames", NAMES, 1, 1, NULL,
+     "Please specify yes or no for the announce-hostnames option."},
+    {"myid", MASTERS, 1, 1, read_myid, NULL},
+    {"current-epoch", MASTERS, 1, 1, read_epoch, NULL},
+    {"deny-scripts-reconfig", MASTERS, 1, 1, read_deny, NULL},
+    {"announce-ip", MASTERS, 1, 1, NULL, no_host},
+    {"announce-port", MASTERS, 1, 1, NULL, no_port},
+    {"sentinel-user", MASTERS, 1, 1, NULL, "Invalid user name."},
+    {"sentinel-pass", MASTERS, 1, 1, NULL, "Invalid password."},
+    {"monitor", MASTERS, 4, 4, read_monitor, NULL},
+    {"config-epoch", THEIRS, 2, 2, read_config_epoch, NULL},
+    {"leader-epoch", THEIRS, 2, 2, read_leader_epoch, NULL},
+    {"known-replica", THEIRS, 3, 3, read_replica, NULL},
+    {"known-slave", THEIRS, 3, 3, read_replica, NULL},
+    {"known-sentinel", THEIRS, 3, 4, read_sentinel, NULL},
+};
+
+/* NULL: the line has an option of a master, or is wrong. */
+static const struct directive *find(const struct sentinel_line *line)
 {
-    for (size_t i = 0; i < n && line->n > 0; i++) {
-        if (sentinel_text_same(line->words[0], table[i].word) && line->n - 1 >= table[i].min &&
-            line->n - 1 <= table[i].max)
-            return &table[i];
+    for (size_t i = 0; i < sizeof directives / sizeof *directives; i++) {
+        const struct directive *d = &directives[i];
+        if (sentinel_text_same(line->words[0], d->word) && line->n - 1 >= d->min &&
+            line->n - 1 <= d->max)
+            return d;
     }
     return NULL;
 }
-
-#define COUNT(table) (sizeof(table) / sizeof *(table))
 
 static bool is_option(const struct sentinel_line *line, enum sentinel_option *ret)
 {
@@ -241,32 +202,27 @@ static const char *option_fault(enum sentinel_option option)
     }
 }
 
-static const char *read_after(struct sentinel *s, const struct sentinel_line *line)
+static const char *read_option(struct sentinel *s, const struct sentinel_line *line)
 {
     enum sentinel_option option;
-    const struct directive *d = find(after, COUNT(after), line);
-    if (d != NULL)
-        return d->read(s, line->words + 1, line->n - 1);
-    if (find(before, COUNT(before), line) != NULL || find(masters, COUNT(masters), line) != NULL)
-        return NULL;
     if (!is_option(line, &option))
-        return line->n == 0 ? NULL : unknown_line;
+        return unknown_line;
     struct sentinel_instance *m = sentinel_find(s, line->words[1]);
     if (m == NULL)
         return no_master;
     return sentinel_option_set(m, option, line->words + 2) ? NULL : option_fault(option);
 }
 
-enum { PHASES = 3 };
-
 static const char *read_line(struct sentinel *s, const struct sentinel_line *line, int phase)
 {
-    const struct directive *d = phase == 0   ? find(before, COUNT(before), line)
-                                : phase == 1 ? find(masters, COUNT(masters), line)
-                                             : NULL;
-    if (phase == PHASES - 1)
-        return read_after(s, line);
-    return d != NULL ? d->read(s, line->words + 1, line->n - 1) : NULL;
+    const struct directive *d = line->n > 0 ? find(line) : NULL;
+    if (line->n == 0 || phase != (d != NULL ? d->phase : THEIRS))
+        return NULL;
+    if (d == NULL)
+        return read_option(s, line);
+    if (d->read != NULL)
+        return d->read(s, line->words + 1, line->n - 1);
+    return sentinel_global_set(s, line->words[0], line->words[1]) == SENTINEL_OK ? NULL : d->why;
 }
 
 bool sentinel_config_load(struct sentinel *s, const struct sentinel_line *lines, size_t n,

@@ -84,23 +84,22 @@ static bool set_rename(struct sentinel_instance *m, struct rd_slice from, struct
 static const struct {
     const char *word;
     size_t n_values;
-    enum sentinel_option option;
-} options[] = {{"down-after-milliseconds", 1, SENTINEL_DOWN_AFTER},
-               {"failover-timeout", 1, SENTINEL_FAILOVER_TIMEOUT},
-               {"parallel-syncs", 1, SENTINEL_PARALLEL_SYNCS},
-               {"notification-script", 1, SENTINEL_NOTIFICATION_SCRIPT},
-               {"client-reconfig-script", 1, SENTINEL_RECONFIG_SCRIPT},
-               {"auth-pass", 1, SENTINEL_AUTH_PASS},
-               {"auth-user", 1, SENTINEL_AUTH_USER},
-               {"quorum", 1, SENTINEL_SET_QUORUM},
-               {"rename-command", 2, SENTINEL_RENAME},
-               {"master-reboot-down-after-period", 1, SENTINEL_REBOOT_DOWN_AFTER}};
+} options[] = {[SENTINEL_DOWN_AFTER] = {"down-after-milliseconds", 1},
+               [SENTINEL_FAILOVER_TIMEOUT] = {"failover-timeout", 1},
+               [SENTINEL_PARALLEL_SYNCS] = {"parallel-syncs", 1},
+               [SENTINEL_NOTIFICATION_SCRIPT] = {"notification-script", 1},
+               [SENTINEL_RECONFIG_SCRIPT] = {"client-reconfig-script", 1},
+               [SENTINEL_AUTH_PASS] = {"auth-pass", 1},
+               [SENTINEL_AUTH_USER] = {"auth-user", 1},
+               [SENTINEL_SET_QUORUM] = {"quorum", 1},
+               [SENTINEL_RENAME] = {"rename-command", 2},
+               [SENTINEL_REBOOT_DOWN_AFTER] = {"master-reboot-down-after-period", 1}};
 
 bool sentinel_option_find(struct rd_slice word, size_t n_values, enum sentinel_option *ret)
 {
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (options[i].n_values <= n_values && sentinel_text_same(word, options[i].word)) {
-            *ret = options[i].option;
+            *ret = (enum sentinel_option)i;
             return true;
         }
     }
@@ -109,7 +108,7 @@ bool sentinel_option_find(struct rd_slice word, size_t n_values, enum sentinel_o
 
 size_t sentinel_option_values(enum sentinel_option option)
 {
-    return option == SENTINEL_RENAME ? 2 : 1;
+    return options[option].n_values;
 }
 
 static bool set_time(struct rd_slice text, int64_t min, int64_t *ret)
