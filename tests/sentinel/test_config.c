@@ -39,6 +39,15 @@ Test(config, the_lines_of_a_file_can_be_in_any_order)
     rig_end(&rig);
 }
 
+Test(config, a_name_can_be_announced_before_the_line_that_allows_names)
+{
+    struct rig rig;
+    rig_prepare(&rig);
+    cr_assert_null(rig_load(&rig, "announce-ip host\nresolve-hostnames yes\n" MASTER));
+    cr_expect_str_eq(rig.s->announce_ip, "host");
+    rig_end(&rig);
+}
+
 Test(config, the_id_that_is_drawn_is_not_that_of_another)
 {
     struct rig rig, again;
