@@ -1,8 +1,6 @@
 /* The connection to the master, from connect() to the stream. */
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,6 +9,7 @@
 #include "base/mem.h"
 #include "rdb/version.h"
 #include "server/loop/daemon.h"
+#include "server/loop/dial.h"
 #include "server/loop/log.h"
 #include "server/loop/lookup.h"
 #include "server/loop/tls.h"
@@ -159,59 +158,12 @@ void link_unsupported(struct repl_link *link, const char *what, const char *why)
 
 /* ---- connecting ---- */
 
-static bool bind_source(int fd, const struct addrinfo *to, const char *address)
-{
-    struct addrinfo hints = {.ai_family = to->ai_family, .ai_socktype = SOCK_STREAM}, *found;
-    int one = 1;
-    if (address[0] == '\0' || getaddrinfo(address, NULL, &hints, &found) != 0)
-        return address[0] == '\0';
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    bool ok = bind(fd, found->ai_addr, found->ai_addrlen) == 0;
-    freeaddrinfo(found);
-    return ok;
-}
-
-/* -1: errno. */
-static int open_socket(const struct repl_link *link, const struct addrinfo *all)
-{
-    int fd = -1, on = 1;
-    errno = EHOSTUNREACH;
-    for (const struct addrinfo *to = all; to != NULL && fd < 0; to = to->ai_next) {
-        fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        bool ok = fd >= 0 && bind_source(fd, to, link->durable->loop->settings.bind_source_addr) &&
-                  (connect(fd, to->ai_addr, to->ai_addrlen) == 0 || errno == EINPROGRESS);
-        if (ok || fd < 0)
-            continue;
-        int error = errno;
-        close(fd);
-        fd = -1;
-        errno = error;
-    }
-    if (fd >= 0)
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    return fd;
-}
-
 static void on_ready(struct conn *conn, int events);
-
-static bool begin_tls(struct repl_link *link)
-{
-    struct tls *tls;
-    struct rd_err err = {0};
-    if (!link->durable->loop->settings.tls_replication)
-        return true;
-    if (!tls_new_client(&tls, &link->durable->loop->settings, &err)) {
-        log_warning("Unable to connect to MASTER: %s", err.text);
-        return false;
-    }
-    bool ok = tls_begin_client(tls, link->conn);
-    tls_free(tls); /* the session keeps what it needs */
-    return ok;
-}
 
 static void connect_to(struct repl_link *link, struct addrinfo *all)
 {
-    int fd = open_socket(link, all);
+    struct rd_err err = {0};
+    int fd = dial(&link->durable->loop->settings, all);
     freeaddrinfo(all);
     if (fd < 0) {
         log_warning("Unable to connect to MASTER: %s", strerror(errno));
@@ -220,7 +172,9 @@ static void connect_to(struct repl_link *link, struct addrinfo *all)
     link->conn = conn_new(link->durable->loop, fd, false, NULL);
     link->conn->ready = on_ready;
     link->conn->owner = link;
-    if (!begin_tls(link)) {
+    if (!dial_tls(link->conn, &err)) {
+        if (err.text[0] != '\0')
+            log_warning("Unable to connect to MASTER: %s", err.text);
         close_conn(link);
         return;
     }

@@ -1,17 +1,13 @@
 /* Connections to masters, replicas and other Sentinels. */
-#include <arpa/inet.h>
-#include <errno.h>
 #include <netdb.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/resp.h"
+#include "server/loop/dial.h"
 #include "server/loop/log.h"
-#include "server/loop/tls.h"
+#include "server/loop/lookup.h"
 #include "server/surface/watch/watch_impl.h"
 
 enum {
@@ -219,57 +215,16 @@ void watch_peers_send(struct watch *w, const struct sentinel_action *action)
 
 /* ---- connecting ---- */
 
-static bool bind_source(int fd, const char *address, int family)
-{
-    struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM}, *found;
-    int on = 1;
-    if (address[0] == 0)
-        return true;
-    if (getaddrinfo(address, NULL, &hints, &found) != 0)
-        return false;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    bool ok = bind(fd, found->ai_addr, found->ai_addrlen) == 0;
-    freeaddrinfo(found);
-    return ok;
-}
-
 static int open_socket(const struct watch *w, const char *ip, int port)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
-                             .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV},
-                    *to;
+    struct addrinfo *to;
     char text[16];
-    int on = 1;
     snprintf(text, sizeof text, "%d", port);
-    if (getaddrinfo(ip, text, &hints, &to) != 0)
+    if (!lookup_numeric(ip, text, &to))
         return -1;
-    int fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    bool ok = fd >= 0 && bind_source(fd, w->srv->loop.settings.bind_source_addr, to->ai_family) &&
-              (connect(fd, to->ai_addr, to->ai_addrlen) == 0 || errno == EINPROGRESS);
+    int fd = dial(&w->srv->loop.settings, to);
     freeaddrinfo(to);
-    if (ok) {
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        return fd;
-    }
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
-static bool begin_tls(struct watch_peer *p)
-{
-    const struct settings *s = &p->watch->srv->loop.settings;
-    struct tls *tls;
-    struct rd_err err = {0};
-    if (!s->tls_replication)
-        return true;
-    if (!tls_new_client(&tls, s, &err)) {
-        log_warning("Unable to connect: %s", err.text);
-        return false;
-    }
-    bool ok = tls_begin_client(tls, p->conn);
-    tls_free(tls); /* the session keeps what it needs */
-    return ok;
+    return fd;
 }
 
 static void own_ip(int fd, char ip[SENTINEL_IP_MAX + 1])
@@ -324,6 +279,7 @@ static void make_reader(struct watch_peer *p)
 
 void watch_peers_connect(struct watch *w, const struct sentinel_action *action)
 {
+    struct rd_err err = {0};
     int fd = open_socket(w, action->host, action->port);
     if (fd < 0) {
         sentinel_closed(w->sentinel, action->conn);
@@ -341,10 +297,12 @@ void watch_peers_connect(struct watch *w, const struct sentinel_action *action)
     make_reader(p);
     p->next = w->peers;
     w->peers = p;
-    if (begin_tls(p)) {
+    if (dial_tls(p->conn, &err)) {
         conn_watch(p->conn, false, true);
         return;
     }
+    if (err.text[0] != 0)
+        log_warning("Unable to connect: %s", err.text);
     drop(p);
     sentinel_closed(w->sentinel, action->conn);
 }
