@@ -85,6 +85,7 @@ void rig_end(struct rig *rig)
     rd_buf_done(&rig->sent);
     rd_buf_done(&rig->other);
     rd_buf_done(&rig->file);
+    memset(rig, 0, sizeof *rig);
 }
 
 struct sentinel_instance *rig_master(struct rig *rig)
@@ -103,6 +104,20 @@ struct rig_peer *rig_peer(struct rig *rig, int port)
     }
     cr_assert_fail("too many peers");
     return NULL;
+}
+
+void rig_lose(struct rig *rig, int port)
+{
+    rig_peer(rig, port)->dead = rig_peer(rig, port)->silent = true;
+}
+
+void rig_kill(struct rig *rig, int port)
+{
+    rig_lose(rig, port);
+    for (uint64_t conn = 1; conn < RIG_CONNS; conn++) {
+        if (rig->conns[conn].port == port)
+            sentinel_closed(rig->s, conn);
+    }
 }
 
 /* ---- answers ---- */

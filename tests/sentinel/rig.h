@@ -23,6 +23,10 @@ enum { RIG_PEERS = 16, RIG_CONNS = 4096 };
 #define RIG_B  "2222222222222222222222222222222222222222"
 #define RIG_C  "3333333333333333333333333333333333333333"
 
+/* The lines of B and C, which watch m as well. */
+#define RIG_OTHERS                                                                                 \
+    "known-sentinel m 10.0.1.2 26380 " RIG_B "\nknown-sentinel m 10.0.1.3 26381 " RIG_C "\n"
+
 struct rig_peer {
     int port;
     bool dead;   /* connections are refused */
@@ -52,7 +56,7 @@ struct rig {
 };
 
 void rig_begin(struct rig *rig, const char *lines);
-void rig_end(struct rig *rig);
+void rig_end(struct rig *rig); /* does nothing the second time */
 
 /* Without a Sentinel: sets only what the functions of its options use. */
 void rig_prepare(struct rig *rig);
@@ -61,6 +65,10 @@ void rig_prepare_faulty(struct rig *rig); /* s is NULL if memory is exhausted */
 const char *rig_load(struct rig *rig, const char *lines);
 
 struct rig_peer *rig_peer(struct rig *rig, int port);
+/* A peer neither answers nor accepts connections any more. */
+void rig_lose(struct rig *rig, int port);
+/* And its connections are closed. */
+void rig_kill(struct rig *rig, int port);
 /* Does what the Sentinel asks for. */
 void rig_act(struct rig *rig);
 void rig_tick(struct rig *rig);

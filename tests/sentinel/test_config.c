@@ -5,9 +5,18 @@
 
 #define MASTER "monitor m 10.0.0.1 6379 2\n"
 
+static struct rig rig; /* of the test that runs */
+
+static void end(void)
+{
+    rig_end(&rig);
+}
+
+TestSuite(config, .fini = end);
+TestSuite(set, .fini = end);
+
 static const char *load(const char *lines)
 {
-    struct rig rig;
     rig_prepare(&rig);
     const char *why = rig_load(&rig, lines);
     rig_end(&rig);
@@ -16,7 +25,6 @@ static const char *load(const char *lines)
 
 Test(config, the_lines_of_a_file_can_be_in_any_order)
 {
-    struct rig rig;
     rig_begin(&rig,
               "known-replica m 10.0.0.2 6379\n"
               "current-epoch 9\n"
@@ -36,21 +44,18 @@ Test(config, the_lines_of_a_file_can_be_in_any_order)
     cr_expect_eq(sentinel_count_of(m, SENTINEL_SENTINELS), 1);
     cr_expect_str_eq(sentinel_name(m), "m");
     cr_expect_str_eq(rig_events(&rig), "+monitor master m 10.0.0.1 6379 quorum 2\n");
-    rig_end(&rig);
 }
 
 Test(config, a_name_can_be_announced_before_the_line_that_allows_names)
 {
-    struct rig rig;
     rig_prepare(&rig);
     cr_assert_null(rig_load(&rig, "announce-ip host\nresolve-hostnames yes\n" MASTER));
     cr_expect_str_eq(rig.s->announce_ip, "host");
-    rig_end(&rig);
 }
 
 Test(config, the_id_that_is_drawn_is_not_that_of_another)
 {
-    struct rig rig, again;
+    struct rig again;
     char line[256];
     rig_prepare(&rig);
     cr_assert_null(rig_load(&rig, MASTER));
@@ -91,7 +96,6 @@ static const char everything[] = "sentinel myid " RIG_ME "\n"
 
 Test(config, what_is_written_is_what_was_read)
 {
-    struct rig rig;
     rig_prepare(&rig);
     rig.scripts_exist = true;
     cr_assert_null(rig_load(&rig, everything));
@@ -99,12 +103,10 @@ Test(config, what_is_written_is_what_was_read)
     rig_act(&rig);
     cr_expect_str_eq(rig_file(&rig), everything);
     cr_expect_str_eq(rig_master(&rig)->auth_pass, "a\"b\\ c\x01");
-    rig_end(&rig);
 }
 
 Test(config, defaults_are_not_written_and_an_id_is_drawn)
 {
-    struct rig rig;
     char id[SENTINEL_ID_LEN + 1], text[512];
     rig_prepare(&rig);
     cr_assert_null(rig_load(&rig, MASTER));
@@ -119,7 +121,6 @@ Test(config, defaults_are_not_written_and_an_id_is_drawn)
              id);
     cr_expect_str_eq(rig_file(&rig), text);
     cr_expect(rig_has(rig_other(&rig), "save"));
-    rig_end(&rig);
 }
 
 Test(config, a_wrong_line_is_refused_with_the_words_of_redis_sentinel)
@@ -181,7 +182,6 @@ Test(config, a_wrong_line_is_refused_with_the_words_of_redis_sentinel)
 
 Test(config, names_are_resolved_if_that_is_allowed)
 {
-    struct rig rig;
     rig_prepare(&rig);
     rig.resolved = "10.0.0.7";
     cr_assert_null(rig_load(&rig, "resolve-hostnames yes\nmonitor m host-a 6379 2\n"));
@@ -195,25 +195,22 @@ Test(config, names_are_resolved_if_that_is_allowed)
         SENTINEL_OK);
     rig_act(&rig);
     cr_expect(rig_has(rig_file(&rig), "sentinel monitor m host-a 6379 2"));
-    rig_end(&rig);
 }
 
 /* ---- SENTINEL SET ---- */
 
-static enum sentinel_result set(struct rig *rig, const char *a, const char *b, const char *c)
+static enum sentinel_result set(struct rig *r, const char *a, const char *b, const char *c)
 {
     const struct rd_slice words[] = {rd_slice_str(a), rd_slice_str(b), rd_slice_str(c ? c : "")};
     size_t at;
-    enum sentinel_result result =
-        sentinel_set(rig->s, rig_master(rig), words, c != NULL ? 3 : 2, &at);
+    enum sentinel_result result = sentinel_set(r->s, rig_master(r), words, c != NULL ? 3 : 2, &at);
     cr_expect_eq(at, 0);
-    rig_act(rig);
+    rig_act(r);
     return result;
 }
 
 Test(set, options_are_set_published_and_saved)
 {
-    struct rig rig;
     rig_begin(&rig, MASTER);
     rig_events(&rig);
     rig_other(&rig);
@@ -236,12 +233,10 @@ Test(set, options_are_set_published_and_saved)
     cr_expect_eq(set(&rig, "auth-pass", "", NULL), SENTINEL_OK);
     cr_expect_null(strstr(rig_file(&rig), "rename-command"));
     cr_expect_null(strstr(rig_file(&rig), "auth-pass"));
-    rig_end(&rig);
 }
 
 Test(set, wrong_options_and_values_change_nothing)
 {
-    struct rig rig;
     rig_begin(&rig, MASTER);
     const char *before = rig_file(&rig);
     cr_expect_eq(set(&rig, "foo", "bar", NULL), SENTINEL_UNKNOWN);
@@ -252,12 +247,10 @@ Test(set, wrong_options_and_values_change_nothing)
     cr_expect_eq(set(&rig, "down-after-milliseconds", "x", NULL), SENTINEL_BAD_VALUE);
     cr_expect_eq(set(&rig, "notification-script", "/bin/a", NULL), SENTINEL_DENIED);
     cr_expect_str_eq(rig_file(&rig), before);
-    rig_end(&rig);
 }
 
 Test(set, options_before_a_wrong_one_are_set)
 {
-    struct rig rig;
     const struct rd_slice words[] = {rd_slice_str("quorum"), rd_slice_str("5"), rd_slice_str("foo"),
                                      rd_slice_str("1")};
     size_t at;
@@ -266,12 +259,10 @@ Test(set, options_before_a_wrong_one_are_set)
     cr_expect_eq(at, 2);
     rig_act(&rig);
     cr_expect(rig_has(rig_file(&rig), "sentinel monitor m 10.0.0.1 6379 5"));
-    rig_end(&rig);
 }
 
 Test(set, scripts_can_be_set_where_the_file_allows_it)
 {
-    struct rig rig;
     rig_begin(&rig, MASTER "deny-scripts-reconfig no\n");
     cr_expect_eq(set(&rig, "notification-script", "/bin/a", NULL), SENTINEL_BAD_VALUE);
     rig.scripts_exist = true;
@@ -280,23 +271,21 @@ Test(set, scripts_can_be_set_where_the_file_allows_it)
     cr_expect(rig_has(rig_file(&rig), "sentinel notification-script m /bin/a"));
     cr_expect_eq(set(&rig, "notification-script", "", NULL), SENTINEL_OK);
     cr_expect_null(strstr(rig_file(&rig), "notification-script"));
-    rig_end(&rig);
 }
 
 /* ---- MONITOR, REMOVE, RESET, CONFIG, DEBUG ---- */
 
-static enum sentinel_result monitor(struct rig *rig, const char *name, const char *host,
-                                    int64_t port, int64_t quorum)
+static enum sentinel_result monitor(struct rig *r, const char *name, const char *host, int64_t port,
+                                    int64_t quorum)
 {
     enum sentinel_result result =
-        sentinel_monitor(rig->s, rd_slice_str(name), rd_slice_str(host), port, quorum);
-    rig_act(rig);
+        sentinel_monitor(r->s, rd_slice_str(name), rd_slice_str(host), port, quorum);
+    rig_act(r);
     return result;
 }
 
 Test(set, masters_come_and_go)
 {
-    struct rig rig;
     rig_begin(&rig, MASTER "current-epoch 4\n");
     rig_events(&rig);
     cr_expect_eq(monitor(&rig, "m", "10.0.0.2", 1, 1), SENTINEL_DUPLICATE);
@@ -316,12 +305,10 @@ Test(set, masters_come_and_go)
                                        "-monitor master m 10.0.0.1 6379\n");
     cr_expect_null(sentinel_find(rig.s, rd_slice_str("m")));
     cr_expect_null(strstr(rig_file(&rig), "monitor m "));
-    rig_end(&rig);
 }
 
 Test(set, a_reset_forgets_replicas_and_sentinels)
 {
-    struct rig rig;
     rig_begin(&rig, MASTER "known-replica m 10.0.0.2 6380\n"
                            "known-sentinel m 10.0.1.2 26379 " RIG_B "\n");
     rig_pass(&rig, 200);
@@ -336,7 +323,6 @@ Test(set, a_reset_forgets_replicas_and_sentinels)
     const char *other = rig_other(&rig);
     cr_expect(rig_has(other, "close 6379") && rig_has(other, "close 6380") &&
               rig_has(other, "close 26379"));
-    rig_end(&rig);
 }
 
 static void put(void *ctx, const char *name, const char *value)
@@ -344,17 +330,16 @@ static void put(void *ctx, const char *name, const char *value)
     rd_buf_printf(ctx, "%s=%s\n", name, value);
 }
 
-static enum sentinel_result config_set(struct rig *rig, const char *option, const char *value)
+static enum sentinel_result config_set(struct rig *r, const char *option, const char *value)
 {
     enum sentinel_result result =
-        sentinel_config_set(rig->s, rd_slice_str(option), rd_slice_str(value));
-    rig_act(rig);
+        sentinel_config_set(r->s, rd_slice_str(option), rd_slice_str(value));
+    rig_act(r);
     return result;
 }
 
 Test(set, the_options_of_the_sentinel_are_set_and_shown)
 {
-    struct rig rig;
     struct rd_buf out = {0};
     rig_begin(&rig, MASTER "known-sentinel m 10.0.1.2 26379 " RIG_B "\n");
     rig_pass(&rig, 200);
@@ -384,12 +369,10 @@ Test(set, the_options_of_the_sentinel_are_set_and_shown)
     cr_expect(rig_has(sent, "26379 AUTH u p"));
     cr_expect(rig_has(sent, "6379 PUBLISH __sentinel__:hello 10.0.0.9,77," RIG_ME
                             ",0,m,10.0.0.1,6379,0"));
-    rig_end(&rig);
 }
 
 Test(set, periods_are_changed_by_their_words)
 {
-    struct rig rig;
     rig_begin(&rig, MASTER);
     cr_expect_eq(sentinel_times(rig.s)->ping_period, 1000);
     cr_expect_eq(sentinel_set_time(rig.s, rd_slice_str("PING-period"), rd_slice_str("900")),
@@ -399,5 +382,4 @@ Test(set, periods_are_changed_by_their_words)
                  SENTINEL_BAD_VALUE);
     cr_expect_eq(sentinel_set_time(rig.s, rd_slice_str("ping"), rd_slice_str("5")),
                  SENTINEL_UNKNOWN);
-    rig_end(&rig);
 }

@@ -4,11 +4,9 @@
 #include "tests/sentinel/rig.h"
 #include "tests/support/alloc_fault.h"
 
-#define OTHERS                                                                                     \
-    "known-sentinel m 10.0.1.2 26380 " RIG_B "\nknown-sentinel m 10.0.1.3 26381 " RIG_C "\n"
 #define LINES                                                                                      \
     "monitor m 10.0.0.1 6379 2\ndown-after-milliseconds m 3000\nfailover-timeout m 20000\n"        \
-    "known-replica m 10.0.0.2 6380\nknown-replica m 10.0.0.3 6381\n" OTHERS
+    "known-replica m 10.0.0.2 6380\nknown-replica m 10.0.0.3 6381\n" RIG_OTHERS
 
 #define REPLICA(id, master, port, link, priority, offset)                                          \
     "run_id:" id "\r\nrole:slave\r\nmaster_host:" master "\r\nmaster_port:" port                   \
@@ -23,56 +21,66 @@ static const char replica_b[] = REPLICA(ID_B, "10.0.0.1", "6379", "up", "100", "
 static const char follows_b[] = REPLICA(ID_A, "10.0.0.3", "6381", "down", "100", "10");
 static const char linked_to_b[] = REPLICA(ID_A, "10.0.0.3", "6381", "up", "100", "10");
 
-static void set_up(struct rig *rig)
+static struct rig rig; /* of the test that runs */
+
+static void end(void)
 {
-    rig_peer(rig, 6379)->info = master_info;
-    rig_peer(rig, 6380)->info = replica_a;
-    rig_peer(rig, 6381)->info = replica_b;
+    rig_end(&rig);
 }
 
-static void begin(struct rig *rig, const char *more)
+TestSuite(failover, .fini = end);
+TestSuite(hello, .fini = end);
+TestSuite(repair, .fini = end);
+
+static void set_up(struct rig *r)
+{
+    rig_peer(r, 6379)->info = master_info;
+    rig_peer(r, 6380)->info = replica_a;
+    rig_peer(r, 6381)->info = replica_b;
+}
+
+static void begin(struct rig *r, const char *more)
 {
     char lines[2048];
     snprintf(lines, sizeof lines, LINES "%s", more);
-    rig_begin(rig, lines);
-    set_up(rig);
-    rig_pass(rig, 2000);
-    rig_events(rig);
-    rig_sent(rig);
-    rig_other(rig);
+    rig_begin(r, lines);
+    set_up(r);
+    rig_pass(r, 2000);
+    rig_events(r);
+    rig_sent(r);
+    rig_other(r);
 }
 
-static void vote(struct rig *rig, const char *leader, uint64_t epoch)
+static void vote(struct rig *r, const char *leader, uint64_t epoch)
 {
     for (int port = 26380; port <= 26381; port++) {
-        rig_peer(rig, port)->says_down = true;
-        rig_peer(rig, port)->leader = leader;
-        rig_peer(rig, port)->leader_epoch = epoch;
-    }
-}
-
-static void kill_master(struct rig *rig)
-{
-    rig_peer(rig, 6379)->dead = rig_peer(rig, 6379)->silent = true;
-    for (uint64_t conn = 1; conn < RIG_CONNS; conn++) {
-        if (rig->conns[conn].port == 6379)
-            sentinel_closed(rig->s, conn);
+        rig_peer(r, port)->says_down = true;
+        rig_peer(r, port)->leader = leader;
+        rig_peer(r, port)->leader_epoch = epoch;
     }
 }
 
 /* Until the failover is in this step. */
-static void until(struct rig *rig, enum sentinel_step step)
+static void until(struct rig *r, enum sentinel_step step)
 {
-    for (int i = 0; i < 1000 && rig_master(rig)->step != step; i++)
-        rig_pass(rig, 100);
-    cr_assert_eq(rig_master(rig)->step, step);
+    for (int i = 0; i < 1000 && rig_master(r)->step != step; i++)
+        rig_pass(r, 100);
+    cr_assert_eq(rig_master(r)->step, step);
 }
 
-static void until_has(struct rig *rig, const char *event)
+/* The master is lost, and all vote for this Sentinel. */
+static void elect(struct rig *r, enum sentinel_step step)
 {
-    for (int i = 0;
-         i < 1000 && memmem(rig->events.ptr, rig->events.len, event, strlen(event)) == NULL; i++)
-        rig_pass(rig, 100);
+    rig_kill(r, 6379);
+    vote(r, RIG_ME, 1);
+    until(r, step);
+}
+
+static void until_has(struct rig *r, const char *event)
+{
+    for (int i = 0; i < 1000 && memmem(r->events.ptr, r->events.len, event, strlen(event)) == NULL;
+         i++)
+        rig_pass(r, 100);
 }
 
 /* ---- the whole of it ---- */
@@ -80,11 +88,8 @@ static void until_has(struct rig *rig, const char *event)
 /* The texts are those that redis-sentinel 7.0.15 published in the same situation. */
 Test(failover, the_events_are_those_of_redis_sentinel)
 {
-    struct rig rig;
     begin(&rig, "");
-    kill_master(&rig);
-    vote(&rig, RIG_ME, 1);
-    until(&rig, SENTINEL_STEP_WAIT_PROMOTION);
+    elect(&rig, SENTINEL_STEP_WAIT_PROMOTION);
     rig_peer(&rig, 6381)->info = "run_id:" ID_B "\r\nrole:master\r\n";
     until(&rig, SENTINEL_STEP_RECONF);
     rig_peer(&rig, 6380)->info = follows_b;
@@ -127,18 +132,14 @@ Test(failover, the_events_are_those_of_redis_sentinel)
     cr_expect(rig_has(file, "sentinel leader-epoch m 1"));
     cr_expect(rig_has(file, "sentinel current-epoch 1"));
     cr_expect(rig_has(file, "sentinel known-replica m 10.0.0.1 6379"));
-    rig_end(&rig);
 }
 
 Test(failover, clients_get_the_promoted_replica_as_soon_as_it_is_a_master)
 {
-    struct rig rig;
     const char *host;
     int port;
     begin(&rig, "");
-    kill_master(&rig);
-    vote(&rig, RIG_ME, 1);
-    until(&rig, SENTINEL_STEP_WAIT_PROMOTION);
+    elect(&rig, SENTINEL_STEP_WAIT_PROMOTION);
     sentinel_address(rig.s, rig_master(&rig), &host, &port);
     cr_expect_eq(port, 6379);
     rig_peer(&rig, 6381)->info = "role:master\r\n";
@@ -150,16 +151,14 @@ Test(failover, clients_get_the_promoted_replica_as_soon_as_it_is_a_master)
     cr_expect(rig_has(file, "sentinel monitor m 10.0.0.3 6381 2"));
     cr_expect(rig_has(file, "sentinel known-replica m 10.0.0.1 6379"));
     cr_expect_not(rig_has(file, "sentinel known-replica m 10.0.0.3 6381"));
-    rig_end(&rig);
 }
 
 /* ---- failures of a failover ---- */
 
 Test(failover, without_votes_it_is_given_up_and_tried_again_later)
 {
-    struct rig rig;
     begin(&rig, "");
-    kill_master(&rig);
+    rig_kill(&rig, 6379);
     vote(&rig, NULL, 0);
     until_has(&rig, "-failover-abort-not-elected master m 10.0.0.1 6379");
     int64_t gave_up_ms = rig.now_ms;
@@ -170,7 +169,6 @@ Test(failover, without_votes_it_is_given_up_and_tried_again_later)
     cr_expect(rig.now_ms - gave_up_ms > 20000 && rig.now_ms - gave_up_ms < 41000);
     cr_expect_not_null(
         strstr(rig_other(&rig), "log Next failover delay: I will not start a failover before "));
-    rig_end(&rig);
 }
 
 Test(failover, the_majority_elects_not_the_quorum)
@@ -184,16 +182,15 @@ Test(failover, the_majority_elects_not_the_quorum)
         {"3", RIG_ME, NULL, false}, {"3", RIG_ME, RIG_ME, true}, {"1", RIG_B, RIG_C, false},
         {"1", RIG_B, RIG_B, false}, {"1", RIG_ME, RIG_C, true},  {"1", RIG_B, RIG_ME, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct rig rig;
         char lines[2048];
         snprintf(lines, sizeof lines,
                  "monitor m 10.0.0.1 6379 %s\ndown-after-milliseconds m 3000\n"
-                 "failover-timeout m 20000\nknown-replica m 10.0.0.2 6380\n" OTHERS,
+                 "failover-timeout m 20000\nknown-replica m 10.0.0.2 6380\n" RIG_OTHERS,
                  cases[i].quorum);
         rig_begin(&rig, lines);
         set_up(&rig);
         rig_pass(&rig, 2000);
-        kill_master(&rig);
+        rig_kill(&rig, 6379);
         vote(&rig, cases[i].voter_b, 1);
         rig_peer(&rig, 26381)->leader = cases[i].voter_c;
         rig_pass(&rig, 8000);
@@ -205,23 +202,20 @@ Test(failover, the_majority_elects_not_the_quorum)
 
 Test(failover, votes_of_another_epoch_do_not_count)
 {
-    struct rig rig;
     begin(&rig, "");
-    kill_master(&rig);
+    rig_kill(&rig, 6379);
     vote(&rig, RIG_ME, 7);
     rig_pass(&rig, 10000);
     const char *events = rig_events(&rig);
     cr_expect_not_null(strstr(events, "+try-failover"));
     cr_expect_null(strstr(events, "+elected-leader"));
     cr_expect(rig_has(rig_other(&rig), "log " RIG_B " voted for " RIG_ME " 7"));
-    rig_end(&rig);
 }
 
 Test(failover, a_vote_that_is_not_saved_does_not_count)
 {
-    struct rig rig;
     begin(&rig, "");
-    kill_master(&rig);
+    rig_kill(&rig, 6379);
     vote(&rig, RIG_ME, 1);
     rig_peer(&rig, 26381)->leader = NULL;
     rig.save_fails = true;
@@ -230,68 +224,50 @@ Test(failover, a_vote_that_is_not_saved_does_not_count)
     rig.save_fails = false;
     rig_pass(&rig, 2000);
     cr_expect_not_null(strstr(rig_events(&rig), "+elected-leader"));
-    rig_end(&rig);
 }
 
 Test(failover, without_a_good_replica_it_is_given_up)
 {
-    struct rig rig;
     begin(&rig, "");
     rig_peer(&rig, 6380)->silent = true;
     rig_peer(&rig, 6381)->info = REPLICA(ID_B, "10.0.0.1", "6379", "up", "0", "20");
     rig_pass(&rig, 10000);
-    kill_master(&rig);
+    rig_kill(&rig, 6379);
     vote(&rig, RIG_ME, 1);
     rig_pass(&rig, 6000);
     cr_expect(rig_has(rig_events(&rig), "-failover-abort-no-good-slave master m 10.0.0.1 6379"));
-    rig_end(&rig);
 }
 
 Test(failover, a_replica_that_is_not_promoted_in_time_is_given_up)
 {
-    struct rig rig;
     begin(&rig, "");
-    kill_master(&rig);
-    vote(&rig, RIG_ME, 1);
-    until(&rig, SENTINEL_STEP_WAIT_PROMOTION);
+    elect(&rig, SENTINEL_STEP_WAIT_PROMOTION);
     rig_events(&rig);
     rig_pass(&rig, 21000);
     cr_expect(rig_has(rig_events(&rig), "-failover-abort-slave-timeout master m 10.0.0.1 6379"));
     cr_expect_null(rig_master(&rig)->promoted);
-    rig_end(&rig);
 }
 
 Test(failover, a_replica_that_is_lost_before_it_is_told_is_given_up)
 {
-    struct rig rig;
     begin(&rig, "");
-    kill_master(&rig);
-    vote(&rig, RIG_ME, 1);
-    until(&rig, SENTINEL_STEP_SEND);
-    rig_peer(&rig, 6381)->dead = true;
-    for (uint64_t conn = 1; conn < RIG_CONNS; conn++) {
-        if (rig.conns[conn].port == 6381)
-            sentinel_closed(rig.s, conn);
-    }
+    elect(&rig, SENTINEL_STEP_SEND);
+    rig_kill(&rig, 6381);
     rig_pass(&rig, 25000);
     const char *events = rig_events(&rig);
     cr_expect(rig_has(events, "-failover-abort-slave-timeout master m 10.0.0.1 6379"));
     cr_expect_null(strstr(events, "+failover-state-wait-promotion"));
-    rig_end(&rig);
 }
 
-static void promote(struct rig *rig)
+static void promote(struct rig *r)
 {
-    kill_master(rig);
-    vote(rig, RIG_ME, 1);
-    until(rig, SENTINEL_STEP_WAIT_PROMOTION);
-    rig_peer(rig, 6381)->info = "run_id:" ID_B "\r\nrole:master\r\n";
-    until(rig, SENTINEL_STEP_RECONF);
+    elect(r, SENTINEL_STEP_WAIT_PROMOTION);
+    rig_peer(r, 6381)->info = "run_id:" ID_B "\r\nrole:master\r\n";
+    until(r, SENTINEL_STEP_RECONF);
 }
 
 Test(failover, replicas_that_do_not_follow_end_it_by_timeout)
 {
-    struct rig rig;
     begin(&rig, "");
     promote(&rig);
     rig_peer(&rig, 6380)->info = follows_b; /* in progress for ever */
@@ -300,12 +276,10 @@ Test(failover, replicas_that_do_not_follow_end_it_by_timeout)
     cr_expect(rig_has(events, "+failover-end-for-timeout master m 10.0.0.1 6379"));
     cr_expect(rig_has(events, "+failover-end master m 10.0.0.1 6379"));
     cr_expect(rig_has(events, "+switch-master m 10.0.0.1 6379 10.0.0.3 6381"));
-    rig_end(&rig);
 }
 
 Test(failover, replicas_are_told_a_few_at_a_time)
 {
-    struct rig rig;
     begin(&rig, "known-replica m 10.0.0.4 6382\nknown-replica m 10.0.0.5 6383\n");
     rig_peer(&rig, 6382)->info = replica_a;
     rig_peer(&rig, 6383)->info = replica_a;
@@ -323,12 +297,10 @@ Test(failover, replicas_are_told_a_few_at_a_time)
     events = rig_events(&rig);
     cr_expect_not_null(strstr(events, "+failover-end-for-timeout"));
     cr_expect_not_null(strstr(events, "+slave-reconf-sent-be slave 10.0.0.5:6383"));
-    rig_end(&rig);
 }
 
 Test(failover, a_forced_one_needs_no_votes)
 {
-    struct rig rig;
     begin(&rig, "");
     cr_expect_eq(sentinel_failover(rig.s, rig_master(&rig)), SENTINEL_OK);
     cr_expect_eq(sentinel_failover(rig.s, rig_master(&rig)), SENTINEL_IN_PROGRESS);
@@ -341,17 +313,13 @@ Test(failover, a_forced_one_needs_no_votes)
     rig_peer(&rig, 6380)->silent = rig_peer(&rig, 6381)->silent = true;
     rig_pass(&rig, 10000);
     cr_expect_eq(sentinel_failover(rig.s, rig_master(&rig)), SENTINEL_NO_REPLICA);
-    rig_end(&rig);
 }
 
 Test(failover, crashes_can_be_simulated)
 {
-    struct rig rig;
     begin(&rig, "");
     sentinel_simulate(rig.s, SENTINEL_CRASH_AFTER_ELECTION);
-    kill_master(&rig);
-    vote(&rig, RIG_ME, 1);
-    until(&rig, SENTINEL_STEP_SELECT);
+    elect(&rig, SENTINEL_STEP_SELECT);
     cr_expect(rig_has(rig_other(&rig), "crash"));
     sentinel_simulate(rig.s, SENTINEL_CRASH_AFTER_PROMOTION);
     until(&rig, SENTINEL_STEP_WAIT_PROMOTION);
@@ -359,7 +327,6 @@ Test(failover, crashes_can_be_simulated)
     rig_peer(&rig, 6381)->info = "role:master\r\n";
     until(&rig, SENTINEL_STEP_RECONF);
     cr_expect(rig_has(rig_other(&rig), "crash"));
-    rig_end(&rig);
 }
 
 /* ---- the choice ---- */
@@ -388,7 +355,6 @@ Test(failover, the_best_replica_is_chosen)
                           "90") "master_link_down_since_seconds:20\r\n",
                   REPLICA(ID_B, "10.0.0.1", "6379", "up", "100", "20"), 6380}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct rig rig;
         rig_begin(&rig, LINES);
         rig_peer(&rig, 6379)->info = master_info;
         rig_peer(&rig, 6380)->info = cases[i].a;
@@ -403,7 +369,6 @@ Test(failover, the_best_replica_is_chosen)
 
 Test(failover, a_replica_whose_state_is_not_known_is_not_chosen)
 {
-    struct rig rig;
     rig_begin(&rig, LINES);
     set_up(&rig);
     cr_expect_null(sentinel_choose(rig_master(&rig)));
@@ -412,21 +377,19 @@ Test(failover, a_replica_whose_state_is_not_known_is_not_chosen)
     rig.no_answers = true;
     rig_pass(&rig, 6000);
     cr_expect_null(sentinel_choose(rig_master(&rig)));
-    rig_end(&rig);
 }
 
 /* ---- votes for others ---- */
 
-static struct sentinel_answer ask(struct rig *rig, int port, uint64_t epoch, const char *id)
+static struct sentinel_answer ask(struct rig *r, int port, uint64_t epoch, const char *id)
 {
-    sentinel_ask(rig->s, rd_slice_str("10.0.0.1"), port, epoch, rd_slice_str(id));
-    rig_act(rig);
-    return sentinel_answer(rig->s);
+    sentinel_ask(r->s, rd_slice_str("10.0.0.1"), port, epoch, rd_slice_str(id));
+    rig_act(r);
+    return sentinel_answer(r->s);
 }
 
 Test(failover, one_vote_is_given_in_an_epoch)
 {
-    struct rig rig;
     begin(&rig, "");
     struct sentinel_answer a = ask(&rig, 6379, 3, "*");
     cr_expect_str_eq(a.leader, "*");
@@ -446,12 +409,11 @@ Test(failover, one_vote_is_given_in_an_epoch)
     cr_expect_str_eq(a.leader, "*");
     cr_expect_str_eq(rig_events(&rig), "+new-epoch 3\n+vote-for-leader " RIG_B " 3\n"
                                        "+new-epoch 4\n+vote-for-leader " RIG_C " 4\n");
-    rig_end(&rig);
 }
 
 Test(failover, a_vote_is_not_given_twice_after_a_restart)
 {
-    struct rig rig, again;
+    struct rig again;
     begin(&rig, "");
     ask(&rig, 6379, 3, RIG_B);
     rig_begin(&again, rig_file(&rig));
@@ -464,7 +426,6 @@ Test(failover, a_vote_is_not_given_twice_after_a_restart)
 
 Test(failover, a_vote_that_could_not_be_saved_is_not_given)
 {
-    struct rig rig;
     begin(&rig, "");
     rig.save_fails = true;
     struct sentinel_answer a = ask(&rig, 6379, 3, RIG_B);
@@ -473,39 +434,33 @@ Test(failover, a_vote_that_could_not_be_saved_is_not_given)
     rig_pass(&rig, 1200);
     a = ask(&rig, 6379, 3, RIG_C);
     cr_expect_str_eq(a.leader, RIG_B);
-    rig_end(&rig);
 }
 
 Test(failover, after_a_vote_the_other_has_its_turn)
 {
-    struct rig rig;
     begin(&rig, "");
-    kill_master(&rig);
+    rig_kill(&rig, 6379);
     vote(&rig, NULL, 0);
     rig_pass(&rig, 1500);
     ask(&rig, 6379, 3, RIG_B);
     rig_pass(&rig, 20000);
     cr_expect_null(strstr(rig_events(&rig), "+try-failover"));
-    rig_end(&rig);
 }
 
 Test(failover, whether_the_master_is_down_is_answered)
 {
-    struct rig rig;
     begin(&rig, "");
     cr_expect_not(ask(&rig, 6379, 0, "*").down);
-    kill_master(&rig);
+    rig_kill(&rig, 6379);
     rig_pass(&rig, 4000);
     cr_expect(ask(&rig, 6379, 0, "*").down);
     cr_expect_not(ask(&rig, 6380, 0, "*").down);
-    rig_end(&rig);
 }
 
 /* ---- hello messages ---- */
 
 Test(hello, sentinels_are_met_and_epochs_are_noted)
 {
-    struct rig rig;
     begin(&rig, "");
 #define ID_D "4444444444444444444444444444444444444444"
     rig_hello(&rig, 6379, "10.0.1.4,26382," ID_D ",7,m,10.0.0.1,6379,0");
@@ -516,12 +471,10 @@ Test(hello, sentinels_are_met_and_epochs_are_noted)
                      "+sentinel sentinel " ID_D " 10.0.1.4 26382 @ m 10.0.0.1 6379\n"
                      "+new-epoch 7\n");
     cr_expect(rig_has(rig_file(&rig), "sentinel known-sentinel m 10.0.1.4 26382 " ID_D));
-    rig_end(&rig);
 }
 
 Test(hello, a_sentinel_can_move)
 {
-    struct rig rig;
     begin(&rig, "");
     rig_hello(&rig, 6379, "10.0.1.5,26385," RIG_B ",0,m,10.0.0.1,6379,0");
     cr_expect_str_eq(rig_events(&rig), "+sentinel-address-switch master m 10.0.0.1 6379 ip "
@@ -530,24 +483,20 @@ Test(hello, a_sentinel_can_move)
     rig_pass(&rig, 1500);
     cr_expect(rig_has(rig_other(&rig), "connect 10.0.1.5 26385 sentinel"));
     cr_expect_eq(sentinel_count_of(rig_master(&rig), SENTINEL_SENTINELS), 2);
-    rig_end(&rig);
 }
 
 Test(hello, an_address_belongs_to_one_sentinel)
 {
-    struct rig rig;
     begin(&rig, "");
     rig_hello(&rig, 6379, "10.0.1.2,26380," ID_D ",0,m,10.0.0.1,6379,0");
     cr_expect_str_eq(rig_events(&rig),
                      "+sentinel-invalid-addr sentinel " RIG_B " 10.0.1.2 26380 @ m 10.0.0.1 6379\n"
                      "+sentinel sentinel " ID_D " 10.0.1.2 26380 @ m 10.0.0.1 6379\n");
     cr_expect(rig_has(rig_file(&rig), "sentinel known-sentinel m 10.0.1.2 0 " RIG_B));
-    rig_end(&rig);
 }
 
 Test(hello, a_newer_failover_of_another_sentinel_is_followed)
 {
-    struct rig rig;
     begin(&rig, "");
     rig_hello(&rig, 6380, "10.0.1.2,26380," RIG_B ",4,m,10.0.0.3,6381,4");
     cr_expect_str_eq(rig_events(&rig),
@@ -563,13 +512,11 @@ Test(hello, a_newer_failover_of_another_sentinel_is_followed)
     rig_hello(&rig, 6380, "10.0.1.3,26381," RIG_C ",5,m,10.0.0.3,6381,5");
     cr_expect_str_eq(rig_events(&rig), "+new-epoch 5\n");
     cr_expect_eq(rig_master(&rig)->config_epoch, 5);
-    rig_end(&rig);
 }
 
 /* Otherwise two masters would have the same epoch. */
 Test(hello, a_newer_failover_ends_an_older_one_that_is_in_progress)
 {
-    struct rig rig;
     begin(&rig, "");
     promote(&rig);
     rig_events(&rig);
@@ -580,22 +527,18 @@ Test(hello, a_newer_failover_ends_an_older_one_that_is_in_progress)
     cr_expect_eq(rig_master(&rig)->config_epoch, 4);
     rig_pass(&rig, 1000);
     cr_expect_null(strstr(rig_events(&rig), "+switch-master"));
-    rig_end(&rig);
 }
 
 Test(hello, it_also_comes_by_publish)
 {
-    struct rig rig;
     begin(&rig, "");
     sentinel_hello(rig.s, rd_slice_str("10.0.1.4,26382," ID_D ",7,m,10.0.0.1,6379,0"));
     rig_act(&rig);
     cr_expect_eq(sentinel_count_of(rig_master(&rig), SENTINEL_SENTINELS), 3);
-    rig_end(&rig);
 }
 
 Test(hello, sentinels_share_a_connection_for_several_masters)
 {
-    struct rig rig;
     begin(&rig, "monitor n 10.0.0.9 6389 2\nknown-sentinel n 10.0.1.2 26380 " RIG_B "\n");
     const struct sentinel_instance *n = sentinel_find(rig.s, rd_slice_str("n"));
     const struct sentinel_link *link = rig_master(&rig)->sentinels.at[0]->link;
@@ -605,25 +548,21 @@ Test(hello, sentinels_share_a_connection_for_several_masters)
     cr_expect_eq(link->refs, 1);
     rig_pass(&rig, 3000);
     cr_expect_not(sentinel_is(rig_master(&rig)->sentinels.at[0], SENTINEL_FLAG_S_DOWN));
-    rig_end(&rig);
 }
 
 /* ---- servers that are not what they should be ---- */
 
 Test(repair, an_old_master_becomes_a_replica)
 {
-    struct rig rig;
     begin(&rig, "");
     rig_peer(&rig, 6380)->info = "role:master\r\n";
     rig_pass(&rig, 30000);
     cr_expect_not_null(strstr(rig_events(&rig), "+convert-to-slave slave 10.0.0.2:6380"));
     cr_expect_not_null(strstr(rig_sent(&rig), "6380 SLAVEOF 10.0.0.1 6379\n"));
-    rig_end(&rig);
 }
 
 Test(repair, a_replica_of_another_master_is_corrected)
 {
-    struct rig rig;
     begin(&rig, "");
     rig_peer(&rig, 6380)->info = REPLICA(ID_A, "10.0.0.9", "6379", "up", "100", "10");
     rig_pass(&rig, 15000);
@@ -631,42 +570,38 @@ Test(repair, a_replica_of_another_master_is_corrected)
     rig_pass(&rig, 26000);
     cr_expect_not_null(strstr(rig_events(&rig), "+fix-slave-config slave 10.0.0.2:6380"));
     cr_expect_not_null(strstr(rig_sent(&rig), "6380 SLAVEOF 10.0.0.1 6379\n"));
-    rig_end(&rig);
 }
 
 Test(repair, nothing_is_corrected_while_the_master_is_down)
 {
-    struct rig rig;
     begin(&rig, "failover-timeout m 2000\n");
     rig_peer(&rig, 6380)->info = REPLICA(ID_A, "10.0.0.9", "6379", "up", "100", "10");
     rig_peer(&rig, 6381)->info = "role:master\r\n";
-    kill_master(&rig);
+    rig_kill(&rig, 6379);
     rig_pass(&rig, 60000);
     const char *events = rig_events(&rig);
     cr_expect_null(strstr(events, "+fix-slave-config"));
     cr_expect_null(strstr(events, "+convert-to-slave"));
-    rig_end(&rig);
 }
 
 /* ---- memory ---- */
 
-static void whole_failover(struct rig *rig)
+static void whole_failover(struct rig *r)
 {
-    set_up(rig);
-    for (int i = 0; i < 20 && !sentinel_no_memory(rig->s); i++)
-        rig_pass(rig, 100);
-    if (!sentinel_no_memory(rig->s)) {
-        kill_master(rig);
-        vote(rig, RIG_ME, 1);
+    set_up(r);
+    for (int i = 0; i < 20 && !sentinel_no_memory(r->s); i++)
+        rig_pass(r, 100);
+    if (!sentinel_no_memory(r->s)) {
+        rig_kill(r, 6379);
+        vote(r, RIG_ME, 1);
     }
-    for (int i = 0; i < 80 && !sentinel_no_memory(rig->s); i++)
-        rig_pass(rig, 100);
+    for (int i = 0; i < 80 && !sentinel_no_memory(r->s); i++)
+        rig_pass(r, 100);
 }
 
 Test(failover, memory_can_end_at_any_time)
 {
     for (size_t n = 1;; n += 1 + n / 10) {
-        struct rig rig;
         alloc_fault_begin(n);
         rig_prepare_faulty(&rig);
         if (rig.s != NULL && rig_load(&rig, LINES) == NULL && !sentinel_no_memory(rig.s)) {

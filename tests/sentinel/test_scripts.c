@@ -8,23 +8,31 @@
     "notification-script m /bin/notify\nclient-reconfig-script m /bin/reconf\n"                    \
     "known-replica m 10.0.0.2 6380\n"
 
-static void begin(struct rig *rig)
+static struct rig rig; /* of the test that runs */
+
+static void end(void)
 {
-    rig_prepare(rig);
-    rig->scripts_exist = true;
-    cr_assert_null(rig_load(rig, "myid " RIG_ME "\n" LINES));
-    sentinel_start(rig->s);
-    rig_act(rig);
+    rig_end(&rig);
 }
 
-static void event(struct rig *rig)
+TestSuite(scripts, .fini = end);
+
+static void begin(struct rig *r)
 {
-    sentinel_event(rig->s, SENTINEL_LEVEL_WARNING, "+odown", rig_master(rig), "%s", "");
+    rig_prepare(r);
+    r->scripts_exist = true;
+    cr_assert_null(rig_load(r, "myid " RIG_ME "\n" LINES));
+    sentinel_start(r->s);
+    rig_act(r);
+}
+
+static void event(struct rig *r)
+{
+    sentinel_event(r->s, SENTINEL_LEVEL_WARNING, "+odown", rig_master(r), "%s", "");
 }
 
 Test(scripts, warnings_are_notified)
 {
-    struct rig rig;
     begin(&rig);
     rig_tick(&rig);
     cr_expect(
@@ -35,24 +43,20 @@ Test(scripts, warnings_are_notified)
     rig_tick(&rig);
     cr_expect_null(strstr(rig_other(&rig), "run"));
     cr_expect_eq(sentinel_script_count(rig.s), 0);
-    rig_end(&rig);
 }
 
 Test(scripts, clients_are_told_about_a_new_master)
 {
-    struct rig rig;
     begin(&rig);
     rig_pass(&rig, 500);
     rig_hello(&rig, 6379, "10.0.1.4,26382," RIG_B ",7,m,10.0.0.2,6380,7");
     rig_tick(&rig);
     cr_expect_not_null(
         strstr(rig_other(&rig), " /bin/reconf m observer start 10.0.0.1 6379 10.0.0.2 6380\n"));
-    rig_end(&rig);
 }
 
 Test(scripts, one_that_asks_for_it_is_tried_again_later_and_later)
 {
-    struct rig rig;
     struct sentinel_script_state state;
     begin(&rig);
     rig_peer(&rig, 6379)->info = "role:master\r\n";
@@ -75,12 +79,10 @@ Test(scripts, one_that_asks_for_it_is_tried_again_later_and_later)
             break;
     }
     sentinel_script_ended(rig.s, 1001, 0, 0);
-    rig_end(&rig);
 }
 
 Test(scripts, one_that_fails_is_not_tried_again)
 {
-    struct rig rig;
     begin(&rig);
     rig_tick(&rig);
     rig_events(&rig);
@@ -89,12 +91,10 @@ Test(scripts, one_that_fails_is_not_tried_again)
     cr_expect_str_eq(rig_events(&rig), "-script-child 1001 2 0\n-script-error /bin/notify 0 2\n");
     cr_expect_eq(sentinel_script_count(rig.s), 0);
     sentinel_script_ended(rig.s, 4711, 0, 0); /* of somebody else */
-    rig_end(&rig);
 }
 
 Test(scripts, one_that_runs_too_long_is_killed)
 {
-    struct rig rig;
     begin(&rig);
     rig_tick(&rig);
     rig_pass(&rig, 59000);
@@ -107,12 +107,10 @@ Test(scripts, one_that_runs_too_long_is_killed)
     sentinel_script_at(rig.s, 0, &state);
     cr_expect_not(state.running);
     cr_expect_eq(state.retries, 1);
-    rig_end(&rig);
 }
 
 Test(scripts, sixteen_run_at_once_and_256_wait)
 {
-    struct rig rig;
     struct rd_buf out = {0};
     begin(&rig);
     for (int i = 0; i < 400; i++)
@@ -131,17 +129,14 @@ Test(scripts, sixteen_run_at_once_and_256_wait)
     sentinel_script_at(rig.s, 0, &state);
     cr_expect(state.running);
     cr_expect_eq(state.argc, 3);
-    rig_end(&rig);
 }
 
 Test(scripts, one_that_cannot_be_started_is_tried_again)
 {
-    struct rig rig;
     begin(&rig);
     rig.scripts_exist = false;
     rig_tick(&rig);
     cr_expect(rig_has(rig_events(&rig), "-script-error /bin/notify 0 0"));
     cr_expect_eq(sentinel_script_count(rig.s), 1);
     sentinel_script_started(rig.s, 99, 5);
-    rig_end(&rig);
 }

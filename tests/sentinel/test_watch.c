@@ -4,8 +4,6 @@
 #include "tests/sentinel/rig.h"
 
 #define MASTER "monitor m 10.0.0.1 6379 2\ndown-after-milliseconds m 3000\n"
-#define OTHERS                                                                                     \
-    "known-sentinel m 10.0.1.2 26380 " RIG_B "\nknown-sentinel m 10.0.1.3 26381 " RIG_C "\n"
 #define INFO_MASTER                                                                                \
     "run_id:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\nrole:master\r\n"                           \
     "slave0:ip=10.0.0.2,port=6380,state=online,offset=5,lag=0\r\n"
@@ -13,13 +11,22 @@
     "run_id:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\nrole:slave\r\nmaster_host:10.0.0.1\r\n"    \
     "master_port:6379\r\nmaster_link_status:up\r\nslave_priority:100\r\nslave_repl_offset:5\r\n"
 
-static void begin(struct rig *rig, const char *more)
+static struct rig rig; /* of the test that runs */
+
+static void end(void)
+{
+    rig_end(&rig);
+}
+
+TestSuite(watch, .fini = end);
+
+static void begin(struct rig *r, const char *more)
 {
     char lines[1024];
     snprintf(lines, sizeof lines, MASTER "%s", more);
-    rig_begin(rig, lines);
-    rig_peer(rig, 6379)->info = INFO_MASTER;
-    rig_peer(rig, 6380)->info = INFO_REPLICA;
+    rig_begin(r, lines);
+    rig_peer(r, 6379)->info = INFO_MASTER;
+    rig_peer(r, 6380)->info = INFO_REPLICA;
 }
 
 static void put(void *ctx, const char *name, const char *value)
@@ -27,19 +34,18 @@ static void put(void *ctx, const char *name, const char *value)
     rd_buf_printf(ctx, "%s=%s ", name, value);
 }
 
-static const char *report(struct rig *rig, const struct sentinel_instance *ri)
+static const char *report(struct rig *r, const struct sentinel_instance *ri)
 {
     static struct rd_buf out;
     rd_buf_reset(&out);
-    sentinel_report(rig->s, ri, put, &out);
+    sentinel_report(r->s, ri, put, &out);
     rd_buf_add_byte(&out, 0);
     return (const char *)out.ptr;
 }
 
 Test(watch, connections_introduce_themselves)
 {
-    struct rig rig;
-    begin(&rig, "auth-pass m pw\nauth-user m me\n" OTHERS);
+    begin(&rig, "auth-pass m pw\nauth-user m me\n" RIG_OTHERS);
     rig_tick(&rig);
     const char *other = rig_other(&rig);
     cr_expect(rig_has(other, "connect 10.0.0.1 6379"));
@@ -53,12 +59,10 @@ Test(watch, connections_introduce_themselves)
                      "sentinel-11111111-pubsub\n6379 SUBSCRIBE __sentinel__:hello\n") == sent);
     cr_expect(rig_has(sent, "26380 CLIENT SETNAME sentinel-11111111-cmd"));
     cr_expect_null(strstr(sent, "26380 AUTH"));
-    rig_end(&rig);
 }
 
 Test(watch, replicas_are_found_by_info_and_published_to)
 {
-    struct rig rig;
     begin(&rig, "");
     rig_pass(&rig, 300);
     cr_expect(
@@ -80,13 +84,11 @@ Test(watch, replicas_are_found_by_info_and_published_to)
     cr_expect(hellos >= 4 && hellos <= 5, "%u", hellos);
     cr_expect_eq(infos, 1);
     cr_expect_str_eq(rig_events(&rig), "");
-    rig_end(&rig);
 }
 
 Test(watch, a_master_that_does_not_answer_is_down)
 {
-    struct rig rig;
-    begin(&rig, OTHERS);
+    begin(&rig, RIG_OTHERS);
     rig_pass(&rig, 2000);
     rig_events(&rig);
     rig_peer(&rig, 6379)->silent = true;
@@ -100,16 +102,14 @@ Test(watch, a_master_that_does_not_answer_is_down)
     rig_peer(&rig, 6379)->silent = false;
     rig_pass(&rig, 3000);
     cr_expect_str_eq(rig_events(&rig), "-sdown master m 10.0.0.1 6379\n");
-    rig_end(&rig);
 }
 
 Test(watch, enough_sentinels_agree_that_it_is_down)
 {
-    struct rig rig;
-    begin(&rig, OTHERS "failover-timeout m 60000\n");
+    begin(&rig, RIG_OTHERS "failover-timeout m 60000\n");
     rig_pass(&rig, 2000);
     rig_events(&rig);
-    rig_peer(&rig, 6379)->dead = rig_peer(&rig, 6379)->silent = true;
+    rig_lose(&rig, 6379);
     rig_peer(&rig, 26381)->says_down = true;
     rig_pass(&rig, 5000);
     const char *events = rig_events(&rig);
@@ -118,29 +118,25 @@ Test(watch, enough_sentinels_agree_that_it_is_down)
     rig_peer(&rig, 26381)->says_down = false;
     rig_pass(&rig, 3000);
     cr_expect(rig_has(rig_events(&rig), "-odown master m 10.0.0.1 6379"));
-    rig_end(&rig);
 }
 
 Test(watch, what_another_sentinel_said_is_forgotten)
 {
-    struct rig rig;
-    begin(&rig, OTHERS);
+    begin(&rig, RIG_OTHERS);
     rig_pass(&rig, 2000);
-    rig_peer(&rig, 6379)->dead = rig_peer(&rig, 6379)->silent = true;
+    rig_lose(&rig, 6379);
     rig_peer(&rig, 26381)->says_down = true;
     rig_pass(&rig, 5000);
     rig_events(&rig);
     rig_peer(&rig, 26381)->silent = true;
     rig_pass(&rig, 7000);
     cr_expect(rig_has(rig_events(&rig), "-odown master m 10.0.0.1 6379"));
-    rig_end(&rig);
 }
 
 Test(watch, a_server_that_loads_or_lost_its_master_is_not_down)
 {
     static const char *const fine[] = {"-LOADING Redis is loading", "-MASTERDOWN Link is down"};
     for (size_t i = 0; i < 2; i++) {
-        struct rig rig;
         begin(&rig, "");
         rig_peer(&rig, 6379)->pong = fine[i];
         rig_pass(&rig, 10000);
@@ -151,7 +147,6 @@ Test(watch, a_server_that_loads_or_lost_its_master_is_not_down)
 
 Test(watch, a_script_that_blocks_a_server_that_is_down_is_killed_once)
 {
-    struct rig rig;
     begin(&rig, "");
     rig_peer(&rig, 6379)->pong = "-BUSY Redis is busy running a script";
     rig_pass(&rig, 10000);
@@ -159,23 +154,19 @@ Test(watch, a_script_that_blocks_a_server_that_is_down_is_killed_once)
     const char *sent = rig_sent(&rig), *first = strstr(sent, "6379 SCRIPT KILL\n");
     cr_assert_not_null(first);
     cr_expect_null(strstr(first + strlen("6379 SCRIPT"), "SCRIPT KILL"));
-    rig_end(&rig);
 }
 
 Test(watch, answers_that_are_no_answer_do_not_count)
 {
-    struct rig rig;
     begin(&rig, "");
     rig_peer(&rig, 6379)->pong = "-NOAUTH Authentication required.";
     rig_pass(&rig, 6000);
     cr_expect(rig_has(rig_events(&rig), "+sdown master m 10.0.0.1 6379"));
     cr_expect_not_null(strstr(report(&rig, rig_master(&rig)), "flags=s_down,master,disconnected "));
-    rig_end(&rig);
 }
 
 Test(watch, a_new_password_is_used_at_once)
 {
-    struct rig rig;
     const struct rd_slice words[] = {rd_slice_str("auth-pass"), rd_slice_str("pw")};
     size_t at;
     begin(&rig, "known-replica m 10.0.0.2 6380\n");
@@ -189,12 +180,10 @@ Test(watch, a_new_password_is_used_at_once)
     rig_pass(&rig, 1500);
     const char *sent = rig_sent(&rig);
     cr_expect(rig_has(sent, "6379 AUTH pw") && rig_has(sent, "6380 AUTH pw"));
-    rig_end(&rig);
 }
 
 Test(watch, a_half_dead_connection_is_replaced)
 {
-    struct rig rig;
     begin(&rig, "");
     rig_pass(&rig, 16000);
     rig_other(&rig);
@@ -203,12 +192,10 @@ Test(watch, a_half_dead_connection_is_replaced)
     const char *other = rig_other(&rig);
     cr_expect(rig_has(other, "close 6379"));
     cr_expect(rig_has(other, "connect 10.0.0.1 6379"));
-    rig_end(&rig);
 }
 
 Test(watch, a_connection_that_is_not_made_is_tried_again)
 {
-    struct rig rig;
     begin(&rig, "");
     rig_peer(&rig, 6379)->silent = true;
     rig_tick(&rig);
@@ -218,12 +205,10 @@ Test(watch, a_connection_that_is_not_made_is_tried_again)
     cr_expect(rig_has(other, "close 6379"));
     cr_expect(rig_has(other, "connect 10.0.0.1 6379"));
     cr_expect(rig_has(other, "connect 10.0.0.1 6379 pubsub"));
-    rig_end(&rig);
 }
 
 Test(watch, a_connection_without_messages_is_replaced)
 {
-    struct rig rig;
     begin(&rig, "");
     rig_pass(&rig, 14000);
     rig_other(&rig);
@@ -231,12 +216,10 @@ Test(watch, a_connection_without_messages_is_replaced)
     const char *other = rig_other(&rig);
     cr_expect(rig_has(other, "connect 10.0.0.1 6379 pubsub"));
     cr_expect_not(rig_has(other, "connect 10.0.0.1 6379"));
-    rig_end(&rig);
 }
 
 Test(watch, at_most_a_hundred_commands_wait)
 {
-    struct rig rig;
     begin(&rig, "down-after-milliseconds m 100000000\n");
     rig_tick(&rig);
     rig.no_answers = true;
@@ -251,12 +234,10 @@ Test(watch, at_most_a_hundred_commands_wait)
     cr_expect_leq(rig_master(&rig)->link->cmd.n_pending, 100);
     cr_expect_leq(n, 100);
     cr_expect_gt(n, 90);
-    rig_end(&rig);
 }
 
 Test(watch, a_server_that_was_restarted_is_noticed)
 {
-    struct rig rig;
     begin(&rig, "master-reboot-down-after-period m 1000\n");
     rig_pass(&rig, 1000);
     rig_events(&rig);
@@ -270,12 +251,10 @@ Test(watch, a_server_that_was_restarted_is_noticed)
     rig_peer(&rig, 6379)->pong = NULL;
     rig_pass(&rig, 2000);
     cr_expect(rig_has(rig_events(&rig), "-sdown master m 10.0.0.1 6379"));
-    rig_end(&rig);
 }
 
 Test(watch, a_master_that_became_a_replica_is_down_after_a_while)
 {
-    struct rig rig;
     begin(&rig, "");
     rig_pass(&rig, 1000);
     rig_peer(&rig, 6379)->info = INFO_REPLICA;
@@ -285,7 +264,6 @@ Test(watch, a_master_that_became_a_replica_is_down_after_a_while)
     cr_expect_null(strstr(events, "+sdown"));
     rig_pass(&rig, 10000);
     cr_expect(rig_has(rig_events(&rig), "+sdown master m 10.0.0.1 6379"));
-    rig_end(&rig);
 }
 
 /* ---- TILT ---- */
@@ -293,11 +271,10 @@ Test(watch, a_master_that_became_a_replica_is_down_after_a_while)
 Test(watch, a_jump_of_the_clock_stops_decisions_for_a_while)
 {
     for (int back = 0; back < 2; back++) {
-        struct rig rig;
         begin(&rig, "");
         rig_pass(&rig, 1000);
         rig_events(&rig);
-        rig_peer(&rig, 6379)->dead = rig_peer(&rig, 6379)->silent = true;
+        rig_lose(&rig, 6379);
         rig.now_ms += back ? -500000 : 500000;
         rig_tick(&rig);
         cr_expect_str_eq(rig_events(&rig), "+tilt #tilt mode entered\n");
@@ -317,8 +294,7 @@ Test(watch, a_jump_of_the_clock_stops_decisions_for_a_while)
 
 Test(watch, reports_have_the_fields_of_redis_sentinel)
 {
-    struct rig rig;
-    begin(&rig, OTHERS "notification-script m \"\"\n");
+    begin(&rig, RIG_OTHERS "notification-script m \"\"\n");
     rig_pass(&rig, 1000);
     const struct sentinel_instance *m = rig_master(&rig);
     cr_expect_str_eq(
@@ -341,17 +317,15 @@ Test(watch, reports_have_the_fields_of_redis_sentinel)
                      " flags=sentinel link-pending-commands=0 link-refcount=1 last-ping-sent=0 "
                      "last-ok-ping-reply=900 last-ping-reply=900 down-after-milliseconds=3000 "
                      "last-hello-message=1000 voted-leader=? voted-leader-epoch=0 ");
-    rig_end(&rig);
 }
 
 Test(watch, flags_and_info_show_what_is_down)
 {
-    struct rig rig;
     struct rd_buf out = {0};
     begin(&rig,
-          OTHERS "known-sentinel m 10.0.1.4 26382 4444444444444444444444444444444444444444\n");
+          RIG_OTHERS "known-sentinel m 10.0.1.4 26382 4444444444444444444444444444444444444444\n");
     rig_pass(&rig, 1000);
-    rig_peer(&rig, 6379)->dead = rig_peer(&rig, 6379)->silent = true;
+    rig_lose(&rig, 6379);
     rig_peer(&rig, 26381)->says_down = true;
     rig_pass(&rig, 6000);
     const char *text = report(&rig, rig_master(&rig));
@@ -369,14 +343,12 @@ Test(watch, flags_and_info_show_what_is_down)
                      "sentinel_simulate_failure_flags:0\r\n"
                      "master0:name=m,status=odown,address=10.0.0.1:6379,slaves=1,sentinels=4\r\n");
     rd_buf_done(&out);
-    rig_end(&rig);
 }
 
 Test(watch, usable_sentinels_are_counted)
 {
-    struct rig rig;
     size_t usable;
-    begin(&rig, OTHERS);
+    begin(&rig, RIG_OTHERS);
     rig_pass(&rig, 1000);
     cr_expect_eq(sentinel_quorum(rig.s, rig_master(&rig), &usable),
                  SENTINEL_QUORUM | SENTINEL_MAJORITY);
@@ -385,27 +357,22 @@ Test(watch, usable_sentinels_are_counted)
     rig_pass(&rig, 6000);
     cr_expect_eq(sentinel_quorum(rig.s, rig_master(&rig), &usable), 0);
     cr_expect_eq(usable, 1);
-    rig_end(&rig);
 }
 
 Test(watch, the_last_info_is_kept)
 {
-    struct rig rig;
     int64_t age_ms;
     begin(&rig, "");
     cr_expect_eq(sentinel_info_cache(rig.s, rig_master(&rig), &age_ms).len, 0);
     rig_pass(&rig, 1000);
     cr_expect(rd_slice_is(sentinel_info_cache(rig.s, rig_master(&rig), &age_ms), INFO_MASTER));
     cr_expect_eq(age_ms, 800);
-    rig_end(&rig);
 }
 
 Test(watch, a_replica_that_is_not_announced_is_known)
 {
-    struct rig rig;
     begin(&rig, "");
     rig_peer(&rig, 6380)->info = INFO_REPLICA "replica_announced:0\r\n";
     rig_pass(&rig, 1000);
     cr_expect_not(sentinel_is_announced(sentinel_at_of(rig_master(&rig), SENTINEL_REPLICAS, 0)));
-    rig_end(&rig);
 }
