@@ -95,6 +95,12 @@ static int measure(const uint8_t *p, size_t avail)
     return (int)len;
 }
 
+size_t json_text_character(const uint8_t *p, size_t avail)
+{
+    int len = measure(p, avail);
+    return len > 0 ? (size_t)len : 0;
+}
+
 bool json_text_is_control(uint32_t point)
 {
     return (point >= 0x80 && point < 0xa0) || point == 0xad || point == 0x61c || point == 0x180e ||

@@ -35,6 +35,10 @@ static inline size_t json_text_room(size_t len)
  * string. O(n), no allocation. */
 uint8_t *json_text_put(struct json_text *text, uint8_t *dst, struct rd_slice piece, bool more);
 
+/* The length of the character beyond ASCII at p, which has `avail` bytes; 0: it is not valid UTF-8,
+ * or not complete. */
+size_t json_text_character(const uint8_t *p, size_t avail);
+
 /* Whether a character beyond ASCII is a control or format character that a terminal interprets or
  * that changes the order of the displayed text (C1, U+202E and others). They are written as \uXXXX.
  */

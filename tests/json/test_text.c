@@ -74,6 +74,39 @@ Test(json_text, what_is_not_utf8_is_escaped_byte_by_byte)
         expect(JSON_UTF8, rd_slice_str(cases[i].bytes), cases[i].want);
 }
 
+Test(json_text, a_character_beyond_ascii_has_a_length_if_it_is_whole_and_valid)
+{
+    static const struct {
+        const char *bytes;
+        size_t len; /* 0: not valid */
+    } cases[] = {
+        {"\xc2\xa1", 2},
+        {"\xdf\xbf", 2},
+        {"\xe0\xa0\x80", 3},
+        {"\xed\x9f\xbf", 3},
+        {"\xef\xbf\xbf", 3},
+        {"\xf0\x90\x80\x80", 4},
+        {"\xf4\x8f\xbf\xbf", 4},
+        {"\x80", 0},
+        {"\xc1\xbf", 0},
+        {"\xe0\x9f\xbf", 0},
+        {"\xed\xa0\x80", 0},
+        {"\xf0\x8f\xbf\xbf", 0},
+        {"\xf4\x90\x80\x80", 0},
+        {"\xf5\x80\x80\x80", 0},
+        {"\xff", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rd_slice all = rd_slice_str(cases[i].bytes);
+        for (size_t avail = 1; avail <= all.len; avail++) {
+            uint8_t *cut = guard_new(all.ptr, avail);
+            size_t want = avail == all.len ? cases[i].len : 0;
+            cr_expect_eq(json_text_character(cut, avail), want, "case %zu, %zu bytes", i, avail);
+            guard_free(cut);
+        }
+    }
+}
+
 Test(json_text, an_odd_byte_is_found_at_every_place_of_runs_of_every_length)
 {
     static const struct {

@@ -3,26 +3,10 @@
 #include "base/crc16.h"
 #include "base/mem.h"
 #include "base/src.h"
+#include "json/text.h"
 #include "rdb/version.h"
 
 /* ---- text and bytes ---- */
-
-/* The length of the character at p, or 0 if the bytes up to `end` do not begin with one. */
-static size_t character(const uint8_t *p, const uint8_t *end)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-    if (p[0] < 0xc2 || p[0] > 0xf4 || (size_t)(end - p) < len)
-        return 0;
-    uint32_t point = p[0] & (0x7fu >> len);
-    for (size_t i = 1; i < len; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-        point = point << 6 | (p[i] & 0x3fu);
-    }
-    bool surrogate = point >= 0xd800 && point < 0xe000;
-    return point < least[len] || point > 0x10ffff || surrogate ? 0 : len;
-}
 
 bool rows_is_text(struct rd_slice bytes)
 {
@@ -38,7 +22,7 @@ bool rows_is_text(struct rd_slice bytes)
                 continue;
             }
         }
-        size_t n = *p == 0 ? 0 : *p < 0x80 ? 1 : character(p, end);
+        size_t n = *p == 0 ? 0 : *p < 0x80 ? 1 : json_text_character(p, (size_t)(end - p));
         if (n == 0)
             return false;
         p += n;
