@@ -507,6 +507,15 @@ uint64_t stat_value_end(struct stat_value *value, uint64_t bytes)
     return object(value->layout) + stat_layout_alloc(value->layout, bytes);
 }
 
+uint64_t stat_value_key(struct stat_value *value, uint64_t bytes, uint64_t name_len, bool expires)
+{
+    const struct stat_string string = {
+        .name_len = name_len, .len = value->largest, .number = value->number, .expires = expires};
+    if (value->type->kind == RDB_KIND_STRING)
+        return stat_memory_string(value->layout, &string);
+    return stat_value_end(value, bytes) + stat_memory_key(value->layout, name_len, expires);
+}
+
 uint64_t stat_value_packed(const struct stat_value *value)
 {
     static const uint64_t most[RDB_KIND_COUNT] = {[RDB_KIND_SET] = SET_PACKED_MAX,

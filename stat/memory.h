@@ -4,7 +4,7 @@
  *     stat_value_begin(&value, layout, type);
  *     stat_value_elem(&value, &ev);            ... every ELEM event
  *     stat_value_blob(&value, blob.len);       ... every PACKED event
- *     bytes = stat_value_end(&value, bytes) + stat_memory_key(layout, name_len, expires);
+ *     bytes = stat_value_key(&value, bytes, name_len, expires);
  *
  * The result is an estimate of what the server allocates for the key after the snapshot is loaded:
  * what used_memory of INFO falls by when the key is deleted. MEMORY USAGE is often less, because it
@@ -92,6 +92,9 @@ void stat_value_group(struct stat_value *value, const struct rdb_event *ev);
 /* Returns the memory of the value without the key; 0 for a string, which is not known alone.
  * `bytes` is that of VALUE_END. */
 uint64_t stat_value_end(struct stat_value *value, uint64_t bytes);
+
+/* The memory of the key with this value, also of a string. */
+uint64_t stat_value_key(struct stat_value *value, uint64_t bytes, uint64_t name_len, bool expires);
 
 /* The longest element that servers pack by default. */
 enum { STAT_PACKED_ELEMENT = 64 };

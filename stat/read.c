@@ -50,15 +50,6 @@ static uint64_t string_memory(const struct stat_layout *layout, const struct sta
     return stat_memory_string(layout, &string);
 }
 
-/* The key, with its value if it is a string. */
-static uint64_t key_memory(const struct stat_pass *pass)
-{
-    const struct stat_key *key = &pass->key;
-    if (key->type->kind == RDB_KIND_STRING)
-        return string_memory(pass->layout, key, pass->value.largest, pass->value.number);
-    return stat_memory_key(pass->layout, key->name.len, key->expire_ms != RDB_NO_EXPIRE);
-}
-
 static bool end_value(struct stat_pass *pass, const struct rdb_event *ev, struct rd_err *err)
 {
     struct stat_key *key = &pass->key;
@@ -71,7 +62,8 @@ static bool end_value(struct stat_pass *pass, const struct rdb_event *ev, struct
         key->elements = 1;
     key->largest = pass->value.largest;
     key->packed = stat_value_packed(&pass->value);
-    key->memory = stat_value_end(&pass->value, key->stored) + key_memory(pass);
+    key->memory =
+        stat_value_key(&pass->value, key->stored, key->name.len, key->expire_ms != RDB_NO_EXPIRE);
     return end_key(pass, err);
 }
 
@@ -271,10 +263,10 @@ static void quick_packed(struct stat_read *read, const struct head *head, struct
     struct rd_slice first = head->lzf ? literals(stored, bytes) : stored;
     if (!stat_pack_count(first, codec, key->type, &key->elements) || key->elements == 0)
         return;
-    key->memory =
-        key_memory(pass) + (key->type->kind == RDB_KIND_LIST
-                                ? stat_memory_list(read->layout, key->type->id, head->len)
-                                : stat_memory_blob(read->layout, key->type->id, head->len));
+    key->memory = stat_memory_key(pass->layout, key->name.len, key->expire_ms != RDB_NO_EXPIRE) +
+                  (key->type->kind == RDB_KIND_LIST
+                       ? stat_memory_list(read->layout, key->type->id, head->len)
+                       : stat_memory_blob(read->layout, key->type->id, head->len));
     key->largest = RDB_UNKNOWN;
     *ret_done = true;
     if (may_pass(read, key)) {

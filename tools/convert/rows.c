@@ -407,24 +407,6 @@ static void add_sums(struct rows_row *row, struct rd_slice name, uint64_t count,
     rows_int(row, rd_hash_slot(name));
 }
 
-static uint64_t string_memory(const struct stat_layout *layout, size_t name_len, uint64_t len,
-                              bool number, bool expires)
-{
-    const struct stat_string string = {
-        .name_len = name_len, .len = len, .number = number, .expires = expires};
-    return stat_memory_string(layout, &string);
-}
-
-static uint64_t key_memory(struct rows *rows, uint64_t bytes)
-{
-    bool expires = rows->expire_ms != RDB_NO_EXPIRE;
-    if (rows->type->kind == RDB_KIND_STRING)
-        return string_memory(rows->layout, rows->name.len, rows->value.largest, rows->value.number,
-                             expires);
-    return stat_value_end(&rows->value, bytes) +
-           stat_memory_key(rows->layout, rows->name.len, expires);
-}
-
 static bool end_key(struct rows *rows, uint64_t count, uint64_t bytes, struct rd_err *err)
 {
     struct rows_row row = {.table = ROWS_KEYS};
@@ -434,7 +416,8 @@ static bool end_key(struct rows *rows, uint64_t count, uint64_t bytes, struct rd
     if (name.len == 0)
         name = rd_slice("", 0);
     add_key(&row, rows->db, name, rows->type, rows->expire_ms);
-    add_sums(&row, name, single ? 1 : count, bytes, key_memory(rows, bytes));
+    add_sums(&row, name, single ? 1 : count, bytes,
+             stat_value_key(&rows->value, bytes, name.len, rows->expire_ms != RDB_NO_EXPIRE));
     rows_count(&row, rows->idle_s);
     rows_count(&row, rows->freq);
     if (rows->meta.len > 0)
@@ -453,13 +436,16 @@ static bool put_plain(struct rows *rows, uint64_t db, const struct rdb_plain *ke
     int64_t num;
     struct rd_slice text =
         key->is_int ? rd_slice(digits, rd_num_put_i64(digits, key->num)) : key->value;
-    bool number = key->is_int || (text.len <= RD_NUM_I64_MAX && rd_num_get_i64(text, &num));
+    const struct stat_string string = {
+        .name_len = key->name.len,
+        .len = text.len,
+        .number = key->is_int || (text.len <= RD_NUM_I64_MAX && rd_num_get_i64(text, &num)),
+        .expires = key->expire_ms != RDB_NO_EXPIRE};
     const uint8_t *begin = key->name.ptr + key->name.len, *end = key->raw.ptr + key->raw.len;
     rows_text(&value, text);
     add_key(&row, db, key->name, rdb_type_get(RDB_TYPE_STRING), key->expire_ms);
     add_sums(&row, key->name, 1, (uint64_t)(end - begin),
-             string_memory(rows->layout, key->name.len, text.len, number,
-                           key->expire_ms != RDB_NO_EXPIRE));
+             stat_memory_string(rows->layout, &string));
     rows_null(&row);
     rows_null(&row);
     rows_null(&row);
