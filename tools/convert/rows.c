@@ -11,6 +11,8 @@
 bool rows_is_text(struct rd_slice bytes)
 {
     const uint64_t high = UINT64_C(0x8080808080808080), ones = UINT64_C(0x0101010101010101);
+    if (bytes.len == 0)
+        return true;
     const uint8_t *p = bytes.ptr, *end = p + bytes.len;
     while (p < end) {
         uint64_t eight;
@@ -122,10 +124,11 @@ static void write_row(uint8_t *to, const struct rows_row *row, size_t size)
     for (unsigned i = 0; i < row->n; i++) {
         struct rows_cell cell = row->cells[i];
         struct rd_slice bytes = row->bytes[i];
-        if (bytes.ptr != NULL) {
+        if (cell.kind == ROWS_TEXT || cell.kind == ROWS_BLOB) {
             cell.len = (uint32_t)bytes.len;
             cell.num = (int64_t)at;
-            memcpy(to + at, bytes.ptr, bytes.len);
+            if (bytes.len > 0)
+                memcpy(to + at, bytes.ptr, bytes.len);
             at += bytes.len;
         }
         memcpy(to + sizeof head + i * sizeof cell, &cell, sizeof cell);
@@ -158,7 +161,7 @@ static void put_piece(struct rows *rows, struct rd_slice piece)
     static const uint8_t zeros[8];
     size_t pad = -piece.len & 7;
     const struct rows_head head = {.table = ROWS_PIECE,
-                                   .n_cells = (uint8_t)pad,
+                                   .pad = (uint16_t)pad,
                                    .size = (uint32_t)(sizeof head + piece.len + pad)};
     if (piece.len == 0)
         return;
@@ -216,14 +219,18 @@ static void add_taken(struct rows_row *row, const struct taken *taken)
         rows_text(row, taken->whole);
 }
 
+bool rows_copy(struct rd_buf *to, struct rd_slice from, struct rd_err *err)
+{
+    rd_buf_reset(to);
+    return rd_buf_add(to, from.ptr, from.len) || rd_err_nomem(err, from.len);
+}
+
 static bool hold(struct rows_text *text, const struct taken *taken, struct rd_err *err)
 {
     text->is_set = true;
     text->is_long = taken->is_long;
     text->length = taken->length;
-    rd_buf_reset(&text->held);
-    return taken->is_long || rd_buf_add(&text->held, taken->whole.ptr, taken->whole.len) ||
-           rd_err_nomem(err, taken->whole.len);
+    return taken->is_long || rows_copy(&text->held, taken->whole, err);
 }
 
 static void add_held(struct rows_row *row, const struct rows_text *text)
@@ -233,7 +240,7 @@ static void add_held(struct rows_row *row, const struct rows_text *text)
     else if (text->is_long)
         rows_long(row, ROWS_LONG, text->length);
     else
-        rows_text(row, text->held.len > 0 ? rd_buf_slice(&text->held) : rd_slice("", 0));
+        rows_text(row, rd_buf_slice(&text->held));
 }
 
 /* ---- elements ---- */
@@ -366,12 +373,6 @@ static bool begin_entry(struct rows *rows, const struct rdb_event *ev, struct rd
 
 /* ---- keys ---- */
 
-static bool copy(struct rd_buf *to, struct rd_slice from, struct rd_err *err)
-{
-    rd_buf_reset(to);
-    return rd_buf_add(to, from.ptr, from.len) || rd_err_nomem(err, from.len);
-}
-
 static bool begin_key(struct rows *rows, const struct rdb_event *ev, struct rd_err *err)
 {
     rows->in_value = true;
@@ -383,7 +384,7 @@ static bool begin_key(struct rows *rows, const struct rdb_event *ev, struct rd_e
     rows->expire_ms = ev->key.expire_ms;
     rows->field.is_set = rows->path.is_set = false;
     stat_value_begin(&rows->value, rows->layout, ev->key.type);
-    return copy(&rows->name, ev->key.name, err) && copy(&rows->meta, ev->key.meta, err);
+    return rows_copy(&rows->name, ev->key.name, err) && rows_copy(&rows->meta, ev->key.meta, err);
 }
 
 /* The row of a key, up to its sums. */
@@ -413,8 +414,6 @@ static bool end_key(struct rows *rows, uint64_t count, uint64_t bytes, struct rd
     struct rd_slice name = rd_buf_slice(&rows->name);
     bool single = rows->type->kind == RDB_KIND_STRING || rows->type->kind == RDB_KIND_MODULE;
     rows->in_value = false;
-    if (name.len == 0)
-        name = rd_slice("", 0);
     add_key(&row, rows->db, name, rows->type, rows->expire_ms);
     add_sums(&row, name, single ? 1 : count, bytes,
              stat_value_key(&rows->value, bytes, name.len, rows->expire_ms != RDB_NO_EXPIRE));
@@ -491,14 +490,14 @@ static bool begin_record(struct rows *rows, const char *kind, struct rd_slice na
 {
     rows->record = kind;
     rows->length = 0;
-    return copy(&rows->record_name, name, err);
+    return rows_copy(&rows->record_name, name, err);
 }
 
 static bool end_record(struct rows *rows, enum rows_kind kind, struct rd_err *err)
 {
     struct rows_row row = {.table = ROWS_RECORDS};
     rows_word(&row, rows->record);
-    rows_text(&row, rows->record_name.len > 0 ? rd_buf_slice(&rows->record_name) : rd_slice("", 0));
+    rows_text(&row, rd_buf_slice(&rows->record_name));
     rows_long(&row, kind, rows->length);
     rows->record = NULL;
     return rows_put(rows, &row, err);

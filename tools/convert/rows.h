@@ -57,7 +57,7 @@ enum rows_kind {
 struct rows_head {
     uint8_t table;
     uint8_t n_cells;
-    uint16_t pad;
+    uint16_t pad;  /* of a PIECE: bytes after the string */
     uint32_t size; /* of the record; at most a string of 4 GiB is in one */
 };
 
@@ -128,10 +128,12 @@ void rows_int(struct rows_row *row, int64_t num);
 void rows_count(struct rows_row *row, uint64_t num);
 void rows_null(struct rows_row *row);
 void rows_real(struct rows_row *row, double real);
-/* The bytes are borrowed until rows_put(). */
+/* The bytes are borrowed until rows_put(); no bytes may be NULL. */
 void rows_text(struct rows_row *row, struct rd_slice text);
 void rows_word(struct rows_row *row, const char *word);
 void rows_id(struct rows_row *row, struct rdb_stream_id id);
+/* Replaces the content of a buffer. */
+bool rows_copy(struct rd_buf *to, struct rd_slice from, struct rd_err *err);
 bool rows_put(struct rows *rows, const struct rows_row *row, struct rd_err *err);
 
 /* The events of rdb/reader.h with RDB_DETAIL_ELEMENTS and long_packed, in order. A value of a

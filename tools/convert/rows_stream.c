@@ -71,17 +71,6 @@ static bool grow(void **items, size_t *cap, size_t n, size_t size, struct rd_err
     return true;
 }
 
-static bool copy(struct rd_buf *to, struct rd_slice name, struct rd_err *err)
-{
-    rd_buf_reset(to);
-    return rd_buf_add(to, name.ptr, name.len) || rd_err_nomem(err, name.len);
-}
-
-static struct rd_slice name_of(const struct rd_buf *buf)
-{
-    return buf->len > 0 ? rd_buf_slice(buf) : rd_slice("", 0);
-}
-
 /* ---- groups ---- */
 
 static int compare(const void *a, const void *b)
@@ -128,7 +117,7 @@ static bool put_consumer(struct rows *rows, const struct rdb_event *ev, struct r
     st->spans[st->n_spans++] = (struct span){st->names.len, ev->consumer.name.len};
     if (!rd_buf_add(&st->names, ev->consumer.name.ptr, ev->consumer.name.len))
         return rd_err_nomem(err, ev->consumer.name.len);
-    rows_text(&row, name_of(&st->group));
+    rows_text(&row, rd_buf_slice(&st->group));
     rows_text(&row, ev->consumer.name);
     rows_int(&row, ev->consumer.seen_ms);
     if (ev->consumer.active_ms == RDB_NO_EXPIRE)
@@ -149,21 +138,20 @@ static bool put_group(struct rows *rows, const struct rdb_event *ev, struct rd_e
     rows_id(&row, ev->group.last_id);
     rows_count(&row, ev->group.entries_read);
     rows_count(&row, ev->group.n_pending);
-    return copy(&st->group, ev->group.name, err) && rows_put(rows, &row, err);
+    return rows_copy(&st->group, ev->group.name, err) && rows_put(rows, &row, err);
 }
 
 static bool put_pending(struct rows *rows, const struct pending *pending, struct rd_err *err)
 {
     const struct rows_stream *st = rows->stream;
     struct rows_row row = {.table = ROWS_STREAM_PENDING};
-    rows_text(&row, name_of(&st->group));
+    rows_text(&row, rd_buf_slice(&st->group));
     rows_id(&row, pending->id);
     if (pending->owner == NO_OWNER) {
         rows_null(&row);
     } else {
         struct span span = st->spans[pending->owner];
-        rows_text(&row,
-                  span.len > 0 ? rd_slice(st->names.ptr + span.at, span.len) : rd_slice("", 0));
+        rows_text(&row, rd_slice(span.len > 0 ? st->names.ptr + span.at : NULL, span.len));
     }
     rows_int(&row, pending->delivery_ms);
     rows_count(&row, pending->delivery_count);
@@ -188,7 +176,7 @@ static bool end_group(struct rows *rows, struct rd_err *err)
 static bool put_produced(struct rows *rows, const struct rdb_event *ev, struct rd_err *err)
 {
     struct rows_row row = {.table = ROWS_STREAM_PRODUCERS};
-    rows_text(&row, name_of(&rows->stream->producer));
+    rows_text(&row, rd_buf_slice(&rows->stream->producer));
     if (ev != NULL) {
         rows_text(&row, ev->produced.name);
         rows_id(&row, ev->produced.id);
@@ -212,7 +200,7 @@ static bool begin_producer(struct rows *rows, const struct rdb_event *ev, struct
     if (!end_producer(rows, err))
         return false;
     rows->stream->producer_open = true;
-    return copy(&rows->stream->producer, ev->producer.name, err);
+    return rows_copy(&rows->stream->producer, ev->producer.name, err);
 }
 
 /* ---- the stream ---- */

@@ -303,7 +303,7 @@ static bool add_row(struct database *database, const uint8_t *record, const stru
 static bool add_piece(struct database *database, const uint8_t *record,
                       const struct rows_head *head, struct rd_err *err)
 {
-    size_t len = head->size - sizeof *head - head->n_cells;
+    size_t len = head->size - sizeof *head - head->pad;
     return rd_buf_add(&database->longs, record + sizeof *head, len) || rd_err_nomem(err, len);
 }
 
