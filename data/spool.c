@@ -161,6 +161,23 @@ bool spool_read(const struct spool *spool, uint64_t offset, void *bytes, size_t 
     return true;
 }
 
+bool spool_move(const struct spool *spool, struct rd_sink *to, struct rd_err *err)
+{
+    uint8_t piece[16384];
+    for (uint64_t at = 0; at < spool->size;) {
+        uint64_t left = spool->size - at;
+        size_t n = left < sizeof piece ? (size_t)left : sizeof piece;
+        if (!spool_read(spool, at, piece, n, err))
+            return false;
+        if (!rd_sink_write(to, piece, n)) {
+            rd_err_adopt(err, rd_sink_err(to));
+            return false;
+        }
+        at += n;
+    }
+    return true;
+}
+
 bool spool_copy(struct spool *spool, struct rd_src *src, void (*tick)(void *ctx), void *ctx,
                 struct rd_err *err)
 {

@@ -50,6 +50,9 @@ bool spool_sink(struct spool *spool, struct rd_sink **ret, struct rd_err *err);
 bool spool_read(const struct spool *spool, uint64_t offset, void *bytes, size_t len,
                 struct rd_err *err);
 
+/* Appends its bytes to a sink; they also stay in the spool. */
+bool spool_move(const struct spool *spool, struct rd_sink *to, struct rd_err *err);
+
 /* Appends the rest of src. tick may be NULL; it is called for every piece. */
 bool spool_copy(struct spool *spool, struct rd_src *src, void (*tick)(void *ctx), void *ctx,
                 struct rd_err *err);

@@ -63,21 +63,11 @@ uint64_t stage_size(const struct stage *stage)
 
 bool stage_move(const struct stage *stage, struct rd_sink *to, struct rd_err *err)
 {
-    uint8_t piece[8192];
-    uint64_t at = 0;
-    bool ok = rd_sink_write(to, stage->front, stage->front_len) &&
-              rd_sink_write(to, stage->held.ptr, stage->held.len);
-    while (ok && stage->spool.open && at < stage->spool.size) {
-        uint64_t left = stage->spool.size - at;
-        size_t n = left < sizeof piece ? (size_t)left : sizeof piece;
-        if (!spool_read(&stage->spool, at, piece, n, err))
-            return false;
-        ok = rd_sink_write(to, piece, n);
-        at += n;
-    }
-    if (!ok)
-        rd_err_adopt(err, rd_sink_err(to));
-    return ok;
+    if (rd_sink_write(to, stage->front, stage->front_len) &&
+        rd_sink_write(to, stage->held.ptr, stage->held.len))
+        return spool_move(&stage->spool, to, err);
+    rd_err_adopt(err, rd_sink_err(to));
+    return false;
 }
 
 /* ---- as a source ---- */

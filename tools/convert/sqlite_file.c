@@ -29,70 +29,73 @@ static int do_close(sqlite3_file *base)
     return SQLITE_OK;
 }
 
-/* SQLite wants zeros for what is beyond the end. */
-static int short_read(struct sqlite_file *file, void *to, int have, int len)
+static int read_file(struct sqlite_file *file, uint8_t *to, size_t len, uint64_t at)
 {
-    (void)file;
-    memset((char *)to + have, 0, (size_t)(len - have));
-    return SQLITE_IOERR_SHORT_READ;
-}
-
-static int do_read(sqlite3_file *base, void *to, int len, sqlite3_int64 offset)
-{
-    struct sqlite_file *file = file_of(base);
-    uint64_t at = (uint64_t)offset;
-    int have = at >= file->size                            ? 0
-               : file->size - at < (uint64_t)(unsigned)len ? (int)(file->size - at)
-                                                           : len;
-    int fd = file->fd >= 0 ? file->fd : file->spool.fd;
-    for (int got = 0; got < have;) {
-        ssize_t n = pread(fd, (char *)to + got, (size_t)(have - got), (off_t)(offset + got));
+    while (len > 0) {
+        ssize_t n = pread(file->fd, to, len, (off_t)at);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
             return refuse(file, n < 0 ? errno : EIO, "cannot read back", SQLITE_IOERR_READ);
-        got += (int)n;
+        to += n;
+        at += (uint64_t)n;
+        len -= (size_t)n;
     }
-    return have < len ? short_read(file, to, have, len) : SQLITE_OK;
+    return SQLITE_OK;
 }
 
-static int write_spool(struct sqlite_file *file, const void *from, size_t len, uint64_t at)
+/* SQLite wants zeros for what is beyond the end. */
+static int do_read(sqlite3_file *base, void *to, int len, sqlite3_int64 offset)
 {
-    static const uint8_t zeros[512];
-    struct spool *spool = &file->spool;
-    bool ok = true;
-    while (ok && spool->size < at) {
-        uint64_t gap = at - spool->size;
-        ok =
-            spool_append(spool, zeros, gap < sizeof zeros ? (size_t)gap : sizeof zeros, &file->err);
+    struct sqlite_file *file = file_of(base);
+    uint64_t at = (uint64_t)offset, size = (unsigned)len;
+    uint64_t left = at < file->size ? file->size - at : 0;
+    size_t have = (size_t)(left < size ? left : size);
+    int status = SQLITE_OK;
+    if (file->fd >= 0)
+        status = read_file(file, to, have, at);
+    else if (!spool_read(&file->spool, at, to, have, &file->err))
+        status = SQLITE_IOERR_READ;
+    if (status != SQLITE_OK || have == size)
+        return status;
+    memset((uint8_t *)to + have, 0, size - have);
+    return SQLITE_IOERR_SHORT_READ;
+}
+
+static int write_file(struct sqlite_file *file, const uint8_t *from, size_t len, uint64_t at)
+{
+    while (len > 0) {
+        ssize_t n = pwrite(file->fd, from, len, (off_t)at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return refuse(file, errno, "cannot write", SQLITE_IOERR_WRITE);
+        from += n;
+        at += (uint64_t)n;
+        len -= (size_t)n;
     }
-    size_t over = at < spool->size ? (size_t)(spool->size - at) : 0;
-    over = over < len ? over : len;
-    ok = ok && (over == 0 || spool_write(spool, at, from, over, &file->err)) &&
-         (over == len || spool_append(spool, (const uint8_t *)from + over, len - over, &file->err));
-    return ok ? SQLITE_OK : SQLITE_IOERR_WRITE;
+    return SQLITE_OK;
+}
+
+static bool write_spool(struct sqlite_file *file, const void *from, size_t len, uint64_t at)
+{
+    struct spool *spool = &file->spool;
+    return (at + len <= spool->size || spool_resize(spool, at + len, &file->err)) &&
+           spool_write(spool, at, from, len, &file->err);
 }
 
 static int do_write(sqlite3_file *base, const void *from, int len, sqlite3_int64 offset)
 {
     struct sqlite_file *file = file_of(base);
-    uint64_t end = (uint64_t)offset + (uint64_t)(unsigned)len;
-    if (file->fd < 0) {
-        int status = write_spool(file, from, (size_t)len, (uint64_t)offset);
-        file->size = file->spool.size;
-        return status;
-    }
-    for (int put = 0; put < len;) {
-        ssize_t n =
-            pwrite(file->fd, (const char *)from + put, (size_t)(len - put), (off_t)(offset + put));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return refuse(file, errno, "cannot write", SQLITE_IOERR_WRITE);
-        put += (int)n;
-    }
-    file->size = end > file->size ? end : file->size;
-    return SQLITE_OK;
+    uint64_t at = (uint64_t)offset, end = at + (unsigned)len;
+    int status = SQLITE_OK;
+    if (file->fd >= 0)
+        status = write_file(file, from, (size_t)len, at);
+    else if (!write_spool(file, from, (size_t)len, at))
+        status = SQLITE_IOERR_WRITE;
+    if (status == SQLITE_OK && end > file->size)
+        file->size = end;
+    return status;
 }
 
 /* A database that only grows is never truncated, and the sink syncs the file. */
@@ -266,24 +269,9 @@ bool sqlite_file_begin(struct sqlite_file *file, sqlite3 **ret, struct rd_err *e
                       "SQLite cannot begin a database: %s", sqlite3_errstr(rc));
 }
 
-static bool copy_spool(struct sqlite_file *file, struct rd_err *err)
-{
-    uint8_t piece[16384];
-    struct spool *spool = &file->spool;
-    for (uint64_t at = 0; at < spool->size;) {
-        uint64_t left = spool->size - at;
-        size_t n = left < sizeof piece ? (size_t)left : sizeof piece;
-        if (!spool_read(spool, at, piece, n, err))
-            return false;
-        rd_sink_write(file->out, piece, n);
-        at += n;
-    }
-    return true;
-}
-
 bool sqlite_file_commit(struct sqlite_file *file, struct rd_err *err)
 {
-    if (!copy_spool(file, err))
+    if (!spool_move(&file->spool, file->out, err))
         return false;
     struct rd_sink *out = file->out;
     file->out = NULL;
