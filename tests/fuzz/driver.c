@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tests/support/chance.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Larger files are the business of other tests: the time of a mutation grows with the file. */
@@ -23,32 +25,24 @@ enum { FILE_MAX = 1 << 20, MUTATED_MAX = 64 * 1024, PATH_LEN = 4096 };
 static unsigned long mutations = 20;
 static unsigned long n_cases;
 
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* Values at which lengths and counters turn over. */
 static const uint8_t edges[] = {0x00, 0x01, 0x3f, 0x40, 0x7f, 0x80, 0x81, 0xbf, 0xc0, 0xfe, 0xff};
 
 static void mutate_byte(uint8_t *bytes, size_t len, uint64_t *state)
 {
-    size_t at = (size_t)(next_random(state) % len);
-    switch (next_random(state) % 4) {
+    size_t at = (size_t)(chance_next(state) % len);
+    switch (chance_next(state) % 4) {
     case 0:
-        bytes[at] = (uint8_t)(bytes[at] ^ (1u << (next_random(state) % 8)));
+        bytes[at] = (uint8_t)(bytes[at] ^ (1u << (chance_next(state) % 8)));
         break;
     case 1:
-        bytes[at] = edges[next_random(state) % sizeof edges];
+        bytes[at] = edges[chance_next(state) % sizeof edges];
         break;
     case 2:
-        bytes[at] = (uint8_t)next_random(state);
+        bytes[at] = (uint8_t)chance_next(state);
         break;
     default:
-        bytes[at] = bytes[next_random(state) % len];
+        bytes[at] = bytes[chance_next(state) % len];
         break;
     }
 }
@@ -57,11 +51,11 @@ static void mutate_byte(uint8_t *bytes, size_t len, uint64_t *state)
 static size_t mutate(uint8_t *bytes, size_t len, uint64_t seed)
 {
     uint64_t state = seed;
-    uint64_t changes = 1 + next_random(&state) % 8;
+    uint64_t changes = 1 + chance_next(&state) % 8;
     for (uint64_t i = 0; i < changes; i++)
         mutate_byte(bytes, len, &state);
-    if (next_random(&state) % 4 == 0)
-        len = (size_t)(next_random(&state) % len);
+    if (chance_next(&state) % 4 == 0)
+        len = (size_t)(chance_next(&state) % len);
     return len;
 }
 
