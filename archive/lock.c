@@ -2,6 +2,7 @@
 
 #include "archive/json.h"
 #include "base/buf.h"
+#include "base/mem.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,7 +52,8 @@ static void parse_member(struct archive_json *in, const char *name, struct archi
         archive_json_skip(in);
 }
 
-/* What cannot be read has the default time and no owner: it is a lock all the same. */
+/* What cannot be read has the default time and no owner: it is a lock all the
+ * same. */
 static void parse_holder(struct rd_slice text, struct archive_lock_holder *ret)
 {
     char name[40];
@@ -78,10 +80,31 @@ struct entry {
 
 struct entries {
     const struct archive_lock *lock;
-    struct entry e[ARCHIVE_LOCK_SEEN];
-    size_t n, n_all, n_own;
+    struct entry *e;
+    size_t n, cap, n_own;
     uint64_t last; /* the greatest number */
+    bool no_memory;
 };
+
+static void entries_done(struct entries *list)
+{
+    rd_free(list->e);
+    *list = (struct entries){.n = 0};
+}
+
+static bool add_entry(struct entries *list, const struct entry *e)
+{
+    if (list->n == list->cap) {
+        size_t cap = list->cap == 0 ? 4 : 2 * list->cap;
+        struct entry *more = rd_realloc(list->e, cap * sizeof *more);
+        if (more == NULL)
+            return false;
+        list->e = more;
+        list->cap = cap;
+    }
+    list->e[list->n++] = *e;
+    return true;
+}
 
 static bool is_id(const char *text)
 {
@@ -89,7 +112,8 @@ static bool is_id(const char *text)
            strspn(text, "0123456789abcdef") == ARCHIVE_LOCK_ID - 1;
 }
 
-/* "NUMBER-ID". Everything else, such as the rest of an interrupted upload, is not a lock. */
+/* "NUMBER-ID". Everything else, such as the rest of an interrupted upload, is
+ * not a lock. */
 static void on_object(void *arg, const char *name, uint64_t size)
 {
     struct entries *list = arg;
@@ -103,19 +127,21 @@ static void on_object(void *arg, const char *name, uint64_t size)
         return;
     e.own = strcmp(text + digits + 1, list->lock->opts.self.id) == 0;
     snprintf(e.name, sizeof e.name, "%s", name);
-    list->n_all++;
     list->n_own += e.own;
     if (e.number > list->last)
         list->last = e.number;
-    if (list->n < ARCHIVE_LOCK_SEEN)
-        list->e[list->n++] = e;
+    list->no_memory = !add_entry(list, &e) || list->no_memory;
 }
 
+/* *ret has entries of before, or none. entries_done() in any case. There is no
+ * limit: a run whose removals fail leaves an object with each heartbeat. */
 static bool read_folder(const struct archive_lock *lock, struct archive_store *store,
                         struct entries *ret, struct rd_err *err)
 {
-    *ret = (struct entries){.lock = lock};
-    return store->ops->list(store, lock->folder, on_object, ret, err);
+    entries_done(ret);
+    ret->lock = lock;
+    return store->ops->list(store, lock->folder, on_object, ret, err) &&
+           (!ret->no_memory || rd_err_nomem(err, ret->n * sizeof *ret->e));
 }
 
 static void own_name(const struct archive_lock *lock, uint64_t number, char ret[ARCHIVE_NAME_MAX])
@@ -137,7 +163,8 @@ static bool put_own(struct archive_lock *lock, struct archive_store *store, uint
     return ok;
 }
 
-/* Removes the own objects but one; what remains is removed by the next renewal. */
+/* Removes the own objects but one; what remains is removed by the next renewal.
+ */
 static void remove_own(const struct entries *list, struct archive_store *store, uint64_t but)
 {
     for (size_t i = 0; i < list->n; i++)
@@ -147,7 +174,8 @@ static void remove_own(const struct entries *list, struct archive_store *store, 
 
 /* ---- the holder of an object ---- */
 
-/* The text of a lock that exists. Its holder may remove it meanwhile: then *ret_there is false. */
+/* The text of a lock that exists. Its holder may remove it meanwhile: then
+ * *ret_there is false. */
 static bool read_text(struct archive_store *store, const char *name, struct rd_buf *ret,
                       bool *ret_there, struct rd_err *err)
 {
@@ -251,10 +279,13 @@ static bool has_renewed(const struct archive_lock *lock, const char *name)
     return false;
 }
 
-static void note_seen(struct archive_lock *lock, const struct entries *list, uint64_t now_ms)
+static bool note_seen(struct archive_lock *lock, const struct entries *list, struct rd_err *err)
 {
-    struct archive_lock_seen seen[ARCHIVE_LOCK_SEEN];
+    uint64_t now_ms = lock->opts.now_ms();
     size_t n = 0;
+    struct archive_lock_seen *seen = rd_calloc(list->n + 1, sizeof *seen);
+    if (seen == NULL)
+        return rd_err_nomem(err, list->n * sizeof *seen);
     for (size_t i = 0; i < list->n; i++) {
         if (list->e[i].own)
             continue;
@@ -263,8 +294,10 @@ static void note_seen(struct archive_lock *lock, const struct entries *list, uin
         snprintf(seen[n].name, sizeof seen[n].name, "%s", list->e[i].name);
         n++;
     }
-    memcpy(lock->seen, seen, n * sizeof *seen);
+    rd_free(lock->seen);
+    lock->seen = seen;
     lock->n_seen = n;
+    return true;
 }
 
 static enum archive_lock_state judge(struct archive_lock *lock, struct archive_store *store,
@@ -281,16 +314,15 @@ static enum archive_lock_state judge(struct archive_lock *lock, struct archive_s
     return (uint64_t)*ret_age_ms >= holder->expire_ms ? ARCHIVE_LOCK_EXPIRED : ARCHIVE_LOCK_ALIVE;
 }
 
-/* True if no other process has the lock: all objects of others are stale. *ret_gone: one of them
- * does not exist any more, so its holder has released or renewed the lock. */
+/* True if no other process has the lock: all objects of others are stale.
+ * *ret_gone: one of them does not exist any more, so its holder has released or
+ * renewed the lock. */
 static bool all_stale(struct archive_lock *lock, struct archive_store *store,
                       const struct entries *list, bool *ret_gone, struct rd_err *err)
 {
     struct archive_lock_holder holder = {.pid = 0};
     int64_t age_ms;
     char more[60] = "";
-    if (list->n < list->n_all)
-        return locked(lock, &holder, ": it has too many locks", err);
     for (size_t i = 0; i < list->n; i++) {
         bool there = true;
         if (list->e[i].own)
@@ -341,20 +373,18 @@ static const struct entry *newcomer(const struct entries *before, const struct e
     return NULL;
 }
 
-/* Of two that come at the same time, the one with the greater id withdraws, and the other one waits
- * for that. Neither has the lock while it sees the other. */
+/* Of two that come at the same time, the one with the greater id withdraws, and
+ * the other one waits for that. Neither has the lock while it sees the other.
+ */
 static bool is_alone(struct archive_lock *lock, struct archive_store *store,
-                     const struct entries *before, struct rd_err *err)
+                     const struct entries *before, struct entries *now, struct rd_err *err)
 {
     struct archive_lock_holder holder = {.pid = 0};
-    struct entries now;
     for (unsigned tries = 1;; tries++) {
-        if (!read_folder(lock, store, &now, err))
+        if (!read_folder(lock, store, now, err))
             return false;
-        const struct entry *other = newcomer(before, &now);
-        if (now.n < now.n_all)
-            return locked(lock, &holder, ": it has too many locks", err);
-        if (now.n_own == 0)
+        const struct entry *other = newcomer(before, now);
+        if (now->n_own == 0)
             return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET,
                               "the store does not list the lock that was written: it cannot be "
                               "locked");
@@ -387,13 +417,16 @@ static bool take_lock(struct archive_lock *lock, struct archive_store *store,
                       const struct entries *before, bool old, struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
+    struct entries now = {.n = 0};
     uint64_t start_ms = lock->opts.now_ms();
     /* A number is not used again, so that others see each object as a new one. */
     lock->number = (lock->number > before->last ? lock->number : before->last) + 1;
     lock->opts.self.since_ms = lock->opts.wall_ms();
     own_name(lock, lock->number, name);
-    if (put_own(lock, store, lock->number, err) && is_alone(lock, store, before, err) &&
-        remove_stale(lock, store, before, old, err)) {
+    bool ok = put_own(lock, store, lock->number, err) && is_alone(lock, store, before, &now, err) &&
+              remove_stale(lock, store, before, old, err);
+    entries_done(&now);
+    if (ok) {
         lock->renewed_ms = start_ms;
         lock->held = true;
         lock->lost = false;
@@ -404,21 +437,27 @@ static bool take_lock(struct archive_lock *lock, struct archive_store *store,
     return false;
 }
 
-static bool try_objects(struct archive_lock *lock, struct archive_store *store, struct rd_err *err)
+/* *list: what is there, and may be taken. *ret_old: there is a lock of an older
+ * version, too. */
+static bool is_free(struct archive_lock *lock, struct archive_store *store, struct entries *list,
+                    bool *ret_old, struct rd_err *err)
 {
-    struct entries list;
-    bool old, gone = true;
-    if (!old_is_stale(lock, store, &old, err))
-        return false;
-    for (unsigned tries = 0; gone && tries < LOOKS; tries++) {
+    bool gone = true, ok = old_is_stale(lock, store, ret_old, err);
+    for (unsigned tries = 0; ok && gone && tries < LOOKS; tries++) {
         gone = false;
-        if (!read_folder(lock, store, &list, err))
-            return false;
-        note_seen(lock, &list, lock->opts.now_ms());
-        if (!all_stale(lock, store, &list, &gone, err))
-            return false;
+        ok = read_folder(lock, store, list, err) && note_seen(lock, list, err) &&
+             all_stale(lock, store, list, &gone, err);
     }
-    return take_lock(lock, store, &list, old, err);
+    return ok;
+}
+
+static void try_objects(struct archive_lock *lock, struct archive_store *store, struct rd_err *err)
+{
+    struct entries list = {.n = 0};
+    bool old;
+    if (is_free(lock, store, &list, &old, err))
+        take_lock(lock, store, &list, old, err);
+    entries_done(&list);
 }
 
 bool archive_lock_try(struct archive_lock *lock, struct archive_store *store, struct rd_err *err)
@@ -460,26 +499,34 @@ static bool is_ours(const struct entries *list, uint64_t but)
             return false;
         n += list->e[i].number != but;
     }
-    return n > 0 && list->n == list->n_all;
+    return n > 0;
 }
 
 /* The new object first: while the folder is listed, others see it. */
+static bool renew_objects(struct archive_lock *lock, struct archive_store *store,
+                          struct entries *list, struct rd_err *err)
+{
+    uint64_t start_ms = lock->opts.now_ms(), number = lock->number + 1;
+    lock->number = number; /* if this fails, the next one has a number of its own */
+    if (!put_own(lock, store, number, err) || !read_folder(lock, store, list, err))
+        return false;
+    if (!is_ours(list, number))
+        return lose(lock, store, list, err);
+    remove_own(list, store, number);
+    lock->renewed_ms = start_ms;
+    return true;
+}
+
 static bool renew(struct archive_lock *lock, struct archive_store *store, struct rd_err *err)
 {
-    struct entries list;
-    uint64_t start_ms = lock->opts.now_ms(), number = lock->number + 1;
+    struct entries list = {.n = 0};
     if (!lock->held || lock->lost)
         return lose(lock, store, NULL, err);
     if (store->ops->lock != NULL)
         return store->ops->held(store, err) || lose(lock, store, NULL, err);
-    lock->number = number; /* if this fails, the next one has a number of its own */
-    if (!put_own(lock, store, number, err) || !read_folder(lock, store, &list, err))
-        return false;
-    if (!is_ours(&list, number))
-        return lose(lock, store, &list, err);
-    remove_own(&list, store, number);
-    lock->renewed_ms = start_ms;
-    return true;
+    bool ok = renew_objects(lock, store, &list, err);
+    entries_done(&list);
+    return ok;
 }
 
 bool archive_lock_renew(struct archive_lock *lock, struct archive_store *store, struct rd_err *err)
@@ -506,12 +553,15 @@ bool archive_lock_check(struct archive_lock *lock, struct archive_store *store, 
 
 static bool confirm(struct archive_lock *lock, struct archive_store *store, struct rd_err *err)
 {
-    struct entries list;
+    struct entries list = {.n = 0};
     struct rd_err unread = {0};
     if (store->ops->lock != NULL || !lock->held || lock->lost)
         return renew(lock, store, err);
-    if (read_folder(lock, store, &list, &unread))
-        return is_ours(&list, 0) || lose(lock, store, &list, err);
+    bool known = read_folder(lock, store, &list, &unread);
+    bool ours = known && (is_ours(&list, 0) || lose(lock, store, &list, err));
+    entries_done(&list);
+    if (known)
+        return ours;
     if (fresh(lock, lock->opts.self.expire_ms))
         return true;
     rd_err_adopt(err, &unread);
@@ -529,12 +579,13 @@ bool archive_lock_confirm(struct archive_lock *lock, struct archive_store *store
 
 void archive_lock_drop(struct archive_lock *lock, struct archive_store *store)
 {
-    struct entries list;
+    struct entries list = {.n = 0};
     pthread_mutex_lock(&lock->mutex);
     if (lock->held && store->ops->lock != NULL)
         store->ops->unlock(store);
     else if (lock->held && read_folder(lock, store, &list, NULL))
         remove_own(&list, store, 0);
+    entries_done(&list);
     lock->held = false;
     pthread_mutex_unlock(&lock->mutex);
 }
@@ -553,30 +604,37 @@ static bool look_native(const struct archive_lock *lock, struct archive_store *s
 }
 
 /* The newest object counts. */
-static bool look_objects(struct archive_lock *lock, struct archive_store *store,
-                         struct archive_lock_report *ret, struct rd_err *err)
+static bool look_newest(struct archive_lock *lock, struct archive_store *store,
+                        const struct entries *list, struct archive_lock_report *ret,
+                        struct rd_err *err)
 {
-    struct entries list;
     bool there;
-    if (!read_folder(lock, store, &list, err))
-        return false;
-    note_seen(lock, &list, lock->opts.now_ms());
     uint64_t last = 0;
-    for (size_t i = 0; i < list.n; i++) {
+    for (size_t i = 0; i < list->n; i++) {
         struct archive_lock_holder holder;
-        if (list.e[i].number < last)
+        if (list->e[i].number < last)
             continue;
-        if (!read_holder(store, list.e[i].name, &holder, &there, err))
+        if (!read_holder(store, list->e[i].name, &holder, &there, err))
             return false;
         if (!there)
             continue;
-        last = list.e[i].number;
+        last = list->e[i].number;
         ret->holder = holder;
-        ret->state = judge(lock, store, list.e[i].name, &holder, &ret->age_ms);
-        ret->n = list.n_all;
+        ret->state = judge(lock, store, list->e[i].name, &holder, &ret->age_ms);
+        ret->n = list->n;
     }
-    if (ret->n > 0)
-        return true;
+    return true;
+}
+
+static bool look_objects(struct archive_lock *lock, struct archive_store *store,
+                         struct archive_lock_report *ret, struct rd_err *err)
+{
+    struct entries list = {.n = 0};
+    bool there, ok = read_folder(lock, store, &list, err) && note_seen(lock, &list, err) &&
+                     look_newest(lock, store, &list, ret, err);
+    entries_done(&list);
+    if (!ok || ret->n > 0)
+        return ok;
     if (!read_old(lock, store, &ret->holder, &there, err))
         return false;
     ret->state = there ? ARCHIVE_LOCK_OLD : ARCHIVE_LOCK_FREE;
@@ -596,15 +654,15 @@ bool archive_lock_look(struct archive_lock *lock, struct archive_store *store,
 
 bool archive_lock_break(struct archive_lock *lock, struct archive_store *store, struct rd_err *err)
 {
-    struct entries list = {.lock = lock};
+    struct entries list = {.n = 0};
+    bool ok = true;
     do { /* a holder that lives may renew it meanwhile, once */
-        if (store->ops->lock == NULL && !read_folder(lock, store, &list, err))
-            return false;
-        for (size_t i = 0; i < list.n; i++)
-            if (!store->ops->remove(store, list.e[i].name, err))
-                return false;
-    } while (list.n > 0);
-    return store->ops->remove(store, lock->name, err);
+        ok = store->ops->lock != NULL || read_folder(lock, store, &list, err);
+        for (size_t i = 0; ok && i < list.n; i++)
+            ok = store->ops->remove(store, list.e[i].name, err);
+    } while (ok && list.n > 0);
+    entries_done(&list);
+    return ok && store->ops->remove(store, lock->name, err);
 }
 
 bool archive_lock_init(struct archive_lock *lock, const char *target, enum archive_lock_kind kind,
@@ -625,4 +683,5 @@ bool archive_lock_init(struct archive_lock *lock, const char *target, enum archi
 void archive_lock_done(struct archive_lock *lock)
 {
     pthread_mutex_destroy(&lock->mutex);
+    rd_free(lock->seen);
 }

@@ -37,8 +37,7 @@ enum {
     ARCHIVE_LOCK_EXPIRE_MS = 5 * 60 * 1000, /* without a heartbeat */
     ARCHIVE_LOCK_BEATS = 5,                 /* heartbeats in that time */
     ARCHIVE_LOCK_ID = 17,                   /* 16 hexadecimal digits and a zero byte */
-    ARCHIVE_LOCK_TEXT = 128,
-    ARCHIVE_LOCK_SEEN = 16
+    ARCHIVE_LOCK_TEXT = 128
 };
 
 /* A lock of version 0.2.0 and older has no heartbeat. That of a backup expires by the clock of the
@@ -85,7 +84,7 @@ struct archive_lock {
     uint64_t renewed_ms; /* when the last renewal that succeeded began, by now_ms() */
     bool seen_alive; /* the last try met a holder that lives: it has renewed its lock meanwhile */
     bool is_old;     /* the last try met a lock without heartbeats */
-    struct archive_lock_seen seen[ARCHIVE_LOCK_SEEN]; /* locks of others, since when */
+    struct archive_lock_seen *seen; /* locks of others, since when */
     size_t n_seen;
 };
 

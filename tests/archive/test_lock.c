@@ -264,6 +264,50 @@ Test(lock, without_an_answer_the_time_decides)
     cr_expect_eq(n_objects(), 1);
 }
 
+/* Heartbeats whose list was not answered, or whose removals failed, leave their objects. */
+static void leave_many(void)
+{
+    cr_assert(try(&a));
+    ops.list = broken_list;
+    for (unsigned i = 0; i < 100; i++)
+        cr_expect_not(archive_lock_renew(&a, store, NULL));
+    ops.list = counted_list;
+    cr_assert_eq(n_objects(), 101);
+}
+
+Test(lock, any_number_of_objects_of_a_dead_run_expires)
+{
+    leave_many();
+    cr_expect_not(try(&b));
+    now_ms += ARCHIVE_LOCK_EXPIRE_MS - 1;
+    cr_expect_not(try(&b));
+    now_ms++;
+    cr_assert(try(&b));
+    cr_expect_eq(n_objects(), 1);
+    cr_expect_not(renew(&a));
+}
+
+Test(lock, a_run_that_left_any_number_of_objects_keeps_its_lock)
+{
+    leave_many();
+    cr_expect(archive_lock_confirm(&a, store, NULL));
+    cr_expect(renew(&a));
+    cr_expect_eq(n_objects(), 1);
+    cr_expect_not(try(&b));
+}
+
+Test(lock, any_number_of_objects_is_reported_and_removed)
+{
+    struct archive_lock_report report;
+    struct rd_err err = {0};
+    leave_many();
+    cr_assert(archive_lock_look(&b, store, &report, &err), "%s", err.text);
+    cr_expect_eq(report.n, 101);
+    cr_expect_eq(report.state, ARCHIVE_LOCK_UNKNOWN);
+    cr_assert(archive_lock_break(&b, store, &err), "%s", err.text);
+    cr_expect_eq(n_objects(), 0);
+}
+
 /* ---- two at the same time ---- */
 
 static bool b_took, a_renewed;
