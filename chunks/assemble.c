@@ -171,11 +171,11 @@ static bool read_orders(struct chunks_assembler *a, struct rd_err *err)
         ok = ok && chunks_order_apply(rd_buf_slice(&plain), &a->places, err);
     }
     rd_buf_done(&plain);
-    ok = ok && chunks_places_settle(&a->places, err);
-    return ok && (a->places.n == r->n_items ||
-                  rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
-                             "the order has %zu items, and the recipe %" PRIu64, a->places.n,
-                             r->n_items));
+    ok = ok &&
+         (a->places.n == r->n_items ||
+          rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                     "the order has %zu items, and the recipe %" PRIu64, a->places.n, r->n_items));
+    return ok && chunks_places_settle(&a->places, err);
 }
 
 /* The chunks in the order in which they are read. */

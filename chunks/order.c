@@ -88,32 +88,30 @@ static bool damaged(struct rd_err *err)
     return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the order of the file is damaged");
 }
 
-/* The items of the table, one after another. */
-static bool get_table(struct chunks_in *in, struct chunks_places *ret, struct rd_err *err)
+/* The new items, one after another. They take no memory: a chunk may claim any number of them. */
+struct fresh {
+    struct chunks_table *table;
+    size_t n_table, at; /* at: the chunk of the next item, */
+    uint32_t item;      /* and its number there */
+    uint64_t n;         /* items that are left */
+};
+
+static bool get_table(struct chunks_in *in, struct fresh *ret, struct rd_err *err)
 {
-    struct chunks_in first = *in;
-    uint64_t n_items = 0, ordinal = 0;
-    size_t n = chunks_get_count(&first, 2);
-    struct chunks_in second = first;
+    size_t n = chunks_get_count(in, 2);
+    uint64_t ordinal = 0, n_items = 0;
+    struct chunks_table *table = rd_calloc(n + 1, sizeof *table);
+    if (table == NULL)
+        return rd_err_nomem(err, n * sizeof *table);
     for (size_t i = 0; i < n; i++) {
-        chunks_get(&first);
-        n_items += chunks_get_max(&first, UINT32_MAX);
+        ordinal += chunks_get_max(in, UINT32_MAX);
+        table[i].ordinal = (uint32_t)ordinal;
+        table[i].n_items = (uint32_t)chunks_get_max(in, UINT32_MAX);
+        n_items += table[i].n_items;
+        in->failed = in->failed || ordinal >= CHUNKS_SETTLED || n_items >= UINT32_MAX;
     }
-    if (first.failed || n_items >= UINT32_MAX)
-        return damaged(err);
-    struct chunks_place *at = rd_calloc(n_items + 1, sizeof *at);
-    if (at == NULL)
-        return rd_err_nomem(err, (size_t)n_items * sizeof *at);
-    uint64_t k = 0;
-    for (size_t i = 0; i < n; i++) {
-        ordinal += chunks_get(&second);
-        uint64_t count = chunks_get(&second);
-        for (uint32_t j = 0; j < count; j++)
-            at[k++] = (struct chunks_place){(uint32_t)ordinal, j};
-    }
-    *in = second;
-    *ret = (struct chunks_places){.at = at, .n = (size_t)n_items, .n_table = (size_t)n_items};
-    return true;
+    *ret = (struct fresh){.table = table, .n_table = n, .n = n_items};
+    return !in->failed || damaged(err);
 }
 
 /* ---- changes of an order ---- */
@@ -121,17 +119,26 @@ static bool get_table(struct chunks_in *in, struct chunks_places *ret, struct rd
 struct stretches {
     struct chunks_stretch *at;
     size_t n, cap;
+    uint64_t most; /* that the bytes of the order account for, as no item comes twice */
     uint32_t next; /* place in the file */
 };
 
-static bool add_stretch(struct stretches *to, uint32_t from, uint32_t n, struct rd_err *err)
+static uint32_t end_of(const struct chunks_places *p, size_t i)
 {
-    struct chunks_stretch *last = to->n > 0 ? &to->at[to->n - 1] : NULL;
-    if (last != NULL && last->from + last->n == from) {
-        last->n += n;
-        to->next += n;
+    return i + 1 < p->n_stretches ? p->stretches[i + 1].place : (uint32_t)p->n;
+}
+
+static bool add_stretch(struct stretches *to, struct chunks_place from, uint32_t n,
+                        struct rd_err *err)
+{
+    const struct chunks_stretch *last = to->n > 0 ? &to->at[to->n - 1] : NULL;
+    uint32_t place = to->next;
+    to->next += n;
+    if (n == 0 || (last != NULL && last->from.ordinal == from.ordinal &&
+                   last->from.item + (place - last->place) == from.item))
         return true;
-    }
+    if (to->n >= to->most)
+        return damaged(err);
     if (to->n == to->cap) {
         size_t cap = to->cap == 0 ? 1024 : 2 * to->cap;
         struct chunks_stretch *at = rd_realloc(to->at, cap * sizeof *at);
@@ -140,8 +147,26 @@ static bool add_stretch(struct stretches *to, uint32_t from, uint32_t n, struct 
         to->at = at;
         to->cap = cap;
     }
-    to->at[to->n++] = (struct chunks_stretch){to->next, from, n};
-    to->next += n;
+    to->at[to->n++] = (struct chunks_stretch){place, from};
+    return true;
+}
+
+/* The next n of the new items, of which there are so many. */
+static bool add_fresh(struct fresh *fresh, uint64_t n, struct stretches *to, struct rd_err *err)
+{
+    fresh->n -= n;
+    while (n > 0) {
+        const struct chunks_table *chunk = &fresh->table[fresh->at];
+        uint32_t left = chunk->n_items - fresh->item, take = left < n ? left : (uint32_t)n;
+        if (!add_stretch(to, (struct chunks_place){chunk->ordinal, fresh->item}, take, err))
+            return false;
+        n -= take;
+        fresh->item += take;
+        if (take == left) {
+            fresh->at++;
+            fresh->item = 0;
+        }
+    }
     return true;
 }
 
@@ -172,11 +197,11 @@ static bool copy_stretches(const struct chunks_places *old, uint32_t from, uint6
     if (n == 0)
         return true;
     for (size_t i = find_stretch(old, from, *hint); n > 0; i++) {
-        const struct chunks_stretch *s = &old->stretches[i];
-        uint32_t skip = from - s->place;
-        uint32_t take = s->n - skip < n ? s->n - skip : (uint32_t)n;
+        struct chunks_place at = old->stretches[i].from;
+        uint32_t left = end_of(old, i) - from, take = left < n ? left : (uint32_t)n;
+        at.item += from - old->stretches[i].place;
         *hint = i;
-        if (!add_stretch(to, s->from + skip, take, err))
+        if (!add_stretch(to, at, take, err))
             return false;
         from += take;
         n -= take;
@@ -184,106 +209,101 @@ static bool copy_stretches(const struct chunks_places *old, uint32_t from, uint6
     return true;
 }
 
-/* fresh: the first new item in the table, in which there are n_fresh. */
-static bool get_runs(struct chunks_in *in, const struct chunks_places *old, size_t n, size_t fresh,
-                     size_t n_fresh, struct stretches *to, struct rd_err *err)
+static bool get_runs(struct chunks_in *in, const struct chunks_places *old, size_t n,
+                     struct fresh *fresh, struct stretches *to, struct rd_err *err)
 {
     size_t hint = 0;
     int64_t expected = 0;
+    to->most = (uint64_t)old->n_stretches + fresh->n_table;
     while (to->next < n) {
         int64_t jump = chunks_get_signed(in);
         uint64_t n_old = chunks_get(in), n_new = chunks_get(in), left = n - to->next;
         if (in->failed || jump > UINT32_MAX || jump < -(int64_t)UINT32_MAX || n_old > left ||
-            n_new > left - n_old || n_old + n_new == 0 || n_new > n_fresh)
+            n_new > left - n_old || n_old + n_new == 0 || n_new > fresh->n)
             return damaged(err);
         int64_t from = expected + jump;
         if (from < 0 || n_old > old->n || (uint64_t)from > old->n - n_old)
             return damaged(err);
+        to->most += 2; /* a run cuts a stretch and a chunk of the table at most once */
         if (!copy_stretches(old, (uint32_t)from, n_old, &hint, to, err) ||
-            (n_new > 0 && !add_stretch(to, (uint32_t)fresh, (uint32_t)n_new, err)))
+            !add_fresh(fresh, n_new, to, err))
             return false;
         expected = from + (int64_t)n_old;
-        fresh += (size_t)n_new;
-        n_fresh -= (size_t)n_new;
     }
     return in->at == in->end || damaged(err);
 }
 
 bool chunks_places_settle(struct chunks_places *p, struct rd_err *err)
 {
-    if (p->stretches == NULL)
+    if (p->at != NULL && p->stretches == NULL)
         return true;
     struct chunks_place *at = rd_alloc((p->n + 1) * sizeof *at);
     if (at == NULL)
         return rd_err_nomem(err, (p->n + 1) * sizeof *at);
-    for (size_t i = 0; i < p->n_stretches; i++)
-        memcpy(&at[p->stretches[i].place], &p->at[p->stretches[i].from],
-               p->stretches[i].n * sizeof *at);
-    rd_free(p->at);
+    for (size_t i = 0, k = 0; i < p->n_stretches; i++) {
+        const struct chunks_place from = p->stretches[i].from;
+        for (uint32_t item = from.item; k < end_of(p, i); item++)
+            at[k++] = from.ordinal == CHUNKS_SETTLED ? p->at[item]
+                                                     : (struct chunks_place){from.ordinal, item};
+    }
+    size_t n = p->n;
+    chunks_places_done(p);
+    *p = (struct chunks_places){.at = at, .n = n};
+    return true;
+}
+
+/* Replaces the stretches, of which n are places of the file. */
+static void set_stretches(struct chunks_places *p, const struct stretches *to)
+{
     rd_free(p->stretches);
-    *p = (struct chunks_places){.at = at, .n = p->n, .n_table = p->n};
-    return true;
+    p->stretches = to->at;
+    p->n_stretches = to->n;
+    p->n = to->next;
 }
 
-/* The file as one stretch, and the new items at the end of the table. */
-static bool add_table(struct chunks_places *p, const struct chunks_places *fresh,
-                      struct rd_err *err)
+/* A complete order begins with all items of the table. */
+static bool begin_complete(struct chunks_places *p, struct fresh *fresh, struct rd_err *err)
 {
-    if ((p->n_stretches > p->n / 4 + 1024 || (uint64_t)p->n_table + fresh->n >= UINT32_MAX) &&
-        !chunks_places_settle(p, err))
+    struct stretches to = {.most = fresh->n_table};
+    chunks_places_done(p);
+    bool ok = add_fresh(fresh, fresh->n, &to, err);
+    set_stretches(p, &to);
+    fresh->n_table = 0;
+    return ok;
+}
+
+static bool apply_runs(struct chunks_in *in, struct chunks_places *p, struct fresh *fresh, size_t n,
+                       struct rd_err *err)
+{
+    struct stretches whole = {.most = 1}, to = {.n = 0};
+    if (p->n_stretches > p->n / 4 + 1024 && !chunks_places_settle(p, err))
         return false;
-    if ((uint64_t)p->n_table + fresh->n >= UINT32_MAX)
-        return damaged(err);
-    size_t n = p->n_table + fresh->n;
-    if (n > p->cap) {
-        size_t cap = n + n / 2;
-        struct chunks_place *at = rd_realloc(p->at, cap * sizeof *at);
-        if (at == NULL)
-            return rd_err_nomem(err, cap * sizeof *at);
-        p->at = at;
-        p->cap = cap;
-    }
-    if (p->stretches == NULL) {
-        struct stretches whole = {.n = 0};
-        if (p->n > 0 && !add_stretch(&whole, 0, (uint32_t)p->n, err))
+    if (p->stretches == NULL && p->n > 0) {
+        if (!add_stretch(&whole, (struct chunks_place){CHUNKS_SETTLED, 0}, (uint32_t)p->n, err))
             return false;
-        p->stretches = whole.at;
-        p->n_stretches = whole.n;
+        set_stretches(p, &whole);
     }
-    if (fresh->n > 0)
-        memcpy(&p->at[p->n_table], fresh->at, fresh->n * sizeof *fresh->at);
-    p->n_table = n;
-    return true;
-}
-
-static bool apply_runs(struct chunks_in *in, struct chunks_places *p,
-                       const struct chunks_places *fresh, size_t n, struct rd_err *err)
-{
-    size_t before = 0;
-    struct stretches to = {.n = 0};
-    if (!add_table(p, fresh, err))
-        return false;
-    before = p->n_table - fresh->n;
-    if (!get_runs(in, p, n, before, fresh->n, &to, err)) {
+    if (!get_runs(in, p, n, fresh, &to, err)) {
         rd_free(to.at);
         return false;
     }
-    rd_free(p->stretches);
-    p->stretches = to.at;
-    p->n_stretches = to.n;
-    p->n = n;
-    return to.at != NULL || chunks_places_settle(p, err);
+    set_stretches(p, &to);
+    return true;
 }
 
+/* Each item takes a bit, but for one of the last group: so many can be made of the bytes. */
 static bool apply_permutation(struct chunks_in *in, struct chunks_places *p,
-                              const struct chunks_places *fresh, size_t n, struct rd_err *err)
+                              const struct fresh *fresh, size_t n, struct rd_err *err)
 {
+    uint64_t most = 8 * (uint64_t)chunks_left(in) + 1;
+    if (n > most || p->n > most)
+        return damaged(err);
     if (!chunks_places_settle(p, err))
         return false;
-    struct chunks_places to = {.n = n, .n_table = n};
+    struct chunks_places to = {.n = n};
     to.at = rd_alloc((n + 1) * sizeof *to.at);
-    bool ok =
-        (to.at != NULL || rd_err_nomem(err, n)) && chunks_permute_decode(in, p, fresh, &to, err);
+    bool ok = (to.at != NULL || rd_err_nomem(err, n)) &&
+              chunks_permute_decode(in, p, fresh->table, fresh->n, &to, err);
     if (!ok) {
         rd_free(to.at);
         return false;
@@ -297,22 +317,16 @@ bool chunks_order_apply(struct rd_slice bytes, struct chunks_places *places, str
 {
     struct chunks_in in = chunks_in_of(bytes);
     const uint8_t *flags = chunks_get_bytes(&in, 1);
-    struct chunks_places table = {0}, none = {0};
+    struct fresh fresh = {.n = 0};
     if (flags == NULL || *flags > (COMPLETE | PERMUTED))
         return damaged(err);
-    if (!get_table(&in, &table, err))
-        return false;
-    bool complete = (*flags & COMPLETE) != 0;
-    if (complete) {
-        chunks_places_done(places);
-        *places = table;
-        table = none;
-    }
+    bool ok = get_table(&in, &fresh, err) &&
+              ((*flags & COMPLETE) == 0 || begin_complete(places, &fresh, err));
     uint64_t n = chunks_get(&in);
-    bool ok = (!in.failed && n <= (uint64_t)places->n + table.n) || damaged(err);
-    ok = ok && ((*flags & PERMUTED) != 0 ? apply_permutation(&in, places, &table, (size_t)n, err)
-                                         : apply_runs(&in, places, &table, (size_t)n, err));
-    rd_free(table.at);
+    ok = ok && ((!in.failed && n <= places->n + fresh.n && n < UINT32_MAX) || damaged(err)) &&
+         ((*flags & PERMUTED) != 0 ? apply_permutation(&in, places, &fresh, (size_t)n, err)
+                                   : apply_runs(&in, places, &fresh, (size_t)n, err));
+    rd_free(fresh.table);
     return ok;
 }
 

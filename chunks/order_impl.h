@@ -14,25 +14,24 @@ struct chunks_place {
     uint32_t ordinal, item;
 };
 
-/* Places that follow each other in a table. */
+/* The items of a chunk that follow each other, up to the place of the next stretch. */
 struct chunks_stretch {
-    uint32_t place; /* of the first one in the file */
-    uint32_t from;  /* in the table */
-    uint32_t n;
+    uint32_t place;           /* of the first one in the file */
+    struct chunks_place from; /* CHUNKS_SETTLED for its ordinal: from.item is an index of `at` */
 };
 
 /* The places of all items of a file, in its order. */
 struct chunks_places {
     struct chunks_place *at;
     size_t n;
-    /* While orders are applied, `at` is a table of n_table places, and the file is made of
-     * stretches of it: most changes move few items. */
-    size_t n_table, cap;              /* cap: for which it has memory */
+    /* While orders are applied, the file is made of stretches. Most changes move few items, and
+     * memory is taken for the bytes of the orders, not for the items that they claim. */
     struct chunks_stretch *stretches; /* NULL: `at` is the file */
     size_t n_stretches;
 };
 
-#define CHUNKS_NEW UINT32_MAX
+#define CHUNKS_SETTLED UINT32_MAX
+#define CHUNKS_NEW     UINT32_MAX
 
 /* The items of a file, one after another: the number that each has in the earlier order, or
  * CHUNKS_NEW: the next item of the table. */
@@ -54,7 +53,7 @@ bool chunks_order_encode(const struct chunks_sequence *seq, const struct chunks_
                          size_t n_table, bool complete, struct rd_buf *ret, struct rd_err *err);
 
 /* Replaces *places by the order that follows it. RD_ERR_CORRUPT. places->at is that of the file
- * only after chunks_places_settle(). */
+ * only after chunks_places_settle(), which takes memory for places->n items. */
 bool chunks_order_apply(struct rd_slice bytes, struct chunks_places *places, struct rd_err *err);
 bool chunks_places_settle(struct chunks_places *places, struct rd_err *err);
 void chunks_places_done(struct chunks_places *places);

@@ -98,6 +98,11 @@ bool chunks_recipe_read(struct archive_repo *repo, const struct archive_set *set
          chunks_recipe_parse(ret, rd_buf_slice(&bytes), err);
     rd_src_close(src);
     rd_buf_done(&bytes);
+    if (ok && ret->bytes != file->plain.bytes) {
+        chunks_recipe_done(ret);
+        ok = rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                        "the recipe is that of a file of another size");
+    }
     if (!ok)
         rd_err_origin(err, name);
     return ok;

@@ -285,13 +285,22 @@ static bool get_permutations(struct chunks_in *in, uint32_t n, unsigned size, ui
     return !in->failed && in->at == in->end;
 }
 
+static struct chunks_place next_new(const struct chunks_table **fresh, uint32_t *item)
+{
+    while (*item == (*fresh)->n_items) {
+        ++*fresh;
+        *item = 0;
+    }
+    return (struct chunks_place){(*fresh)->ordinal, (*item)++};
+}
+
 static bool decode(struct chunks_in *in, const struct chunks_places *old,
-                   const struct chunks_places *fresh, struct chunks_places *to, bool *is_new,
-                   bool *gone, uint32_t **member)
+                   const struct chunks_table *fresh, uint64_t n_fresh, struct chunks_places *to,
+                   bool *is_new, bool *gone, uint32_t **member)
 {
     uint64_t n_new, n_gone;
     if (!get_gaps(in, to->n, is_new, &n_new) || !get_gaps(in, old->n, gone, &n_gone) ||
-        n_new > fresh->n || to->n - n_new != old->n - n_gone)
+        n_new > n_fresh || to->n - n_new != old->n - n_gone)
         return false;
     uint32_t n = (uint32_t)(to->n - n_new);
     unsigned size = (unsigned)chunks_get_max(in, GROUP_MAX);
@@ -299,21 +308,22 @@ static bool decode(struct chunks_in *in, const struct chunks_places *old,
     if (*member == NULL || size < GROUP_MIN || !get_groups(in, gone, old->n, n, size, *member) ||
         !get_permutations(in, n, size, *member))
         return false;
-    size_t k = 0, next_new = 0;
+    size_t k = 0;
+    uint32_t item = 0;
     for (size_t i = 0; i < to->n; i++)
-        to->at[i] = is_new[i] ? fresh->at[next_new++] : old->at[(*member)[k++]];
+        to->at[i] = is_new[i] ? next_new(&fresh, &item) : old->at[(*member)[k++]];
     return true;
 }
 
 bool chunks_permute_decode(struct chunks_in *in, const struct chunks_places *old,
-                           const struct chunks_places *fresh, struct chunks_places *to,
-                           struct rd_err *err)
+                           const struct chunks_table *fresh, uint64_t n_fresh,
+                           struct chunks_places *to, struct rd_err *err)
 {
     bool *is_new = rd_calloc(to->n + 1, sizeof *is_new);
     bool *gone = rd_calloc(old->n + 1, sizeof *gone);
     uint32_t *member = NULL;
     bool ok = is_new != NULL && gone != NULL
-                  ? decode(in, old, fresh, to, is_new, gone, &member) || damaged(err)
+                  ? decode(in, old, fresh, n_fresh, to, is_new, gone, &member) || damaged(err)
                   : rd_err_nomem(err, old->n);
     rd_free(is_new);
     rd_free(gone);

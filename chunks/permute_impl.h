@@ -13,9 +13,9 @@
 
 bool chunks_permute_encode(const struct chunks_sequence *seq, struct rd_buf *ret,
                            struct rd_err *err);
-/* Sets to->at[0 … to->n - 1]. */
+/* Sets to->at[0 … to->n - 1]. The chunks of `fresh` have n_fresh new items. */
 bool chunks_permute_decode(struct chunks_in *in, const struct chunks_places *old,
-                           const struct chunks_places *fresh, struct chunks_places *to,
-                           struct rd_err *err);
+                           const struct chunks_table *fresh, uint64_t n_fresh,
+                           struct chunks_places *to, struct rd_err *err);
 
 #endif

@@ -291,6 +291,20 @@ static bool get_run(struct chunks_in *in, struct chunks_recipe *r, struct rd_err
     return false;
 }
 
+/* Every item takes a byte of the file, and one of its chunk. What is made of the orders is as long
+ * as n_items says. */
+static bool has_its_items(const struct chunks_recipe *r)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < r->n_chunks; i++) {
+        const struct chunks_chunk *c = &r->chunks[i];
+        if (c->n_items > c->blob.raw)
+            return false;
+        n += c->n_items;
+    }
+    return r->n_items <= n && r->n_items <= r->bytes;
+}
+
 static bool get_rest(struct chunks_in *in, struct chunks_recipe *r, struct rd_err *err)
 {
     if (!get_packs(in, r, err) || !get_chunks(in, r, err))
@@ -308,7 +322,7 @@ static bool get_rest(struct chunks_in *in, struct chunks_recipe *r, struct rd_er
     for (size_t i = 0; i < n && !in->failed; i++)
         if (!get_run(in, r, err))
             return false;
-    return !(in->failed || in->at != in->end || r->n_orders == 0) ||
+    return !(in->failed || in->at != in->end || r->n_orders == 0 || !has_its_items(r)) ||
            rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the recipe of the file is damaged");
 }
 
