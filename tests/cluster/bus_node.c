@@ -25,6 +25,7 @@
 
 #include "base/mem.h"
 #include "cluster/cluster.h"
+#include "tests/support/chance.h"
 
 enum { SOCKETS_MAX = 64, TICK_MS = 100, LINE_LEN = 4096 };
 
@@ -56,14 +57,10 @@ static int64_t now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* splitmix64 */
 static uint64_t random_number(void *ctx)
 {
     struct bus *b = ctx;
-    uint64_t z = b->random += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return chance_next(&b->random);
 }
 
 /* ---- sockets ---- */

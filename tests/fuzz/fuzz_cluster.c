@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/support/chance.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { INPUT_MAX = 65536, SENDERS_MAX = 8, TICKS = 12, LINKS_MAX = 32 };
@@ -32,8 +34,7 @@ static void check(bool ok, const char *what)
 static uint64_t random_number(void *ctx)
 {
     struct peer *p = ctx;
-    p->random = p->random * 6364136223846793005u + 1442695040888963407u;
-    return p->random >> 16;
+    return chance_next(&p->random);
 }
 
 /* ---- what must be true at any time ---- */

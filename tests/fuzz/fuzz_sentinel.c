@@ -9,6 +9,7 @@
 
 #include "base/words.h"
 #include "sentinel/sentinel_impl.h"
+#include "tests/support/chance.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -24,8 +25,7 @@ static void check(bool ok, const char *what)
 
 static uint64_t random_number(void *ctx)
 {
-    uint64_t *state = ctx;
-    return *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return chance_next(ctx);
 }
 
 static bool resolve(void *ctx, const char *name, char ret_ip[SENTINEL_IP_MAX + 1])
