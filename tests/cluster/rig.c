@@ -4,13 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/support/chance.h"
+
 /* ---- making ---- */
 
 static uint64_t random_number(void *ctx)
 {
     struct rig *r = ctx;
-    r->random = r->random * 6364136223846793005u + 1442695040888963407u;
-    return r->random >> 16;
+    return chance_next(&r->random);
 }
 
 static int start(struct rig *r)
@@ -176,7 +177,8 @@ void rig_run(struct rig *r, int64_t ms)
     for (int64_t end_ms = r->now_ms + ms; r->now_ms < end_ms;) {
         r->now_ms += 100;
         for (int i = 0; i < r->n; i++) {
-            const struct cluster_replication state = {.offset = r->offset[i], .link_up = true};
+            const struct cluster_replication state = {
+                .offset = r->offset[i], .link_up = true, .data_age_ms = r->data_age_ms[i]};
             cluster_clock(r->c[i], r->now_ms);
             cluster_set_replication(r->c[i], &state);
         }

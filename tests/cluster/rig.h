@@ -27,6 +27,7 @@ struct rig {
     int64_t now_ms;
     uint64_t random;
     uint64_t offset[RIG_MAX];
+    int64_t data_age_ms[RIG_MAX];
     struct rig_conn conns[RIG_CONNS_MAX];
     size_t n_conns;
     unsigned seen[RIG_MAX][CLUSTER_LOG + 1]; /* actions of each kind */

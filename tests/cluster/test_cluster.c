@@ -5,6 +5,7 @@
 
 #include "tests/cluster/rig.h"
 #include "tests/support/alloc_fault.h"
+#include "tests/support/chance.h"
 
 static bool is_master(struct rig *r, int node)
 {
@@ -219,6 +220,23 @@ Test(cluster, a_vote_that_is_not_saved_is_not_given)
 }
 
 Test(cluster, a_replica_with_old_data_is_not_promoted)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    int replica = rig_add(&r, 0);
+    const struct cluster_settings *s = cluster_settings(r.c[replica]);
+    rig_run(&r, 3000);
+    int64_t limit_ms = s->replica_ping_ms + s->node_timeout_ms * (s->replica_validity_factor + 1);
+    r.data_age_ms[replica] = limit_ms + 1;
+    r.cut[0] = true;
+    rig_run(&r, 20000);
+    cr_expect_not(is_master(&r, replica));
+    r.data_age_ms[replica] = limit_ms;
+    rig_until(&r, is_master(&r, replica));
+    rig_done(&r);
+}
+
+Test(cluster, a_replica_that_shall_not_fail_over_is_not_promoted)
 {
     struct rig r;
     rig_make(&r, 3);
@@ -509,22 +527,53 @@ Test(cluster, a_damaged_file_is_refused)
     cluster_free(c);
 }
 
-/* A node alone, until memory fails; it must end cleanly. */
+static uint64_t random_number(void *ctx)
+{
+    return chance_next(ctx);
+}
+
+static bool handles_all(struct cluster *c)
+{
+    struct cluster_action a;
+    while (cluster_next(c, &a)) {
+        if (a.kind == CLUSTER_CONNECT)
+            cluster_connected(c, a.conn, "10.0.0.1");
+        if (cluster_no_memory(c))
+            return false;
+    }
+    return true;
+}
+
+/* False: memory failed, and the node said so. */
+static bool lives(struct cluster *c)
+{
+    struct rd_buf text = {0};
+    cluster_start(c, 1000);
+    if (cluster_no_memory(c))
+        return false;
+    cr_expect_eq(cluster_meet(c, "10.0.0.2", 7001, 17001), CLUSTER_OK);
+    uint64_t conn = cluster_accepted(c, "10.0.0.1", "10.0.0.2");
+    if (cluster_no_memory(c))
+        return false;
+    cluster_received(c, conn, rd_slice_str("RCmb"));
+    cluster_tick(c, 1100);
+    bool ok = !cluster_no_memory(c) && handles_all(c) && cluster_write(c, &text);
+    rd_buf_done(&text);
+    return ok;
+}
+
 Test(cluster, failed_allocations_are_noticed)
 {
-    for (size_t n = 1; n < 60; n++) {
-        struct rig r;
-        struct cluster_opts opts = {.ctx = &r, .random = NULL};
+    for (size_t n = 1;; n++) {
+        uint64_t chance = 7;
+        const struct cluster_opts opts = {.ctx = &chance, .random = random_number};
         alloc_fault_begin(n);
         struct cluster *c = cluster_new(&opts);
-        if (c != NULL) {
-            uint64_t conn = cluster_accepted(c, "10.0.0.1", "10.0.0.2");
-            if (conn != 0)
-                cluster_received(c, conn, rd_slice_str("RCmb"));
-            cluster_free(c);
-        }
+        bool ok = c != NULL && lives(c);
+        cluster_free(c);
         struct alloc_fault_result result = alloc_fault_end();
-        cr_assert_eq(result.live, 0);
+        cr_assert_eq(result.live, 0, "allocation %zu", n);
+        cr_assert_neq(ok, result.failed, "allocation %zu", n);
         if (!result.failed)
             break;
     }
