@@ -9,6 +9,7 @@
 struct cluster_queued {
     struct cluster_queued *next;
     struct cluster_action action;
+    struct cluster_shared *shared; /* has the bytes in place of this block; or NULL */
 };
 
 static size_t text_len(const char *text)
@@ -32,14 +33,14 @@ static const char *keep_text(uint8_t **at, const char *text)
     return (const char *)keep(at, rd_slice(text, text_len(text))).ptr;
 }
 
-void cluster_act(struct cluster *c, const struct cluster_action *a)
+static struct cluster_queued *queue(struct cluster *c, const struct cluster_action *a)
 {
     size_t slots = a->slots != NULL ? sizeof *a->slots : 0;
     size_t size = sizeof(struct cluster_queued) + slots + a->bytes.len + a->channel.len +
                   text_len(a->host) + text_len(a->text);
     struct cluster_queued *q = cluster_alloc(c, size);
     if (q == NULL)
-        return;
+        return NULL;
     uint8_t *at = (uint8_t *)(q + 1);
     q->action = *a;
     if (a->slots != NULL)
@@ -53,11 +54,38 @@ void cluster_act(struct cluster *c, const struct cluster_action *a)
     else
         c->first = q;
     c->last = q;
+    return q;
+}
+
+void cluster_act(struct cluster *c, const struct cluster_action *a)
+{
+    queue(c, a);
+}
+
+void cluster_act_send(struct cluster *c, uint64_t conn, struct cluster_shared *bytes)
+{
+    struct cluster_queued *q =
+        queue(c, &(struct cluster_action){.kind = CLUSTER_SEND, .conn = conn});
+    if (q == NULL)
+        return;
+    q->action.bytes = rd_buf_slice(&bytes->buf);
+    q->shared = bytes;
+    bytes->users++;
+}
+
+void cluster_unshare(struct cluster_shared *bytes)
+{
+    if (bytes == NULL || --bytes->users > 0)
+        return;
+    rd_buf_done(&bytes->buf);
+    rd_free(bytes);
 }
 
 bool cluster_next(struct cluster *c, struct cluster_action *ret)
 {
     struct cluster_queued *q = c->first;
+    if (c->given != NULL)
+        cluster_unshare(c->given->shared);
     rd_free(c->given);
     c->given = q;
     if (q == NULL)

@@ -146,7 +146,15 @@ int64_t cluster_max(int64_t a, int64_t b);
 
 /* ---- actions.c ---- */
 
+/* What a message to several nodes consists of, kept until the last one has it. */
+struct cluster_shared {
+    size_t users; /* actions, and the one who made it */
+    struct rd_buf buf;
+};
+
 void cluster_act(struct cluster *c, const struct cluster_action *action);
+void cluster_act_send(struct cluster *c, uint64_t conn, struct cluster_shared *bytes);
+void cluster_unshare(struct cluster_shared *bytes);
 void cluster_save(struct cluster *c);
 void cluster_log(struct cluster *c, enum cluster_level level, const char *fmt, ...) RD_PRINTF(3, 4);
 void cluster_actions_free(struct cluster *c);

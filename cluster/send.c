@@ -33,28 +33,34 @@ static struct cluster_message header(struct cluster *c, enum cluster_message_typ
     return m;
 }
 
-static bool write_message(struct cluster *c, const struct cluster_message *m, struct rd_buf *ret)
+/* NULL: out of memory. */
+static struct cluster_shared *write_message(struct cluster *c, const struct cluster_message *m)
 {
-    bool ok = cluster_message_write(m, ret);
-    c->no_memory |= !ok;
-    return ok;
+    struct cluster_shared *bytes = cluster_alloc(c, sizeof *bytes);
+    if (bytes == NULL)
+        return NULL;
+    bytes->users = 1;
+    if (cluster_message_write(m, &bytes->buf))
+        return bytes;
+    c->no_memory = true;
+    cluster_unshare(bytes);
+    return NULL;
 }
 
 static void send_bytes(struct cluster *c, const struct cluster_link *link,
-                       enum cluster_message_type type, const struct rd_buf *bytes)
+                       enum cluster_message_type type, struct cluster_shared *bytes)
 {
-    cluster_act(c, &(struct cluster_action){
-                       .kind = CLUSTER_SEND, .conn = link->number, .bytes = rd_buf_slice(bytes)});
+    cluster_act_send(c, link->number, bytes);
     c->stats.sent[type]++;
 }
 
 static void send(struct cluster *c, const struct cluster_link *link,
                  const struct cluster_message *m)
 {
-    struct rd_buf bytes = {0};
-    if (link->up && write_message(c, m, &bytes))
-        send_bytes(c, link, m->type, &bytes);
-    rd_buf_done(&bytes);
+    struct cluster_shared *bytes = link->up ? write_message(c, m) : NULL;
+    if (bytes != NULL)
+        send_bytes(c, link, m->type, bytes);
+    cluster_unshare(bytes);
 }
 
 static bool is_audience(const struct cluster_node *n)
@@ -65,14 +71,13 @@ static bool is_audience(const struct cluster_node *n)
 /* shard: only to the nodes of that of this node. */
 static void send_all(struct cluster *c, const struct cluster_message *m, bool shard)
 {
-    struct rd_buf bytes = {0};
-    bool ok = write_message(c, m, &bytes);
-    for (size_t i = 0; ok && i < c->n_nodes; i++) {
+    struct cluster_shared *bytes = write_message(c, m);
+    for (size_t i = 0; bytes != NULL && i < c->n_nodes; i++) {
         const struct cluster_node *n = c->nodes[i];
         if (is_audience(n) && (!shard || head_of(n) == head_of(c->myself)))
-            send_bytes(c, n->link, m->type, &bytes);
+            send_bytes(c, n->link, m->type, bytes);
     }
-    rd_buf_done(&bytes);
+    cluster_unshare(bytes);
 }
 
 /* ---- PING, PONG, MEET ---- */

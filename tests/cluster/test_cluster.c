@@ -464,6 +464,23 @@ Test(cluster, messages_reach_all_nodes_and_sharded_ones_the_shard)
     rig_done(&r);
 }
 
+Test(cluster, a_message_to_many_nodes_is_in_memory_once)
+{
+    struct rig r;
+    struct cluster_action a;
+    const uint8_t *first = NULL;
+    unsigned n = 0;
+    rig_make(&r, 4);
+    cluster_publish(r.c[0], rd_slice_str("news"), rd_slice_str("hello"), false);
+    while (cluster_next(r.c[0], &a)) {
+        cr_assert_eq(a.kind, CLUSTER_SEND);
+        first = n++ == 0 ? a.bytes.ptr : first;
+        cr_expect_eq(a.bytes.ptr, first);
+    }
+    cr_expect_eq(n, 3);
+    rig_done(&r);
+}
+
 Test(cluster, a_message_of_a_module_is_handed_over_if_the_sender_is_known)
 {
     struct rig r;
