@@ -688,6 +688,11 @@ uint64_t ndjson_slot(const struct ndjson *lines)
     return lines->slot;
 }
 
+bool ndjson_is_opaque(const struct ndjson *lines)
+{
+    return lines->module.opaque;
+}
+
 void ndjson_set_slot(struct ndjson *lines, uint64_t slot)
 {
     lines->slot = slot;

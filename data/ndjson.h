@@ -55,6 +55,10 @@ uint64_t ndjson_slot(const struct ndjson *lines);
 void ndjson_set_slot(struct ndjson *lines, uint64_t slot);
 void ndjson_note(struct ndjson *lines, const struct rdb_event *ev);
 
+/* Whether the last value of a module did not have the known form, and is not or not completely
+ * decoded. */
+bool ndjson_is_opaque(const struct ndjson *lines);
+
 void ndjson_free(struct ndjson *lines);
 
 #endif

@@ -15,6 +15,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import hexfile  # noqa: E402
 import manifest  # noqa: E402
+import test_modules  # noqa: E402
 
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
 FIXTURES = os.environ.get("REDOUBT_FIXTURES", "fixtures")
@@ -402,6 +403,20 @@ class Values(unittest.TestCase):
             slots = dict(database.rows("SELECT name, slot FROM keys"))
             self.assertEqual(slots["foo"], 12182)
             self.assertEqual(slots["{user}1"], slots["{user}2"])
+
+    def test_a_document_may_say_of_itself_what_it_wants(self):
+        """Only a value of a module that has no known form is not decoded."""
+        texts = ('{"opaque":true}', '{"a":1,"opaque":true}', '{"a":{"opaque":true}}')
+        values = {text: test_modules.value("ReJSON-RL", 3, [test_modules.string(text)])
+                  for text in texts}
+        values["other"] = test_modules.value("ReJSON-RL", 4, [test_modules.string(b"\0")])
+        with converted(test_modules.snapshot(values)) as database:
+            rows = database.rows("SELECT name, decoded, json FROM modules_named")
+            self.assertEqual([row[:2] for row in rows],
+                             [(text, 1) for text in texts] + [("other", 0)])
+            for name, _, text in rows[:-1]:
+                self.assertEqual(json.loads(text)["json"], json.loads(name))
+            self.assertIsNone(rows[-1][2])
 
     def test_the_rows_of_a_key_are_found_without_reading_the_table(self):
         data = snapshot({"db": 0, "key": f"h{i}", "type": "hash", "value": {"f": str(i)}}

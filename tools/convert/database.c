@@ -61,18 +61,16 @@ static bool describe(struct job *job, const struct rdb_type *type, uint64_t *ret
 static bool decode(struct job *job, const struct rdb_type *type, uint64_t *ret_id,
                    struct rd_buf *to, struct rd_err *err)
 {
-    static const char opaque[] = "\"opaque\":true";
     struct rd_sink *sink;
     if (!rd_sink_open_buf(&sink, to, NULL, err))
         return false;
     bool ok = ndjson_new(&job->lines, sink, NULL, err) && describe(job, type, ret_id, err);
+    bool opaque = ok && ndjson_is_opaque(job->lines);
     ndjson_free(job->lines);
     job->lines = NULL;
     ok = rd_sink_close(sink, ok ? err : NULL) && ok;
     /* The end of the line closes the object of the key. */
-    to->len = to->len > 2 ? to->len - 2 : 0;
-    if (to->len > 0 && memmem(to->ptr, to->len, opaque, sizeof opaque - 1) != NULL)
-        to->len = 0;
+    to->len = to->len > 2 && !opaque ? to->len - 2 : 0;
     return ok;
 }
 
