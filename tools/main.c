@@ -36,7 +36,7 @@ static const struct tool tools[] = {
     {"restore", "restore a backup so that a server loads it", tool_restore},
     {"seal", "encrypt and authenticate a stream", tool_seal},
     {"show", "print the commands of a log or a capture", tool_show},
-    {"split", "split a snapshot by database, slots, prefix or size", tool_split},
+    {"split", "split a snapshot by database, slots, prefix, size or shard", tool_split},
     {"stat", "report contents and memory use of a snapshot", tool_stat},
     {"sum", "print digests of files and verify CRC-64 checksums", tool_sum},
     {"undo", "take back what commands did to keys", tool_undo},

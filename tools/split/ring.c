@@ -33,21 +33,11 @@ static bool bad_names(struct rd_err *err, const char *why)
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the names of --by ring: %s", why);
 }
 
-static bool next_name(const char **at, struct rd_slice *ret)
-{
-    if (*at == NULL)
-        return false;
-    const char *comma = strchr(*at, ',');
-    *ret = rd_slice(*at, comma != NULL ? (size_t)(comma - *at) : strlen(*at));
-    *at = comma != NULL ? comma + 1 : NULL;
-    return true;
-}
-
 static bool occurs_before(const struct split_rule *rule, struct rd_slice name)
 {
     const char *at = rule->names;
     struct rd_slice other;
-    while (next_name(&at, &other) && other.ptr != name.ptr)
+    while (split_next_item(&at, &other) && other.ptr != name.ptr)
         if (rd_slice_eq(other, name))
             return true;
     return false;
@@ -60,7 +50,7 @@ bool split_ring(struct split_rule *rule, struct rd_err *err)
     rule->ring = rd_calloc((size_t)SPLIT_PARTS_MAX * SPLIT_POINTS, sizeof *rule->ring);
     if (rule->ring == NULL)
         return rd_err_nomem(err, (size_t)SPLIT_PARTS_MAX * SPLIT_POINTS * sizeof *rule->ring);
-    for (rule->n_shards = 0; next_name(&at, &name); rule->n_shards++) {
+    for (rule->n_shards = 0; split_next_item(&at, &name); rule->n_shards++) {
         if (name.len == 0)
             return bad_names(err, "one is empty");
         if (occurs_before(rule, name))

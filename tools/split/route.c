@@ -5,6 +5,16 @@
 
 #include <stdio.h>
 
+bool split_next_item(const char **at, struct rd_slice *ret)
+{
+    if (*at == NULL)
+        return false;
+    const char *comma = strchr(*at, ',');
+    *ret = rd_slice(*at, comma != NULL ? (size_t)(comma - *at) : strlen(*at));
+    *at = comma != NULL ? comma + 1 : NULL;
+    return true;
+}
+
 /* ---- ranges of slots ---- */
 
 static bool bad_ranges(struct rd_err *err, const char *text, const char *why)
@@ -59,18 +69,16 @@ bool split_ranges(struct split_rule *rule, const char *text, struct rd_err *err)
     rule->n_ranges = 0;
     if (rd_num_get_u64(rd_slice_str(text), &n))
         return equal_ranges(rule, n, text, err);
-    for (const char *at = text; at != NULL;) {
-        const char *comma = strchr(at, ',');
-        struct split_range range;
-        size_t len = comma != NULL ? (size_t)(comma - at) : strlen(at);
-        if (!parse_range(rd_slice(at, len), &range))
+    const char *at = text;
+    struct split_range range;
+    for (struct rd_slice item; split_next_item(&at, &item);) {
+        if (!parse_range(item, &range))
             return bad_ranges(err, text, "is neither a number nor ranges such as 0-5460,5461-9999");
         if (overlaps(rule, &range))
             return bad_ranges(err, text, "has overlapping ranges");
         if (rule->n_ranges == SPLIT_PARTS_MAX)
             return bad_ranges(err, text, "has more than 250 ranges");
         rule->ranges[rule->n_ranges++] = range;
-        at = comma != NULL ? comma + 1 : NULL;
     }
     return true;
 }
@@ -302,13 +310,10 @@ static bool open_node(struct split *split, struct rd_slice node, struct rd_err *
 
 static bool open_nodes(struct split *split, struct rd_err *err)
 {
-    for (const char *at = split->rule.names; at != NULL;) {
-        const char *comma = strchr(at, ',');
-        size_t len = comma != NULL ? (size_t)(comma - at) : strlen(at);
-        if (!open_node(split, rd_slice(at, len), err))
+    const char *at = split->rule.names;
+    for (struct rd_slice node; split_next_item(&at, &node);)
+        if (!open_node(split, node, err))
             return false;
-        at = comma != NULL ? comma + 1 : NULL;
-    }
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* split - splits a snapshot by database, slots, prefix or size. */
+/* split - splits a snapshot by database, slots, prefix, size or shard. */
 #include "tools/input/snapshot_in.h"
 #include "tools/input/proof.h"
 #include "tools/split/split.h"

@@ -3,6 +3,7 @@
  *     split.c   options; the pass over the snapshot; index.json
  *     part.c    the parts, each of which is a snapshot
  *     route.c   decides which part a key belongs to
+ *     ring.c    the parts of clients that shard keys: crc32 and ring
  *
  * A part is opened for its first key. Everything before the keys (aux fields, functions, data of
  * modules) is kept and written to every part, so that each part can be loaded alone. All parts stay
@@ -77,7 +78,7 @@ enum { SPLIT_POINTS = 160 };
 /* The rule by which keys are split. */
 struct split_rule {
     int by;                   /* enum split_by */
-    uint64_t n_shards;        /* of crc32 */
+    uint64_t n_shards;        /* of crc32: the divisor; of ring: the nodes */
     const char *names;        /* of the nodes on the ring, separated by commas */
     struct split_point *ring; /* ascending */
     size_t n_points;
@@ -126,6 +127,9 @@ struct split {
  * redis-cli --cluster create assigns to that many masters. RD_ERR_USAGE: invalid text, overlapping
  * ranges, or more than SPLIT_PARTS_MAX. */
 bool split_ranges(struct split_rule *rule, const char *text, struct rd_err *err);
+
+/* Takes the next item of a list with commas from *at, which is NULL at the end. */
+bool split_next_item(const char **at, struct rd_slice *ret);
 
 /* Makes the ring of the names: RD_ERR_USAGE if one is empty or exists twice, or there are too many.
  * split_ring_done() frees it. */
