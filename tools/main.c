@@ -4,6 +4,7 @@
  * check-rdb, and one called redis-check-rdb runs it in compatible mode.
  */
 #include "base/os.h"
+#include "tools/cli/file_kind.h"
 #include "tools/tools.h"
 
 #include <stdio.h>
@@ -75,21 +76,23 @@ static void print_help(FILE *to)
 }
 
 /* The tool that checks a file or folder of this name, which was given instead of a tool; NULL: it
- * does not exist. Logs begin with a command, manifests with the name of a file. */
+ * does not exist. */
 static const char *checker_of(const char *name)
 {
     struct stat st;
-    char first = 0;
+    uint8_t head[FILE_KIND_HEAD];
+    size_t len = 0;
     if (stat(name, &st) != 0)
         return NULL;
     FILE *file = S_ISREG(st.st_mode) ? fopen(name, "rb") : NULL;
     if (file != NULL) {
-        int c = getc(file);
-        first = c == EOF ? 0 : (char)c;
+        len = fread(head, 1, sizeof head, file);
         fclose(file);
     }
-    return S_ISDIR(st.st_mode) || first == '*' || first == 'f' || first == '#' ? "check-aof"
-                                                                               : "check-rdb";
+    const struct file_kind *kind = file_kind_of(rd_slice(head, len));
+    bool log =
+        kind != NULL && kind->readers != NULL && strstr(kind->readers, " check-aof ") != NULL;
+    return S_ISDIR(st.st_mode) || log ? "check-aof" : "check-rdb";
 }
 
 static int unknown_tool(struct cli *cli, const char *name)
