@@ -608,7 +608,7 @@ int tool_sum(struct cli *cli, int argc, char **argv)
         {0},
     };
     const struct cli_usage usage = {
-        .synopsis = "[OPTION…] FILE…\n-c LIST…\n--slot KEY…",
+        .synopsis = "[OPTION…] FILE…\n-c LIST…\n--text [OPTION…] TEXT…\n--slot KEY…",
         .about = "Prints digests of files in the format of sha256sum, all in one pass, and\n"
                  "verifies the stored CRC64 of RDB files. \"-\" is standard input.",
         .opts = opts,
