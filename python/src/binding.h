@@ -33,6 +33,8 @@ PyObject *binding_raise(const struct rd_err *err);
 /* A new redoubt.Error, not raised, or None if nothing happened. */
 PyObject *binding_error(const struct rd_err *err);
 
+/* A str; bytes that are not UTF-8 become lone surrogates. */
+PyObject *binding_text(const char *text);
 PyObject *binding_bytes(struct rd_slice bytes);
 /* None for RD_NO_OFFSET and RDB_UNKNOWN. */
 PyObject *binding_count(uint64_t count);

@@ -20,8 +20,7 @@ static PyObject *context(const struct rd_err *err)
 {
     PyObject *lines = PyList_New(0);
     for (unsigned i = 0; lines != NULL && i < err->n_doing; i++) {
-        PyObject *line = PyUnicode_DecodeUTF8(err->doing[i], (Py_ssize_t)strlen(err->doing[i]),
-                                              "surrogateescape");
+        PyObject *line = binding_text(err->doing[i]);
         if (line == NULL || PyList_Append(lines, line) != 0)
             Py_CLEAR(lines);
         Py_XDECREF(line);
@@ -29,30 +28,25 @@ static PyObject *context(const struct rd_err *err)
     return lines;
 }
 
-static PyObject *text_of(const char *text)
-{
-    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "surrogateescape");
-}
-
 PyObject *binding_error(const struct rd_err *err)
 {
     char line[2 * RD_ERR_TEXT_MAX + 100];
     if (err->code == RD_ERR_OK)
         Py_RETURN_NONE;
-    PyObject *text = text_of(rd_err_render(err, line, sizeof line));
+    PyObject *text = binding_text(rd_err_render(err, line, sizeof line));
     PyObject *error = text != NULL ? PyObject_CallOneArg(error_type, text) : NULL;
     Py_XDECREF(text);
     if (error == NULL)
         return NULL;
-    if (set_field(error, "code", text_of(rd_err_word(err->code))) &&
-        set_field(error, "reason", text_of(err->text)) &&
+    if (set_field(error, "code", binding_text(rd_err_word(err->code))) &&
+        set_field(error, "reason", binding_text(err->text)) &&
         set_field(error, "offset", binding_count(err->offset)) &&
         set_field(error, "inner",
                   err->inner == RD_NO_OFFSET || err->offset == RD_NO_OFFSET
                       ? Py_NewRef(Py_None)
                       : binding_count(err->inner)) &&
         set_field(error, "errno", PyLong_FromLong(err->sys)) &&
-        set_field(error, "origin", text_of(err->origin)) &&
+        set_field(error, "origin", binding_text(err->origin)) &&
         set_field(error, "context", context(err)))
         return error;
     Py_DECREF(error);
@@ -69,6 +63,11 @@ PyObject *binding_raise(const struct rd_err *err)
 }
 
 /* ---- values for Python ---- */
+
+PyObject *binding_text(const char *text)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "surrogateescape");
+}
 
 PyObject *binding_bytes(struct rd_slice bytes)
 {

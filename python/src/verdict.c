@@ -61,11 +61,6 @@ static void free_notes(struct notes *notes)
     PyMem_RawFree(notes->items);
 }
 
-static PyObject *text_of(const char *text)
-{
-    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "surrogateescape");
-}
-
 static PyObject *key_of(const struct note *note)
 {
     return note->has_key ? PyBytes_FromStringAndSize(note->key, (Py_ssize_t)note->key_len)
@@ -79,14 +74,14 @@ static PyObject *make_finding(const struct note *note)
                                binding_count(note->from),
                                PyLong_FromUnsignedLongLong(note->db),
                                key_of(note),
-                               text_of(note->text)};
+                               binding_text(note->text)};
     return binding_tuple(binding_finding, items, 6);
 }
 
 static PyObject *make_loss(const struct note *note)
 {
     PyObject *const items[] = {PyUnicode_FromString(note->word), binding_count(note->from),
-                               binding_count(note->to), text_of(note->text), key_of(note)};
+                               binding_count(note->to), binding_text(note->text), key_of(note)};
     return binding_tuple(binding_loss, items, 5);
 }
 
