@@ -4,7 +4,7 @@
  *     src/input.c     sources that read without the global lock
  *     src/snapshot.c  the iterator of keys
  *     src/value.c     values of keys
- *     src/log.c       the iterator of commands
+ *     src/log.c       the iterator of the commands of a log
  *     src/verdict.c   check and salvage
  *
  * It uses the installed headers of libredoubt only.
@@ -48,6 +48,8 @@ PyObject *binding_tuple(PyTypeObject *type, PyObject *const *items, Py_ssize_t n
 /* input.c: opens a path (str, bytes, os.PathLike), or an object with the buffer protocol.
  * Compressed input is decompressed. *ret_held keeps the object alive while the source is used. */
 bool binding_open(PyObject *from, bool is_data, struct rd_src **ret, PyObject **ret_held);
+/* The same for a path in C. No exception is set. */
+bool binding_open_file(const char *path, struct rd_src **ret, struct rd_err *err);
 
 /* value.c: reads the value that follows a KEY. NULL: an exception is set. *ret_expiries: a dict, or
  * NULL if no field expires. */

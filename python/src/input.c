@@ -61,24 +61,35 @@ static bool open_data(PyObject *data, struct rd_src **ret, PyObject **ret_held, 
     return false;
 }
 
+static bool unpack(struct rd_src **src, struct rd_err *err)
+{
+    if (rd_src_decompress(src, err))
+        return true;
+    rd_src_close(*src);
+    return false;
+}
+
+bool binding_open_file(const char *path, struct rd_src **ret, struct rd_err *err)
+{
+    return open_path(path, ret, err) && unpack(ret, err);
+}
+
 bool binding_open(PyObject *from, bool is_data, struct rd_src **ret, PyObject **ret_held)
 {
     struct rd_err err = {0};
     bool ok;
     *ret_held = NULL;
     if (is_data) {
-        ok = open_data(from, ret, ret_held, &err);
+        ok = open_data(from, ret, ret_held, &err) && unpack(ret, &err);
     } else {
         PyObject *path;
         if (!PyUnicode_FSConverter(from, &path))
             return false;
-        ok = open_path(PyBytes_AS_STRING(path), ret, &err);
+        ok = binding_open_file(PyBytes_AS_STRING(path), ret, &err);
         Py_DECREF(path);
     }
-    if (ok && rd_src_decompress(ret, &err))
-        return true;
     if (ok)
-        rd_src_close(*ret);
+        return true;
     Py_CLEAR(*ret_held);
     if (!PyErr_Occurred())
         binding_raise(&err);

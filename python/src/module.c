@@ -125,7 +125,7 @@ static PyStructSequence_Field module_fields[] = {
 static PyStructSequence_Field command_fields[] = {
     {"args", "tuple of bytes"},       {"db", "selected database"},
     {"time_s", "unix time, or None"}, {"file", "name of the file"},
-    {"offset", "in the file"},        {"number", "of the command in the file, from 1"},
+    {"offset", "in the file"},        {"number", "of the command in the log, from 1"},
     {"in_multi", "in a transaction"}, {NULL, NULL},
 };
 static PyStructSequence_Field verdict_fields[] = {
@@ -202,7 +202,7 @@ static bool add_types(PyObject *module)
 
 static PyMethodDef functions[] = {
     FUNCTION("keys", binding_keys, "An iterator of the keys of a snapshot."),
-    FUNCTION("log_file", binding_log, "An iterator of the commands of one file."),
+    FUNCTION("log_file", binding_log, "An iterator of the commands of a file or a manifest."),
     FUNCTION("check", binding_check, "Verifies a snapshot."),
     FUNCTION("salvage", binding_salvage_file, "Saves what can be saved of a damaged snapshot."),
     {NULL, NULL, 0, NULL},

@@ -269,8 +269,8 @@ class Logs(Case):
     def compare(self, path):
         expected_rows = [(tuple(a.encode("utf-8", "surrogateescape") for a in entry["command"]),
                           entry["db"], entry.get("time_s"), entry["file"], entry["offset"],
-                          entry["multi"]) for entry in self.commands(path)]
-        found = [(c.args, c.db, c.time_s, c.file, c.offset, c.in_multi)
+                          entry["number"], entry["multi"]) for entry in self.commands(path)]
+        found = [(c.args, c.db, c.time_s, c.file, c.offset, c.number, c.in_multi)
                  for c in redoubt.log(path)]
         return found, expected_rows
 
@@ -286,9 +286,7 @@ class Logs(Case):
                     continue
                 with self.subTest(path):
                     found, rows = self.compare(path)
-                    # Times are those of the file: another one may have had one before.
-                    self.assertEqual([row[:2] + row[3:] for row in found],
-                                     [row[:2] + row[3:] for row in rows])
+                    self.assertEqual(found, rows)
                     n += len(found)
         self.assertGreater(n, 20)
 
@@ -296,14 +294,20 @@ class Logs(Case):
         log = b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$2\r\n\xff\x00\r\n"
         self.file(log, "a b.incr.aof")
         for text in (b'file "a b.incr.aof" seq 1 type i\n',
-                     b'# x\n\nseq 1 type i file "a\\x20b.incr.aof"\r\n'):
+                     b'# x\nseq 1 type i file "a\\x20b.incr.aof"\r\n'):
             path = self.file(text, "a.manifest")
             self.assertEqual([c.args for c in redoubt.log(path)], [(b"SET", b"a", b"\xff\x00")])
             self.assertEqual([c.args for c in redoubt.log(self.folder)],
                              [(b"SET", b"a", b"\xff\x00")])
-        for text in (b"file ../x seq 1 type i\n", b"nothing\n"):
-            with self.assertRaises(ValueError):
+        for text, offset in ((b"file ../x seq 1 type i\n", 5), (b"nothing\n", 0),
+                             (b"# x\n\nfile a seq 1 type i\n", 4)):
+            with self.assertRaises(redoubt.Error) as caught:
                 list(redoubt.log(self.file(text, "a.manifest")))
+            self.assertEqual((caught.exception.code, caught.exception.offset),
+                             ("corrupt", offset))
+        for folder in (FIXTURES, self.folder + "/nothing"):
+            with self.assertRaises((ValueError, redoubt.Error)):
+                list(redoubt.log(folder))
 
     def test_a_torn_log(self):
         commands = redoubt.log(self.file(b"*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nDEL\r\n$1\r\n", "a.aof"))
