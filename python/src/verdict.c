@@ -216,13 +216,22 @@ struct paths {
     bool replace;
 };
 
+/* Salvage reads the input twice. */
+static bool refuse_packed(struct rd_src *src, struct rd_err *err)
+{
+    struct rd_slice head;
+    if (rd_src_need(src, 4, &head) != RD_SRC_OK || !rd_src_is_packed(head))
+        return true;
+    return rd_err_set(err, RD_ERR_UNSUPPORTED, 0, "it is compressed: decompress it first");
+}
+
 static bool salvage(const struct paths *paths, const struct rdb_salvage_opts *opts,
                     struct rdb_salvage_result *res, struct rd_err *err)
 {
     const struct rd_sink_opts sink_opts = RD_SINK_OPTS(.replace = paths->replace);
     struct rd_src *src = NULL, *copy = NULL;
     struct rd_sink *out = NULL;
-    bool ok = rd_src_open_file(&src, paths->in, NULL, err) &&
+    bool ok = rd_src_open_file(&src, paths->in, NULL, err) && refuse_packed(src, err) &&
               (paths->out == NULL || (rd_src_open_again(&copy, src, err) &&
                                       rd_sink_open_file(&out, paths->out, &sink_opts, err))) &&
               rdb_salvage(src, copy, out, opts, res, err);

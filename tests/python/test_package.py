@@ -251,6 +251,18 @@ class Verdicts(Case):
                 n += 1
         self.assertGreater(n, 40)
 
+    def test_a_compressed_file_is_refused(self):
+        """It is not damaged, which a salvage of its bytes would say."""
+        path = os.path.join(FIXTURES, "redis-7.0.15", "cluster.rdb")
+        with open(self.folder + "/dump.rdb.gz", "wb") as f:
+            subprocess.run(["gzip", "-c", path], check=True, stdout=f)
+        for out in (None, self.folder + "/out.rdb"):
+            with self.assertRaises(redoubt.Error) as caught:
+                redoubt.salvage(self.folder + "/dump.rdb.gz", out)
+            self.assertEqual(caught.exception.code, "unsupported")
+            self.assertIn("compressed", caught.exception.reason)
+        self.assertEqual(os.listdir(self.folder), ["dump.rdb.gz"])
+
     def test_an_output_that_exists_stays(self):
         path = os.path.join(FIXTURES, "redis-7.0.15", "cluster.rdb")
         out = self.file(b"mine", "out")
