@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/sink_impl.h"
+#include "base/words.h"
 
 enum { WORDS_MAX = AOF_MANIFEST_LINE_MAX / 2 };
 
@@ -575,26 +576,10 @@ static bool needs_quotes(const char *name)
     return false;
 }
 
-static bool add_quoted(struct rd_buf *line, const char *name)
-{
-    bool ok = rd_buf_add_byte(line, '"');
-    for (; *name != '\0' && ok; name++) {
-        static const char letters[] = "\n\r\t\a\b\"\\", escapes[] = "nrtab\"\\";
-        const char *letter = memchr(letters, *name, sizeof letters - 1);
-        if (letter != NULL)
-            ok = rd_buf_printf(line, "\\%c", escapes[letter - letters]);
-        else if (*name < ' ' || *name > '~')
-            ok = rd_buf_printf(line, "\\x%02x", (unsigned)(unsigned char)*name);
-        else
-            ok = rd_buf_add_byte(line, (uint8_t)*name);
-    }
-    return ok && rd_buf_add_byte(line, '"');
-}
-
 static bool add_file(struct rd_buf *line, const struct aof_file *file)
 {
     bool ok = rd_buf_printf(line, "file ");
-    ok = ok && (needs_quotes(file->name) ? add_quoted(line, file->name)
+    ok = ok && (needs_quotes(file->name) ? rd_words_quote(line, rd_slice_str(file->name))
                                          : rd_buf_printf(line, "%s", file->name));
     ok = ok && rd_buf_printf(line, " seq %ju type %c", (uintmax_t)file->seq, (char)file->type);
     if (file->start_offset >= 0)

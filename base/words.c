@@ -115,3 +115,27 @@ void rd_words_done(struct rd_words *words)
     rd_buf_done(&words->bytes);
     *words = (struct rd_words){0};
 }
+
+/* ---- writing ---- */
+
+static bool escape_byte(struct rd_buf *out, uint8_t c)
+{
+    static const char plain[] = "\"\\\n\r\t\a\b", letters[] = "\"\\nrtab";
+    const char *found = c != 0 ? strchr(plain, c) : NULL;
+    if (found != NULL)
+        return rd_buf_add_byte(out, '\\') && rd_buf_add_byte(out, (uint8_t)letters[found - plain]);
+    return c >= ' ' && c <= '~' ? rd_buf_add_byte(out, c) : rd_buf_printf(out, "\\x%02x", c);
+}
+
+bool rd_words_escape(struct rd_buf *out, struct rd_slice word)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < word.len; i++)
+        ok = escape_byte(out, word.ptr[i]);
+    return ok;
+}
+
+bool rd_words_quote(struct rd_buf *out, struct rd_slice word)
+{
+    return rd_buf_add_byte(out, '"') && rd_words_escape(out, word) && rd_buf_add_byte(out, '"');
+}

@@ -7,7 +7,7 @@
  *     rd_words_done(&words);
  *
  * Blanks separate words; "…" understands \n \r \t \b \a \xHH and \c for any other c, '…' only \'; a
- * closing quote must be followed by a blank or the end.
+ * closing quote must be followed by a blank or the end. rd_words_quote() writes such a word.
  */
 #ifndef BASE_WORDS_H
 #define BASE_WORDS_H
@@ -24,5 +24,9 @@ struct rd_words {
 /* False: unbalanced quotes. The previous words are dropped. */
 bool rd_words_split(struct rd_words *words, struct rd_slice line);
 void rd_words_done(struct rd_words *words);
+
+/* Appends a word in double quotes, of printable ASCII. False: out of memory. */
+bool rd_words_quote(struct rd_buf *out, struct rd_slice word);
+bool rd_words_escape(struct rd_buf *out, struct rd_slice word); /* without the quotes */
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/words.h"
 #include "sentinel/set_impl.h"
 #include "sentinel/text_impl.h"
 
@@ -259,21 +260,11 @@ static bool needs_quotes(const char *word)
     return word[0] == 0;
 }
 
-/* As base/words.h reads it. */
 static bool put_word(struct rd_buf *out, const char *word)
 {
     if (!needs_quotes(word))
         return rd_buf_printf(out, " %s", word);
-    bool ok = rd_buf_add(out, " \"", 2);
-    for (const unsigned char *c = (const unsigned char *)word; *c != 0 && ok; c++) {
-        if (*c == '"' || *c == '\\')
-            ok = rd_buf_printf(out, "\\%c", *c);
-        else if (*c < ' ' || *c >= 127)
-            ok = rd_buf_printf(out, "\\x%02x", *c);
-        else
-            ok = rd_buf_add_byte(out, *c);
-    }
-    return ok && rd_buf_add_byte(out, '"');
+    return rd_buf_add_byte(out, ' ') && rd_words_quote(out, rd_slice_str(word));
 }
 
 static void put(const struct writer *w, const char *option, size_t n, const char *const *words)

@@ -2,33 +2,13 @@
 #include "engine/script/debug.h"
 
 #include "base/num.h"
+#include "base/words.h"
 
 enum { DEPTH_MAX = 10 };
 
 static void put(struct rd_buf *out, const char *text)
 {
     rd_buf_add(out, text, strlen(text));
-}
-
-/* In double quotes, with unprintable bytes escaped. */
-static void put_quoted(struct rd_buf *out, struct rd_slice bytes)
-{
-    static const char named[] = "\nn\rr\tt\aa\bb\\\\\"\"";
-    rd_buf_add_byte(out, '"');
-    for (size_t i = 0; i < bytes.len; i++) {
-        uint8_t byte = bytes.ptr[i];
-        const char *escape = NULL;
-        for (const char *p = named; *p != '\0'; p += 2)
-            if ((uint8_t)*p == byte)
-                escape = p + 1;
-        if (escape != NULL)
-            rd_buf_printf(out, "\\%c", *escape);
-        else if (byte >= ' ' && byte <= '~')
-            rd_buf_add_byte(out, byte);
-        else
-            rd_buf_printf(out, "\\x%02x", byte);
-    }
-    rd_buf_add_byte(out, '"');
 }
 
 /* ---- values ---- */
@@ -90,7 +70,7 @@ static void put_value(lua_State *L, struct rd_buf *out, int depth)
     switch (lua_type(L, -1)) {
     case LUA_TSTRING:
         text = lua_tolstring(L, -1, &len);
-        put_quoted(out, rd_slice(text, len));
+        rd_words_quote(out, rd_slice(text, len));
         break;
     case LUA_TBOOLEAN:
         put(out, lua_toboolean(L, -1) ? "true" : "false");
@@ -158,7 +138,7 @@ static void put_bulk(struct cursor *in, struct rd_buf *out, int64_t len)
         return;
     }
     size_t n = (uint64_t)len < left ? (size_t)len : left;
-    put_quoted(out, rd_slice(in->p, n));
+    rd_words_quote(out, rd_slice(in->p, n));
     in->p += n + 2 < left ? n + 2 : left;
 }
 
@@ -198,7 +178,7 @@ static void put_reply(struct cursor *in, struct rd_buf *out)
         break;
     case '+':
     case '-':
-        put_quoted(out, line);
+        rd_words_quote(out, line);
         break;
     default: /* texts with a format, which servers do not show either */
         in->p = in->end;

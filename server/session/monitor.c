@@ -1,5 +1,6 @@
 #include "server/session/monitor.h"
 
+#include "base/words.h"
 #include "engine/mem.h"
 #include "server/session/dispatch/dispatch.h"
 #include "server/session/redact.h"
@@ -65,29 +66,6 @@ void monitor_forget(struct client *c)
     monitors->line = (struct rd_buf){0};
 }
 
-/* In double quotes, with unprintable characters escaped. */
-static void put_quoted(struct rd_buf *out, struct rd_slice bytes)
-{
-    static const char named[] = "\nn\rr\tt\aa\bb\\\\\"\"";
-    rd_buf_add_byte(out, '"');
-    for (size_t i = 0; i < bytes.len; i++) {
-        uint8_t byte = bytes.ptr[i];
-        const char *escape = NULL;
-        for (const char *p = named; *p != '\0'; p += 2)
-            if ((uint8_t)*p == byte)
-                escape = p + 1;
-        if (escape != NULL) {
-            rd_buf_add_byte(out, '\\');
-            rd_buf_add_byte(out, (uint8_t)*escape);
-        } else if (byte >= ' ' && byte <= '~') {
-            rd_buf_add_byte(out, byte);
-        } else {
-            rd_buf_printf(out, "\\x%02x", byte);
-        }
-    }
-    rd_buf_add_byte(out, '"');
-}
-
 /* The address of the client, or "lua" for a command of a script. */
 static void put_origin(struct sessions *sessions, const struct engine_session *s,
                        struct rd_buf *out)
@@ -115,7 +93,7 @@ static void make_line(struct sessions *sessions, const struct engine_session *s,
     for (size_t i = 0; i < argc; i++) {
         rd_buf_add_byte(out, ' ');
         bool secret = secrets && redact_is_secret(command, argc, argv, i);
-        put_quoted(out, secret ? rd_slice_str(REDACTED) : argv[i]);
+        rd_words_quote(out, secret ? rd_slice_str(REDACTED) : argv[i]);
     }
     rd_buf_add(out, "\r\n", 2);
 }

@@ -52,12 +52,6 @@ void settings_text_append(char ***words, size_t *n, const char *word)
     append(words, n, settings_text_copy(word, strlen(word)));
 }
 
-static void put(struct rd_buf *buf, char byte)
-{
-    if (!rd_buf_add_byte(buf, (uint8_t)byte))
-        abort();
-}
-
 const char *settings_text_split(const char *line, char ***ret_words, size_t *ret_n)
 {
     struct rd_words words = {0};
@@ -101,21 +95,8 @@ void settings_text_quote(const char *text, struct rd_buf *ret)
 
 void settings_text_quote_bytes(struct rd_slice text, struct rd_buf *ret)
 {
-    static const char letters[] = "nrtba", bytes[] = "\n\r\t\b\a";
-    put(ret, '"');
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char byte = text.ptr[i];
-        const char *escaped = byte != 0 ? strchr(bytes, byte) : NULL;
-        if (byte == '"' || byte == '\\' || escaped != NULL) {
-            put(ret, '\\');
-            put(ret, escaped != NULL ? letters[escaped - bytes] : (char)byte);
-        } else if (byte >= 0x20 && byte < 0x7f) {
-            put(ret, (char)byte);
-        } else {
-            rd_buf_printf(ret, "\\x%02x", byte);
-        }
-    }
-    put(ret, '"');
+    if (!rd_words_quote(ret, text))
+        abort();
 }
 
 char *settings_text_trim(char *text)

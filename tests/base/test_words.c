@@ -54,3 +54,23 @@ Test(words, bytes_of_any_value_go_through)
     cr_assert_eq(words.argv[0].ptr[1], 0xff);
     rd_words_done(&words);
 }
+
+Test(words, a_word_that_is_quoted_reads_back)
+{
+    struct rd_words words = {0};
+    struct rd_buf line = {0};
+    uint8_t bytes[256];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)i;
+    cr_assert(rd_words_quote(&line, rd_slice(bytes, sizeof bytes)));
+    for (size_t i = 0; i < line.len; i++)
+        cr_assert(line.ptr[i] >= ' ' && line.ptr[i] <= '~');
+    cr_assert(rd_words_split(&words, rd_buf_slice(&line)));
+    cr_assert_eq(words.argc, 1);
+    cr_assert(rd_slice_eq(words.argv[0], rd_slice(bytes, sizeof bytes)));
+    rd_buf_reset(&line);
+    cr_assert(rd_words_quote(&line, rd_slice_str("a \n\x01\"\\~")));
+    cr_assert(rd_slice_is(rd_buf_slice(&line), "\"a \\n\\x01\\\"\\\\~\""));
+    rd_words_done(&words);
+    rd_buf_done(&line);
+}

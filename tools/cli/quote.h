@@ -10,9 +10,6 @@
 /* Bytes in double quotes, escaped; those after `cut` bytes are left out, with the length. */
 bool cli_put_quoted(struct rd_buf *buf, struct rd_slice bytes, size_t cut);
 
-/* The same without quotes. */
-bool cli_put_escaped(struct rd_buf *buf, struct rd_slice bytes);
-
 /* A command line: quoted words with blanks between them. */
 bool cli_put_line(struct rd_buf *buf, const struct rd_slice *argv, size_t argc, size_t cut);
 

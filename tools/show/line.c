@@ -5,6 +5,7 @@
  *     {"number":17,"time_s":1714564800,"file":"…","offset":1234,"length":29,"db":0,"multi":false,
  *      "command":[…]}
  */
+#include "base/words.h"
 #include "tools/cli/quote.h"
 #include "tools/show/show.h"
 
@@ -19,7 +20,7 @@ static bool put_argument(struct rd_buf *buf, struct rd_slice arg, const struct s
 /* "FILE:OFFSET"; for a capture "CHAPTER:OFFSET". */
 static bool put_place(struct rd_buf *buf, const struct show_item *item)
 {
-    bool ok = item->file != NULL ? cli_put_escaped(buf, rd_slice_str(item->file))
+    bool ok = item->file != NULL ? rd_words_escape(buf, rd_slice_str(item->file))
                                  : rd_buf_printf(buf, "%zu", item->index);
     return ok && rd_buf_printf(buf, ":%" PRIu64 " [%" PRIu64 "%s]", item->offset, item->db,
                                item->in_multi ? " multi" : "");
@@ -112,10 +113,10 @@ bool show_line_item(struct rd_buf *buf, const struct show_item *item, const stru
 
 static bool snapshot_text(struct rd_buf *buf, const struct show_snapshot *s)
 {
-    return rd_buf_add(buf, "# ", 2) && cli_put_escaped(buf, rd_slice_str(s->file)) &&
+    return rd_buf_add(buf, "# ", 2) && rd_words_escape(buf, rd_slice_str(s->file)) &&
            rd_buf_printf(buf, ": snapshot: %s key%s%s", rd_show_count(s->keys).s,
                          s->keys == 1 ? "" : "s", s->writer[0] != '\0' ? ", written by " : "") &&
-           cli_put_escaped(buf, rd_slice_str(s->writer));
+           rd_words_escape(buf, rd_slice_str(s->writer));
 }
 
 static bool snapshot_json(struct rd_buf *buf, const struct show_snapshot *s)
