@@ -42,10 +42,10 @@ struct sums {
 struct pass {
     struct cli *cli;
     struct rd_src *src;
+    const bool *wanted; /* by kind */
     struct rd_digest *digests[SUM_KINDS];
-    bool crc_wanted;
+    bool crc_wanted; /* also to judge an RDB */
     uint64_t crc;
-    bool crc16_wanted, crc32_wanted;
     uint16_t crc16;
     uint32_t crc32;
 };
@@ -75,9 +75,9 @@ static bool feed(struct pass *pass, struct rd_slice bytes, struct rd_err *err)
 {
     if (pass->crc_wanted)
         pass->crc = rd_crc64(pass->crc, bytes.ptr, bytes.len);
-    if (pass->crc16_wanted)
+    if (pass->wanted[SUM_CRC16])
         pass->crc16 = rd_crc16(pass->crc16, bytes.ptr, bytes.len);
-    if (pass->crc32_wanted)
+    if (pass->wanted[SUM_CRC32])
         pass->crc32 = rd_zlib_crc32(pass->crc32, bytes.ptr, bytes.len);
     for (int kind = 0; kind < SUM_KINDS; kind++)
         if (pass->digests[kind] != NULL &&
@@ -238,9 +238,7 @@ static bool open_source(const struct sums *sums, const char *path, struct rd_src
 /* sums->wanted says what to compute. */
 static bool sum_file(struct cli *cli, const char *path, struct sums *sums, struct rd_err *err)
 {
-    struct pass pass = {.cli = cli,
-                        .crc16_wanted = sums->wanted[SUM_CRC16],
-                        .crc32_wanted = sums->wanted[SUM_CRC32]};
+    struct pass pass = {.cli = cli, .wanted = sums->wanted};
     if (!open_source(sums, path, &pass.src, err))
         return false;
     cli_progress_begin(cli, path, rd_src_size(pass.src));
