@@ -187,13 +187,19 @@ class Database:
 
 
 @contextlib.contextmanager
-def converted(data, *args):
-    """The database of a snapshot."""
+def stored(data):
+    """(path of a file with these bytes, path for a database)"""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "in.rdb")
-        out = os.path.join(folder, "keys.db")
         with open(path, "wb") as f:
             f.write(data)
+        yield path, os.path.join(folder, "keys.db")
+
+
+@contextlib.contextmanager
+def converted(data, *args):
+    """The database of a snapshot."""
+    with stored(data) as (path, out):
         done = run("convert", *args, path, "-o", out)
         assert done.returncode == 0, done.stderr
         database = Database(out)
@@ -248,17 +254,13 @@ class Fixtures(unittest.TestCase):
     def test_every_value_is_found_again(self):
         keys = kinds = 0
         for name, data in fixtures():
-            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, "in.rdb")
-                out = os.path.join(folder, "keys.db")
-                with open(path, "wb") as f:
-                    f.write(data)
+            with self.subTest(name), stored(data) as (path, out):
                 lines = run("convert", "--to", "ndjson", "--strings", "base64", path)
                 done = run("convert", "--to", "sqlite", path, "-o", out)
                 self.assertEqual(done.returncode, lines.returncode, done.stderr)
                 if done.returncode != 0:
                     self.assertFalse(os.path.exists(out))
-                    self.assertEqual(os.listdir(folder), ["in.rdb"])
+                    self.assertEqual(os.listdir(os.path.dirname(path)), ["in.rdb"])
                     self.assertEqual(done.stderr, lines.stderr)
                     continue
                 plain = run("convert", "--to", "ndjson", path)
@@ -273,11 +275,7 @@ class Fixtures(unittest.TestCase):
     def test_memory_and_sizes_are_those_of_stat(self):
         compared = 0
         for name, data in fixtures():
-            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, "in.rdb")
-                out = os.path.join(folder, "keys.db")
-                with open(path, "wb") as f:
-                    f.write(data)
+            with self.subTest(name), stored(data) as (path, out):
                 if run("convert", "--to", "sqlite", path, "-o", out).returncode != 0:
                     continue
                 rows = run("stat", "--csv", "--exact", path)
@@ -297,11 +295,7 @@ class Fixtures(unittest.TestCase):
     def test_what_is_beside_the_keys_is_kept(self):
         kinds = set()
         for name, data in fixtures():
-            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, "in.rdb")
-                out = os.path.join(folder, "keys.db")
-                with open(path, "wb") as f:
-                    f.write(data)
+            with self.subTest(name), stored(data) as (path, out):
                 if run("convert", path, "-o", out).returncode != 0:
                     continue
                 meta = [json.loads(line) for line in
