@@ -365,8 +365,6 @@ static bool has_base(const struct archive_stream *stream, size_t begin,
     return false;
 }
 
-/* Bases become sets in the order of the stream: without one for a chain or a later one, that of
- * the chain may wait in the spool, however new the sets of other kinds are. */
 /* The segment after the data of a set, if the one that has its offset is not listed: SIZE_MAX if it
  * is, or if the history has none. */
 static size_t after_unlisted(const struct archive_stream *stream, const struct archive_manifest *m)
@@ -400,6 +398,8 @@ static void find_unlisted(const struct archive_stream *stream, const struct arch
     }
 }
 
+/* Bases become sets in the order of the stream: without one for a chain or a later one, that of
+ * the chain may wait in the spool, however new the sets of other kinds are. */
 void archive_stream_needed(const struct archive_stream *stream, const struct archive_sets *sets,
                            const unsigned *why, bool *needed)
 {
