@@ -5,10 +5,10 @@
 enum { TRIES = 6, WAIT_MS = 200, CONNECT_S = 20, STALL_S = 60 };
 
 bool archive_remote_open(struct archive_remote *ret, unsigned tries, void (*wait_ms)(uint64_t ms),
-                         const atomic_bool *cancel, struct rd_err *err)
+                         uint64_t rate, const atomic_bool *cancel, struct rd_err *err)
 {
     *ret = (struct archive_remote){
-        .tries = tries != 0 ? tries : TRIES, .wait_ms = wait_ms, .cancel = cancel};
+        .tries = tries != 0 ? tries : TRIES, .wait_ms = wait_ms, .cancel = cancel, .rate = rate};
     ret->curl = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? curl_easy_init() : NULL;
     return ret->curl != NULL || rd_err_nomem(err, 0);
 }

@@ -26,9 +26,9 @@ struct archive_remote {
     uint64_t rate;                /* bytes a second in each direction, at most; 0: no limit */
 };
 
-/* tries: 0 for the default. */
+/* tries: 0 for the default. rate: see archive_remote. */
 bool archive_remote_open(struct archive_remote *ret, unsigned tries, void (*wait_ms)(uint64_t ms),
-                         const atomic_bool *cancel, struct rd_err *err);
+                         uint64_t rate, const atomic_bool *cancel, struct rd_err *err);
 void archive_remote_close(struct archive_remote *remote);
 
 /* Receives the body of an answer. A body larger than `max` ends the request. */

@@ -259,11 +259,9 @@ static bool set_secrets(struct archive_s3 *s, const struct archive_s3_opts *opts
 static bool set_rest(struct archive_s3 *s, const struct archive_s3_opts *opts, struct rd_err *err)
 {
     s->part_size = opts->part_size != 0 ? opts->part_size : ARCHIVE_S3_PART;
-    if (!archive_remote_copy(&s->ca_file, opts->ca_file, err) ||
-        !archive_remote_open(&s->remote, opts->tries, opts->wait_ms, opts->cancel, err))
-        return false;
-    s->remote.rate = opts->rate;
-    return true;
+    return archive_remote_copy(&s->ca_file, opts->ca_file, err) &&
+           archive_remote_open(&s->remote, opts->tries, opts->wait_ms, opts->rate, opts->cancel,
+                               err);
 }
 
 bool archive_store_open_s3(struct archive_store **ret, const struct archive_s3_opts *opts,

@@ -607,12 +607,10 @@ static bool set_rest(struct sftp *s, const struct archive_sftp_opts *opts, struc
     s->chunk = opts->chunk != 0 ? opts->chunk : ARCHIVE_SFTP_CHUNK;
     if (opts->known_hosts != NULL)
         s->host_keys_fd = archive_host_keys_open(opts->known_hosts, s->host_keys);
-    if (!archive_remote_copy(&s->key_file, opts->key_file, err) ||
-        !archive_remote_copy(&s->known_hosts, opts->known_hosts, err) ||
-        !archive_remote_open(&s->remote, opts->tries, opts->wait_ms, opts->cancel, err))
-        return false;
-    s->remote.rate = opts->rate;
-    return true;
+    return archive_remote_copy(&s->key_file, opts->key_file, err) &&
+           archive_remote_copy(&s->known_hosts, opts->known_hosts, err) &&
+           archive_remote_open(&s->remote, opts->tries, opts->wait_ms, opts->rate, opts->cancel,
+                               err);
 }
 
 bool archive_store_open_sftp(struct archive_store **ret, const struct archive_sftp_opts *opts,
