@@ -1,7 +1,6 @@
 #include "chunks/items_impl.h"
 
 #include "base/mem.h"
-#include "chunks/bytes_impl.h"
 
 bool chunks_builder_add(struct chunks_builder *b, struct rd_slice bytes, unsigned flags,
                         uint64_t db)
@@ -130,6 +129,16 @@ bool chunks_long_parse(struct chunks_long *ret, struct rd_slice item, struct rd_
         return damaged(err);
     *ret = l;
     return true;
+}
+
+bool chunks_long_piece(struct chunks_in *in, const struct chunks_recipe *recipe,
+                       const struct chunks_chunk **ret, struct rd_err *err)
+{
+    uint32_t ordinal = (uint32_t)chunks_get_max(in, UINT32_MAX);
+    *ret = chunks_recipe_find(recipe, ordinal);
+    return (!in->failed && *ret != NULL && (*ret)->blob.kind == CHUNKS_PIECE) ||
+           rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                      "a long item names a piece that is not there");
 }
 
 bool chunks_long_hash_begin(struct rd_buf *out, const struct chunks_long *l)

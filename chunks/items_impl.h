@@ -3,8 +3,8 @@
 #ifndef CHUNKS_ITEMS_IMPL_H
 #define CHUNKS_ITEMS_IMPL_H
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "chunks/bytes_impl.h"
+#include "chunks/recipe_impl.h"
 
 enum {
     CHUNKS_MIN = 256 * 1024,  /* a chunk ends not before this, */
@@ -56,6 +56,9 @@ struct chunks_long {
 bool chunks_long_put(struct rd_buf *out, uint64_t hash, uint64_t bytes, const uint32_t *pieces,
                      size_t n);
 bool chunks_long_parse(struct chunks_long *ret, struct rd_slice item, struct rd_err *err);
+/* The next one of the ordinals in *in. RD_ERR_CORRUPT: the recipe has no such piece. */
+bool chunks_long_piece(struct chunks_in *in, const struct chunks_recipe *recipe,
+                       const struct chunks_chunk **ret, struct rd_err *err);
 /* The beginning of what the hash of a long item is made of; the names of its pieces follow. */
 bool chunks_long_hash_begin(struct rd_buf *out, const struct chunks_long *l);
 

@@ -152,13 +152,10 @@ static bool write_item(struct lookup *l, const struct chunks_items *items, uint3
         return false;
     struct chunks_in in = chunks_in_of(rd_slice(pieces.at, pieces.len));
     for (size_t k = 0; k < pieces.n; k++) {
-        uint32_t ordinal = (uint32_t)chunks_get_max(&in, UINT32_MAX);
-        const struct chunks_chunk *piece = chunks_recipe_find(&l->recipe, ordinal);
-        if (in.failed || piece == NULL || piece->blob.kind != CHUNKS_PIECE)
-            return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
-                              "a long item names a piece that is not there");
+        const struct chunks_chunk *piece;
         rd_buf_reset(&l->piece);
-        if (!chunks_fetch_blob(&l->fetch, &piece->blob, &l->piece, err) ||
+        if (!chunks_long_piece(&in, &l->recipe, &piece, err) ||
+            !chunks_fetch_blob(&l->fetch, &piece->blob, &l->piece, err) ||
             !rd_sink_write(l->to, l->piece.ptr, l->piece.len))
             return false;
     }

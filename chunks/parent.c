@@ -268,14 +268,11 @@ static bool hash_long(struct rebuild *b, const struct chunks_found *item,
     rd_buf_reset(&b->text);
     bool ok = chunks_long_hash_begin(&b->text, &l);
     struct chunks_in in = {.at = l.at, .end = l.at + l.len};
-    for (size_t i = 0; ok && i < l.n; i++) {
-        uint32_t ordinal = (uint32_t)chunks_get_max(&in, UINT32_MAX);
-        const struct chunks_chunk *piece = chunks_recipe_find(b->recipe, ordinal);
-        ok = piece != NULL && rd_buf_add(&b->text, piece->blob.name, CHUNKS_NAME) &&
-             rd_buf_add(&ordinals, &ordinal, sizeof ordinal);
-    }
-    ok = (ok && !in.failed) || rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
-                                          "a long item names pieces that are not there");
+    const struct chunks_chunk *piece;
+    for (size_t i = 0; ok && i < l.n && (ok = chunks_long_piece(&in, b->recipe, &piece, err)); i++)
+        ok = rd_buf_add(&b->text, piece->blob.name, CHUNKS_NAME) &&
+             rd_buf_add(&ordinals, &piece->ordinal, sizeof piece->ordinal);
+    ok = ok || rd_err_nomem(err, ordinals.len);
     record->key = l.hash;
     record->item = chunks_hash_item(b->recipe->key, item->db, rd_buf_slice(&b->text));
     ok = ok && chunks_lists_add_long(&b->lists, item->place,

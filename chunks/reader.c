@@ -19,11 +19,9 @@ struct reader {
 
 static bool next_piece(struct reader *r, struct rd_err *err)
 {
-    uint32_t ordinal = (uint32_t)chunks_get_max(&r->ordinals, UINT32_MAX);
-    const struct chunks_chunk *chunk = chunks_recipe_find(&r->recipe, ordinal);
-    if (r->ordinals.failed || chunk == NULL || chunk->blob.kind != CHUNKS_PIECE)
-        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
-                          "a long item names a piece that is not there");
+    const struct chunks_chunk *chunk;
+    if (!chunks_long_piece(&r->ordinals, &r->recipe, &chunk, err))
+        return false;
     rd_buf_reset(&r->piece);
     r->pieces.n--;
     if (!chunks_fetch_blob(&r->a.fetch, &chunk->blob, &r->piece, err))

@@ -30,13 +30,12 @@ static bool put(struct rest *r, const void *bytes, size_t len, struct rd_err *er
     return rd_buf_add(&r->out, bytes, len) || rd_err_nomem(err, len);
 }
 
-static const struct chunks_blob *next_piece(struct rest *r)
+static bool add_piece(struct rest *r, struct rd_buf *to, struct rd_err *err)
 {
-    uint32_t ordinal = (uint32_t)chunks_get_max(&r->pieces, UINT32_MAX);
-    const struct chunks_chunk *chunk = chunks_recipe_find(&r->recipe, ordinal);
+    const struct chunks_chunk *chunk;
     r->n_pieces--;
-    return r->pieces.failed || chunk == NULL || chunk->blob.kind != CHUNKS_PIECE ? NULL
-                                                                                 : &chunk->blob;
+    return chunks_long_piece(&r->pieces, &r->recipe, &chunk, err) &&
+           chunks_fetch_blob(&r->a.fetch, &chunk->blob, to, err);
 }
 
 /* Begins to read the pieces of the item in r->list. */
@@ -57,10 +56,8 @@ static bool try_pieces(struct rest *r, bool *ret_whole, struct rd_err *err)
     struct rd_err why = {0};
     bool ok = begin_pieces(r, &why);
     while (ok && r->n_pieces > 0) {
-        const struct chunks_blob *blob = next_piece(r);
         rd_buf_reset(&plain);
-        ok = blob != NULL ? chunks_fetch_blob(&r->a.fetch, blob, &plain, &why)
-                          : rd_err_set(&why, RD_ERR_CORRUPT, RD_NO_OFFSET, "a piece is missing");
+        ok = add_piece(r, &plain, &why);
     }
     rd_buf_done(&plain);
     *ret_whole = ok;
@@ -72,9 +69,8 @@ static bool try_pieces(struct rest *r, bool *ret_whole, struct rd_err *err)
 
 static bool put_piece(struct rest *r, struct rd_err *err)
 {
-    const struct chunks_blob *blob = next_piece(r);
     size_t before = r->out.len;
-    if (!chunks_fetch_blob(&r->a.fetch, blob, &r->out, err))
+    if (!add_piece(r, &r->out, err))
         return false;
     r->crc = rd_crc64(r->crc, r->out.ptr + before, r->out.len - before);
     return true;
