@@ -72,8 +72,7 @@ class Chunks(BackupCase):
     def test_every_snapshot_comes_back(self):
         for path in sorted(glob.glob(os.path.join(FIXTURES, "redis-[78].*", "*.rdb")))[:12]:
             shutil.copy(path, self.path("dump.rdb"))
-            if self.tool("backup").returncode != 0:
-                continue
+            self.good("backup")
             with open(path, "rb") as file:
                 self.assertEqual(self.restored(), file.read(), path)
         self.good("verify", "--level", "parse")
