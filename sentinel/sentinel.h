@@ -63,7 +63,8 @@ struct sentinel_instance;
 struct sentinel_opts {
     void *ctx; /* of the functions */
     uint64_t (*random)(void *ctx);
-    /* The address of a host by its name. False: it has none. Never called for an address. */
+    /* The address of a host by its name. False: it has none, or none is known yet: it is asked for
+     * again. Never called for an address. */
     bool (*resolve)(void *ctx, const char *name, char ret_ip[SENTINEL_IP_MAX + 1]);
     /* Whether a script exists and may be run. */
     bool (*runnable)(void *ctx, const char *path);

@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "support")]
 import certificates  # noqa: E402
 import server_under_test as sut  # noqa: E402
+from persistence import Faulty  # noqa: E402
 from server_under_test import ReplyError, wait_for  # noqa: E402
 
 FAILOVER_SECONDS = 120
@@ -93,6 +94,31 @@ def knows(sentinel, replicas, others):
     fields = state(sentinel)
     return (int(fields[b"num-slaves"]) == replicas and
             int(fields[b"num-other-sentinels"]) == others)
+
+
+class WithFaults(Faulty, Ours):
+    pass
+
+
+class Names(unittest.TestCase):
+    """A master that is known by its name, while no name server answers."""
+
+    def test_a_lookup_that_lasts_does_not_stop_the_sentinel(self):
+        with sut.Redoubt(dict(MASTER)) as master, WithFaults(
+                "sentinel resolve-hostnames yes\n"
+                f"sentinel monitor mine localhost {master.port} 1\n"
+                "sentinel down-after-milliseconds mine 1000\n") as s:
+            wait_for(lambda: b"disconnected" not in state(s)[b"flags"])
+            silent = os.path.join(s.faults, "lookup")
+            with open(silent, "w", encoding="utf-8"):
+                pass
+            port = master.port
+            master.terminate()
+            wait_for(lambda: state(s)[b"flags"].startswith(b"s_down,o_down,master"))
+            self.assertNotIn("+tilt", s.log)
+            master.start_at(port)
+            wait_for(lambda: state(s)[b"flags"] == b"master", FAILOVER_SECONDS)
+            os.unlink(silent)
 
 
 class Failover(unittest.TestCase):

@@ -27,7 +27,10 @@ void watch_sub_monitor(struct dispatch_call *call)
                           "ERR Invalid quorum") ||
         !dispatch_arg_i64(call, call->argv[4], INT32_MIN, INT32_MAX, &port, "ERR Invalid port"))
         return;
-    switch (sentinel_monitor(s, call->argv[2], call->argv[3], port, quorum)) {
+    watch_of(call)->names_now = true; /* the reply says whether there is such a host */
+    enum sentinel_result result = sentinel_monitor(s, call->argv[2], call->argv[3], port, quorum);
+    watch_of(call)->names_now = false;
+    switch (result) {
     case SENTINEL_OK:
         reply_saved(call);
         break;

@@ -1,7 +1,6 @@
 #include "server/surface/watch/watch_impl.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,14 +25,7 @@ static uint64_t random_number(void *ctx)
 
 static bool resolve(void *ctx, const char *name, char ret_ip[SENTINEL_IP_MAX + 1])
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
-    (void)ctx;
-    if (getaddrinfo(name, NULL, &hints, &found) != 0)
-        return false;
-    bool ok = getnameinfo(found->ai_addr, found->ai_addrlen, ret_ip, SENTINEL_IP_MAX + 1, NULL, 0,
-                          NI_NUMERICHOST) == 0;
-    freeaddrinfo(found);
-    return ok;
+    return watch_names_find(ctx, name, ret_ip);
 }
 
 static bool runnable(void *ctx, const char *path)
@@ -90,7 +82,9 @@ static bool load_lines(struct watch *w, const struct settings *s, struct rd_buf 
         if (rd_words_split(&words[i], rd_slice_str(s->sentinel_lines[i].text)))
             lines[i] = (struct sentinel_line){words[i].argv + 1, words[i].argc - 1};
     }
+    w->names_now = true;
     bool ok = sentinel_config_load(w->sentinel, lines, n, wall_ms(), &bad, &reason);
+    w->names_now = false;
     for (size_t i = 0; i < n; i++)
         rd_words_done(&words[i]);
     rd_free(words);
@@ -244,6 +238,7 @@ static void end(struct server *srv)
     if (w == NULL)
         return;
     watch_peers_drop_all(w);
+    watch_names_drop_all(w);
     watch_scripts_drop_all(w);
     sentinel_free(w->sentinel);
     srv->watch = NULL;

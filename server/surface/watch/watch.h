@@ -9,6 +9,7 @@
  *
  *     watch.c      the lines of the configuration, time, and actions
  *     peers.c      connections to masters, replicas and other Sentinels
+ *     names.c      addresses of host names
  *     scripts.c    processes of scripts
  *     commands.c   SENTINEL
  *     set.c        its subcommands that change something

@@ -5,6 +5,7 @@
 #include "server/session/dispatch/dispatch.h"
 #include "server/surface/watch/watch.h"
 
+struct watch_name;
 struct watch_peer;
 struct watch_script;
 
@@ -12,9 +13,11 @@ struct watch {
     struct server *srv;
     struct sentinel *sentinel;
     uv_timer_t timer;
-    bool tick_due; /* noted by the timer */
-    bool acting;   /* in watch_act() */
-    bool saved;    /* the last save succeeded */
+    bool tick_due;  /* noted by the timer */
+    bool acting;    /* in watch_act() */
+    bool saved;     /* the last save succeeded */
+    bool names_now; /* a name is looked up at once, and the server waits for it */
+    struct watch_name *names;
     struct watch_peer *peers;
     struct watch_script *scripts;
 };
@@ -36,6 +39,12 @@ void watch_peers_connect(struct watch *w, const struct sentinel_action *action);
 void watch_peers_close(struct watch *w, uint64_t conn);
 void watch_peers_send(struct watch *w, const struct sentinel_action *action);
 void watch_peers_drop_all(struct watch *w);
+
+/* ---- names.c ---- */
+
+/* The last known address of a host. False: there is none, or not yet. */
+bool watch_names_find(struct watch *w, const char *name, char ret_ip[SENTINEL_IP_MAX + 1]);
+void watch_names_drop_all(struct watch *w);
 
 /* ---- scripts.c ---- */
 
