@@ -32,6 +32,7 @@ static const struct tool tools[] = {
     {"history", "print every version of a key, from a capture or a log", tool_history},
     {"list", "list the backups in a repository and their age", tool_list},
     {"merge", "merge several snapshots into one", tool_merge},
+    {"migrate", "copy a server or cluster into another, continuously", tool_migrate},
     {"prune", "remove old backups by retention rules", tool_prune},
     {"replay", "replay a capture into a server", tool_replay},
     {"restore", "restore a backup so that a server loads it", tool_restore},

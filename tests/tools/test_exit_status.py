@@ -77,7 +77,7 @@ def master_with(data):
     def answer(args):
         if args[0].upper() == b"PSYNC":
             return (b"+FULLRESYNC %s 100\r\n$%d\r\n" % (b"a" * 40, len(data))) + data
-        return {b"REPLCONF": b"+OK\r\n", b"PING": b"+PONG\r\n"}.get(
+        return {b"REPLCONF": b"+OK\r\n", b"PING": b"+PONG\r\n", b"INFO": bulk(b"")}.get(
             args[0].upper(), b"-ERR unknown command\r\n")
     return FakeServer(answer)
 
@@ -178,6 +178,8 @@ class Cells(CaptureTest):
         with Silent() as silent:
             if tool == "capture":
                 args = ["capture", silent.url, "-o", self.out]
+            elif tool == "migrate":
+                args = ["migrate", "--spool", self.out, silent.url, silent.url]
             elif tool == "replay":
                 self.capture.begin(snapshot([]), command("SET", "a", "1"))
                 args = ["replay", self.capture.path, silent.url]
@@ -555,6 +557,69 @@ class Cells(CaptureTest):
     def case_replay_8(self):
         self.begin(command("LPUSH", "k", "1"))
         self.ends(8, "replay", "--speed", "max", self.capture.path, self.url)
+
+    # ---- migrate ----
+
+    def migrate(self, status, *args, source=None, target=None):
+        self.ends(status, "migrate", "--until-caught-up", "--spool", self.out, *args,
+                  source or self.url, target or f"redis://127.0.0.1:{self.empty().port}")
+
+    def empty(self):
+        server = redis_server.RedisServer().__enter__()
+        self.addCleanup(server.close)
+        return server
+
+    def case_migrate_0(self):
+        self.server.command("SET", "a", "1")
+        target = self.empty()
+        self.migrate(0, target=f"redis://127.0.0.1:{target.port}")
+        self.assertEqual(target.command("GET", "a"), b"1")
+
+    def case_migrate_1(self):
+        with master_with(b"REDIS0010\xfe\x00\x00\x01k\xff" + bytes(8)) as master:
+            self.migrate(1, source=f"redis://127.0.0.1:{master.port}")
+
+    def case_migrate_2(self):
+        target = self.empty()
+        target.command("SET", "other", "1")
+        self.migrate(2, target=f"redis://127.0.0.1:{target.port}")
+
+    def case_migrate_3(self):
+        self.migrate(3, "--spool", os.path.join(self.good, "x"))
+
+    def case_migrate_4(self):
+        target = self.empty()
+        url = f"redis://127.0.0.1:{target.port}"
+        self.migrate(0, target=url)
+        target.command("ACL", "SETUSER", "default", "-incr")
+        self.server.command("INCR", "n")
+        self.migrate(4, target=url)
+
+    def case_migrate_6(self):
+        self.migrate(6, target=self.unused)
+        self.migrate(6, source=self.unused)
+
+    def case_migrate_7(self):
+        target = f"redis://127.0.0.1:{self.empty().port}"
+        args = ["migrate", "--spool", self.out, self.url, target]
+        with subprocess.Popen([REDOUBT, *args], stdin=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as first:
+            try:
+                end = time.monotonic() + 600
+                while not os.path.exists(os.path.join(self.out, "capture.lock")):
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.02)
+                self.ends(7, *args)
+            finally:
+                first.kill()
+
+    def case_migrate_8(self):
+        target = self.empty()
+        url = f"redis://127.0.0.1:{target.port}"
+        self.migrate(0, target=url)
+        target.command("SET", "k", "not a list")
+        self.server.command("LPUSH", "k", "1")
+        self.migrate(8, target=url)
 
 
 if __name__ == "__main__":

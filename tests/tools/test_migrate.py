@@ -1,0 +1,265 @@
+"""redoubt migrate between real servers.
+
+REDOUBT names the program.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+sys.path.insert(0, os.path.join(HERE, "..", "kills"))
+import migrate as kills  # noqa: E402
+import redis_server  # noqa: E402
+from cluster_nodes import RealNodes  # noqa: E402
+
+REDOUBT = os.environ["REDOUBT"]
+FAST = {"repl-diskless-sync-delay": "0"}
+
+
+class Migration(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="redoubt-test-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.source, self.target = self.server(), self.server()
+
+    def server(self, **config):
+        server = redis_server.RedisServer({**FAST, **config}).__enter__()
+        self.addCleanup(server.close)
+        return server
+
+    def args(self, *args, target=None):
+        return [REDOUBT, "migrate", "--json", "--spool", os.path.join(self.folder, "spool"), *args,
+                f"redis://127.0.0.1:{self.source.port}",
+                f"redis://127.0.0.1:{(target or self.target).port}"]
+
+    def migrate(self, *args, status=0, target=None):
+        done = subprocess.run(self.args("--until-caught-up", *args, target=target),
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=600,
+                              check=False)
+        self.assertEqual(done.returncode, status, (done.stdout, done.stderr))
+        self.err = done.stderr.decode()
+        return json.loads(done.stdout)
+
+    def same(self, *args):
+        done = subprocess.run([REDOUBT, "diff", "--not", "--prefix", "redoubt:migrate:", *args,
+                               f"redis://127.0.0.1:{self.source.port}",
+                               f"redis://127.0.0.1:{self.target.port}"],
+                              capture_output=True, check=False)
+        if b"no key matches" not in done.stderr:  # both have none
+            self.assertEqual(done.returncode, 0, (done.stdout, done.stderr))
+
+
+class Single(Migration):
+    def test_a_run_continues_where_the_last_one_ended(self):
+        self.source.command("SET", "s", "1")
+        self.source.command("RPUSH", "l", "1")
+        first = self.migrate()
+        self.assertEqual((first["snapshots"], first["keys"], first["refused"]), (1, 2, 0))
+        for i in range(5):
+            self.source.command("INCR", "s")
+            self.source.command("RPUSH", "l", i)
+            self.source.command("SELECT", 3)
+            self.source.command("APPEND", "a", i)
+            self.source.command("SELECT", 0)
+        second = self.migrate()
+        self.assertEqual((second["snapshots"], second["commands"]), (0, 15))
+        self.assertEqual(second["sources"][0]["applied"], second["sources"][0]["received"])
+        self.assertEqual(self.migrate()["commands"], 0)
+        self.same()
+
+    def test_what_concerns_databases_keeps_the_position(self):
+        self.source.command("SET", "a", "1")
+        self.migrate()
+        for command in (("SWAPDB", 0, 1), ("SET", "b", 1), ("SWAPDB", 0, 2), ("FLUSHDB",),
+                        ("INCR", "n"), ("FLUSHALL",), ("INCR", "n"), ("SWAPDB", 0, 7)):
+            self.source.command(*command)
+            result = self.migrate()
+            self.assertEqual((result["snapshots"], result["commands"]), (0, 1), command)
+            self.same()
+        self.source.command("SWAPDB", 0, 1)
+        self.source.command("FLUSHALL")
+        self.source.command("MULTI")
+        self.source.command("INCR", "n")
+        self.source.command("FLUSHALL")
+        self.source.command("INCR", "n")
+        self.source.command("EXEC")
+        self.assertEqual(self.migrate()["transactions"], 1)
+        self.same()
+
+    def test_functions_are_copied(self):
+        code = "#!lua name=%s\nredis.register_function('%s', function() return 1 end)"
+        self.source.command("FUNCTION", "LOAD", code % ("one", "f"))
+        self.migrate()
+        self.source.command("FUNCTION", "LOAD", code % ("two", "g"))
+        self.source.command("FUNCTION", "DELETE", "one")
+        self.migrate()
+        self.assertEqual(len(self.target.command("FUNCTION", "LIST")), 1)
+        self.assertEqual(self.target.command("FCALL", "g", 0), 1)
+
+    def test_a_target_with_keys_is_refused(self):
+        self.target.command("SET", "other", "1")
+        self.target.command("SET", "a", "old")
+        self.source.command("SET", "a", "new")
+        self.migrate(status=2)
+        self.assertIn("--flush", self.err)
+        self.assertEqual(self.target.command("GET", "a"), b"old")
+        self.migrate("--merge")
+        self.assertEqual(self.target.command("MGET", "a", "other"), [b"new", b"1"])
+        self.migrate("--merge", "--recopy")
+        self.migrate("--flush", "--merge", status=2)
+
+    def test_flush_empties_the_target_once(self):
+        self.target.command("SET", "other", "1")
+        self.source.command("SET", "a", "1")
+        self.migrate("--flush")
+        self.target.command("SET", "later", "1")
+        self.assertEqual(self.migrate("--flush")["snapshots"], 0)
+        self.assertEqual(self.target.command("EXISTS", "other", "later"), 1)
+
+    def test_without_the_spool_the_source_continues(self):
+        self.source.command("SET", "a", "1")
+        self.migrate()
+        self.source.command("SELECT", 2)
+        self.source.command("INCR", "n")
+        self.migrate()
+        shutil.rmtree(os.path.join(self.folder, "spool"))
+        self.source.command("INCR", "n")
+        result = self.migrate()
+        self.assertEqual((result["snapshots"], result["commands"]), (0, 1))
+        self.same()
+
+    def test_a_source_with_another_history_needs_recopy(self):
+        self.source.command("SET", "a", "1")
+        self.migrate()
+        self.source.command("DEL", "a")
+        self.source.command("SET", "b", "1")
+        self.source.command("CONFIG", "SET", "repl-backlog-size", "16384")
+        self.source.command("DEBUG", "CHANGE-REPL-ID")
+        self.source.command("CLIENT", "KILL", "TYPE", "replica")
+        self.migrate(status=2)
+        self.assertIn("--recopy", self.err)
+        self.assertEqual(self.target.command("EXISTS", "a"), 1)
+        self.assertEqual(self.migrate("--recopy")["snapshots"], 1)
+        self.assertEqual(self.target.command("EXISTS", "a"), 0)
+        self.same()
+
+    def test_only_chosen_keys_are_copied(self):
+        self.source.command("MSET", "app:a", 1, "other", 2)
+        self.migrate("--prefix", "app:")
+        self.source.command("MSET", "app:b", 1, "more", 2)
+        self.source.command("INCR", "other")
+        self.source.command("DEL", "app:a", "other")
+        self.target.command("SET", "own", "1")
+        self.assertEqual(self.migrate("--prefix", "app:")["not_copied"], 1)
+        self.assertEqual(sorted(self.target.command("KEYS", "[ao]*")), [b"app:b", b"own"])
+        self.source.command("FLUSHDB")
+        self.source.command("SET", "app:c", "1")
+        self.migrate("--prefix", "app:")
+        self.assertEqual(sorted(self.target.command("KEYS", "[ao]*")), [b"app:c", b"own"])
+        self.source.command("RENAME", "app:c", "d")
+        self.migrate("--prefix", "app:", status=4)
+        self.assertIn("RENAME", self.err)
+
+    def test_an_unknown_command_is_named(self):
+        self.source.command("SET", "a", "1")
+        self.migrate()
+        self.target.command("ACL", "SETUSER", "default", "-append")
+        self.source.command("INCR", "a")
+        self.source.command("APPEND", "a", "x")
+        self.migrate(status=4)
+        self.assertIn("APPEND", self.err)
+
+    def test_a_refused_command_is_reported(self):
+        self.migrate()
+        self.target.command("SET", "k", "text")
+        self.source.command("LPUSH", "k", "1")
+        self.source.command("SET", "a", "1")
+        result = self.migrate(status=8)
+        self.assertEqual(result["refused"], 1)
+        self.assertEqual(result["refusals"][0]["command"], "LPUSH")
+        self.assertEqual(self.target.command("GET", "a"), b"1")
+
+    def test_it_follows_until_a_signal(self):
+        self.source.command("SET", "n", "1")
+        with subprocess.Popen(self.args(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as tool:
+            try:
+                end = time.monotonic() + 600
+                while self.target.command("GET", "n") != b"1":
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.01)
+                self.source.command("INCR", "n")
+                while self.target.command("GET", "n") != b"2":
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.01)
+                tool.send_signal(signal.SIGTERM)
+                out = tool.communicate(timeout=600)[0]
+            finally:
+                tool.kill()
+        self.assertEqual(tool.returncode, 143)
+        self.assertEqual(json.loads(out)["commands"], 1)
+
+    def test_connections_of_an_earlier_run_are_closed(self):
+        other = redis_server.RedisServer()
+        other.port, other.dir = self.target.port, self.target.dir
+        other._connect()  # pylint: disable=protected-access
+        other.command("CLIENT", "SETNAME", "redoubt-migrate-migrate")
+        self.migrate()
+        with self.assertRaises((redis_server.ServerDied, OSError)):
+            other.command("SET", "late", "1")
+        other._disconnect()  # pylint: disable=protected-access
+
+
+class ToCluster(Migration, RealNodes):
+    def test_a_cluster_gets_commands_by_slot(self):
+        nodes = self.cluster(2)
+        for i in range(50):
+            self.source.command("SET", f"k{i}", i)
+        self.migrate(target=nodes[0])
+        self.source.command("MSET", "a", 1, "b", 2, "c", 3)
+        self.source.command("DEL", "k1", "k2", "k3", "k4")
+        self.source.command("FUNCTION", "LOAD", "#!lua name=one\nredis.register_function("
+                            "'f', function() return 1 end)")
+        for _ in range(3):
+            self.source.command("MULTI")
+            self.source.command("INCR", "x")
+            self.source.command("INCR", "y")
+            self.source.command("EXEC")
+        result = self.migrate(target=nodes[1])
+        self.assertEqual((result["divided"], result["transactions"]), (2, 3))
+        self.assertEqual(kills.compare([self.source], nodes), ([], 51))
+        for node in nodes:
+            self.assertEqual(node.command("FCALL", "f", 0), 1)
+        self.source.command("INCR", "x")
+        self.source.command("FLUSHALL")
+        self.source.command("INCR", "x")
+        self.source.command("INCR", "y")
+        self.migrate(target=nodes[0])
+        self.assertEqual(kills.compare([self.source], nodes), ([], 2))
+        self.source.command("RENAME", "x", "z")
+        self.migrate(target=nodes[0], status=4)
+        self.assertIn("RENAME", self.err)
+        self.assertIn("several slots", self.err)
+
+
+class Kills(unittest.TestCase):
+    def run_kills(self, kind, rounds):
+        done, differ, n, counts, output, _ = kills.KINDS[kind](rounds, 7, lambda text: None)
+        self.assertEqual(done.returncode, 0, (done.stderr, output[-2000:]))
+        self.assertEqual(differ, [], (counts, output[-2000:]))
+        self.assertGreater(n, 0)
+
+    def test_nothing_is_lost_or_doubled(self):
+        self.run_kills("single", 8)
+
+
+if __name__ == "__main__":
+    unittest.main()
