@@ -1,10 +1,12 @@
 """Tries all answers of the stores in tests/tools/test_store_answers.py, in many processes, because
 most of them wait. Ends with 1 if a run lost something or did not say the truth.
 
-    answers.py [--only STORE:TOOL,...] [--requests FIRST-LAST] [--processes N] [--seconds S]
+    answers.py [--only STORE:TOOL,...] [--requests FIRST-LAST] [--sample K/N] [--processes N]
+               [--seconds S]
 
-Without --only: everything, what can lose most first. After S seconds nothing more is begun; each
-line says how many answers of how many were tried.
+Without --only: everything, what can lose most first. With --sample: the K-th of N parts, each with
+answers at all requests. After S seconds nothing more is begun; each line says how many answers of
+how many were tried.
 """
 
 import argparse
@@ -36,6 +38,7 @@ def work(part, args, end, job, results):
         n = case.requests_of(tool, options, after)
         pairs = [(at, fault) for at, fault in case.combinations(tool, n)
                  if args.first <= at <= args.last]
+        pairs = pairs[args.part - 1::args.parts]
         results.put(("all", len(pairs), n))
         for at, fault in pairs[part::args.processes]:
             if time.monotonic() > end:
@@ -93,10 +96,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default=",".join(ORDER))
     parser.add_argument("--requests", default="1-1000000")
+    parser.add_argument("--sample", default="1/1")
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     args = parser.parse_args()
     args.first, args.last = map(int, args.requests.split("-"))
+    args.part, args.parts = map(int, args.sample.split("/"))
     end = time.monotonic() + args.seconds
     failed = 0
     for job in args.only.split(","):
