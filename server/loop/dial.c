@@ -20,11 +20,13 @@ static bool bind_source(int fd, const struct addrinfo *to, const char *address)
     return ok;
 }
 
-int dial(const struct settings *s, const struct addrinfo *all)
+int dial(const struct settings *s, const struct addrinfo **untried)
 {
     int fd = -1, on = 1;
     errno = EHOSTUNREACH;
-    for (const struct addrinfo *to = all; to != NULL && fd < 0; to = to->ai_next) {
+    while (*untried != NULL && fd < 0) {
+        const struct addrinfo *to = *untried;
+        *untried = to->ai_next;
         fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         bool ok = fd >= 0 && bind_source(fd, to, s->bind_source_addr) &&
                   (connect(fd, to->ai_addr, to->ai_addrlen) == 0 || errno == EINPROGRESS);

@@ -1,11 +1,13 @@
 /* dial.h - connections to other servers: masters, replicas and Sentinels.
  *
- *     int fd = dial(&loop->settings, addresses);      // of lookup.h
+ *     const struct addrinfo *untried = addresses;     // of lookup.h
+ *     int fd = dial(&loop->settings, &untried);
  *     if (fd >= 0) {
  *         conn = conn_new(loop, fd, false, NULL);
  *         if (!dial_tls(conn, &err))
  *             ... log err.text if it has one, conn_free(conn) ...
- *         ... the socket is writable once it is connected, or cannot be ...
+ *         ... the socket is writable once it is connected, or cannot be; then dial() again
+ *             while `untried` is not NULL: a host may serve only one of its addresses ...
  *     }
  */
 #ifndef SERVER_LOOP_DIAL_H
@@ -16,9 +18,9 @@
 #include "server/loop/conn.h"
 #include "server/settings/settings.h"
 
-/* A socket that is being connected to the first address that allows it, from bind-source-addr. -1:
- * errno. */
-int dial(const struct settings *s, const struct addrinfo *all);
+/* A socket that is being connected to the first address that allows it, from bind-source-addr; the
+ * addresses after it are left in *untried. -1: none does, by errno. */
+int dial(const struct settings *s, const struct addrinfo **untried);
 
 /* With tls-replication: begins a session. False: it cannot. */
 bool dial_tls(struct conn *conn, struct rd_err *err);

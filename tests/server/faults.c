@@ -9,6 +9,8 @@
  *                            DIR/lookup   while it is there, names of hosts have no answer
  *                            DIR/clock    while it is there: "seconds" by which the wall clock
  *                                         is set, or "seconds alternate" for every second read
+ *
+ * The host two-addresses.test has the addresses 127.0.0.2 and 127.0.0.1.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -87,16 +89,29 @@ ssize_t getrandom(void *ptr, size_t len, unsigned flags)
     return real(ptr, len, flags);
 }
 
+typedef int (*getaddrinfo_fn)(const char *, const char *, const struct addrinfo *,
+                              struct addrinfo **);
+
+static int two_addresses(getaddrinfo_fn real, const char *service, const struct addrinfo *hints,
+                         struct addrinfo **ret)
+{
+    int error = real("127.0.0.2", service, hints, ret);
+    return error != 0 ? error : real("127.0.0.1", service, hints, &(*ret)->ai_next);
+}
+
 int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
                 struct addrinfo **ret)
 {
-    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) = NULL;
+    getaddrinfo_fn real = NULL;
     char path[512];
     snprintf(path, sizeof path, "%s/lookup", folder());
     while (hints != NULL && (hints->ai_flags & (AI_NUMERICHOST | AI_PASSIVE)) == 0 &&
            access(path, F_OK) == 0)
         usleep(10000);
     *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+    if (host != NULL && hints != NULL && (hints->ai_flags & AI_NUMERICHOST) == 0 &&
+        strcmp(host, "two-addresses.test") == 0)
+        return two_addresses(real, service, hints, ret);
     return real(host, service, hints, ret);
 }
 

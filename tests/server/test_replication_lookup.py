@@ -1,4 +1,5 @@
-"""A replica whose master has a name: while no name server answers, the replica serves clients."""
+"""A replica whose master has a name: while no name server answers, the replica serves clients, and
+all addresses of the name are tried."""
 
 import contextlib
 import os
@@ -56,6 +57,12 @@ class Lookups(unittest.TestCase):
         self.silence()
         self.client.command("REPLICAOF", "localhost", self.master.port)
         self.assertEqual(self.replica.terminate(), 0)
+
+    def test_all_addresses_of_a_name_are_tried(self):
+        self.client.command("REPLICAOF", "two-addresses.test", self.master.port)
+        wait_for(lambda: self.client.command("GET", "k") == b"v")
+        self.assertEqual(self.replica.log.count("Connecting to MASTER"), 1)
+        self.assertEqual(self.replica.log.count("Error condition on socket for SYNC"), 1)
 
     def test_a_name_without_an_address_is_tried_again(self):
         self.client.command("REPLICAOF", "no-such-host.invalid", self.master.port)

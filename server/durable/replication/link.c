@@ -57,11 +57,20 @@ static void close_conn(struct repl_link *link)
         conn_free(conn);
 }
 
+static void forget_addresses(struct repl_link *link)
+{
+    if (link->addresses != NULL)
+        freeaddrinfo(link->addresses);
+    link->addresses = NULL;
+    link->untried = NULL;
+}
+
 /* Everything that belongs to one connection. */
 static void close_link(struct repl_link *link)
 {
     lookup_cancel(link->lookup);
     link->lookup = NULL;
+    forget_addresses(link);
     close_conn(link);
     repl_psync_free(link->psync);
     link->psync = NULL;
@@ -160,13 +169,13 @@ void link_unsupported(struct repl_link *link, const char *what, const char *why)
 
 static void on_ready(struct conn *conn, int events);
 
-static void connect_to(struct repl_link *link, struct addrinfo *all)
+static void connect_to_next(struct repl_link *link)
 {
     struct rd_err err = {0};
-    int fd = dial(&link->durable->loop->settings, all);
-    freeaddrinfo(all);
+    int fd = dial(&link->durable->loop->settings, &link->untried);
     if (fd < 0) {
         log_warning("Unable to connect to MASTER: %s", strerror(errno));
+        close_link(link);
         return;
     }
     link->conn = conn_new(link->durable->loop, fd, false, NULL);
@@ -175,7 +184,7 @@ static void connect_to(struct repl_link *link, struct addrinfo *all)
     if (!dial_tls(link->conn, &err)) {
         if (err.text[0] != '\0')
             log_warning("Unable to connect to MASTER: %s", err.text);
-        close_conn(link);
+        close_link(link);
         return;
     }
     link->state = REPL_LINK_CONNECTING;
@@ -183,6 +192,24 @@ static void connect_to(struct repl_link *link, struct addrinfo *all)
     link->since_ms = link->heard_ms = loop_mono_ms(link->durable->loop);
     conn_watch(link->conn, false, true);
     log_notice("MASTER <-> REPLICA sync started");
+}
+
+static void connect_to(struct repl_link *link, struct addrinfo *all)
+{
+    link->addresses = all;
+    link->untried = all;
+    connect_to_next(link);
+}
+
+/* The address that is being connected does not answer, or refuses. */
+static void not_connected(struct repl_link *link)
+{
+    if (link->untried == NULL) {
+        link_drop(link);
+        return;
+    }
+    close_conn(link);
+    connect_to_next(link);
 }
 
 static void on_found(void *ctx, struct addrinfo *all, int error)
@@ -267,11 +294,12 @@ static bool connected(struct repl_link *link)
     getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &error, &len);
     if (error != 0) {
         log_warning("Error condition on socket for SYNC: %s", strerror(error));
-        link_drop(link);
+        not_connected(link);
         return false;
     }
     if (conn->ssl != NULL && !shaken(link))
         return false;
+    forget_addresses(link);
     log_notice("Non blocking connect for SYNC fired the event.");
     if (!make_psync(link)) {
         link_drop(link);
@@ -680,8 +708,8 @@ void link_cron(struct repl_link *link)
         if (now_ms - link->since_ms <= link->durable->loop->settings.repl_timeout * 1000)
             return;
         log_late(REPL_STEP_PING);
-        link->late = true;
-        link_drop(link);
+        link->late = link->untried == NULL;
+        not_connected(link);
         return;
     }
     repl_psync_tick(link->psync, (uint64_t)now_ms);

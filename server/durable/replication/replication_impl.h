@@ -93,9 +93,11 @@ struct repl_link {
     char *host;
     int port;
     enum repl_link_state state;
-    struct lookup *lookup; /* of the host; NULL: none is under way */
-    struct conn *conn;     /* NULL: none. Owned by `client` if there is one */
-    struct client *client; /* runs the stream; NULL until it begins */
+    struct lookup *lookup;          /* of the host; NULL: none is under way */
+    struct addrinfo *addresses;     /* what was found, until the master is connected */
+    const struct addrinfo *untried; /* the rest of them */
+    struct conn *conn;              /* NULL: none. Owned by `client` if there is one */
+    struct client *client;          /* runs the stream; NULL until it begins */
     struct repl_psync *psync;
 
     bool has_place;          /* the data is that of the history: a partial sync is possible */

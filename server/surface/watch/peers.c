@@ -222,7 +222,8 @@ static int open_socket(const struct watch *w, const char *ip, int port)
     snprintf(text, sizeof text, "%d", port);
     if (!lookup_numeric(ip, text, &to))
         return -1;
-    int fd = dial(&w->srv->loop.settings, to);
+    const struct addrinfo *untried = to;
+    int fd = dial(&w->srv->loop.settings, &untried);
     freeaddrinfo(to);
     return fd;
 }
