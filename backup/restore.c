@@ -75,12 +75,14 @@ static bool open_file(struct backup_restore *r, const struct archive_file *file,
     *ret = NULL;
     if (r->skip_damaged)
         return open_rest(r, file, ret, err);
-    if (r->n_keys > 0 && file->role == ARCHIVE_ROLE_RDB &&
-        file->compression == ARCHIVE_COMPRESSION_CHUNKS) {
-        if (!chunks_open_keys(ret, r->repo, r->set, file, ring, r->keys, r->n_keys, &cost, err))
-            return false;
-        rd_watch_detail(r->watch, "%llu requests, %llu bytes of chunks",
-                        (unsigned long long)cost.n_requests, (unsigned long long)cost.n_bytes);
+    if (r->filter != NULL && file->role == ARCHIVE_ROLE_RDB &&
+        file->compression == ARCHIVE_COMPRESSION_CHUNKS &&
+        !chunks_open_keys(ret, r->repo, r->set, file, ring, r->filter, &cost, err))
+        return false;
+    if (*ret != NULL) {
+        r->cost.n_requests += cost.n_requests;
+        r->cost.n_bytes += cost.n_bytes;
+        r->cost.set_bytes += cost.set_bytes;
     }
     return *ret != NULL || archive_set_open(r->repo, r->set, file, ring, ret, err);
 }
@@ -308,6 +310,7 @@ static bool try_sets(struct backup_restore *r, struct archive_sets *sets, struct
 {
     r->counts = (struct rebuild_counts){0}; /* another repository may have failed before */
     r->lost = (struct chunks_lost){0};
+    r->cost = (struct chunks_cost){0};
     r->set = NULL;
     return find_set(r, sets, err) && r->write(r, err);
 }

@@ -38,10 +38,10 @@ struct backup_restore {
     /* Set by the caller; borrowed. */
     const struct rd_watch *watch;
     struct backup_want want;
-    int64_t now_ms;              /* of commands without a time */
-    bool keep_unknown;           /* see struct rebuild_data */
-    const struct rd_slice *keys; /* of a set: others may be left out, which is faster; NULL: all */
-    size_t n_keys;
+    int64_t now_ms;    /* of commands without a time */
+    bool keep_unknown; /* see struct rebuild_data */
+    const struct filter
+        *filter;       /* of a set: other keys may be left out, which is faster; NULL: none */
     bool skip_damaged; /* of a set in chunks: leave out records whose chunks cannot be read */
     bool final;        /* what write() does cannot be taken back: no other repository is tried */
     /* Writes r->set, with the functions below. Called again for another repository if it fails. */
@@ -56,6 +56,7 @@ struct backup_restore {
     struct backup_plan plan; /* unless the goal is BACKUP_GOAL_SET */
     struct rebuild_counts counts;
     struct chunks_lost lost; /* with skip_damaged: what was left out */
+    struct chunks_cost cost; /* with a filter: what was read of files of which not all was read */
 
     /* Private. */
     struct backup_open *open;

@@ -20,6 +20,7 @@
 
 #include "archive/repo.h"
 #include "base/seal.h"
+#include "data/filter.h"
 
 /* ---- writing ---- */
 
@@ -71,17 +72,18 @@ bool chunks_open_rest(struct rd_src **ret, struct archive_repo *repo, const stru
                       const struct archive_file *file, const struct rd_seal_ring *ring,
                       struct chunks_lost *lost, struct rd_err *err);
 
-/* Requests and bytes that a lookup took. */
+/* What a lookup read. */
 struct chunks_cost {
     uint64_t n_requests, n_bytes;
+    uint64_t set_bytes; /* that reading the whole file would take */
 };
 
-/* A snapshot of a few keys of a file, by name and in all databases, for which only their chunks are
- * read. *ret NULL: keys cannot be found in this file, read all of it. A key that it does not have
- * is left out. */
+/* A snapshot of the keys of a file that may match a filter, for which only the chunks are read that
+ * may have them: by their names, by what they begin with, and by their slots. Other filters make no
+ * difference. *ret NULL: read all of the file, because the filter does not name keys, most chunks
+ * may have them, or they cannot be found in this file. */
 bool chunks_open_keys(struct rd_src **ret, struct archive_repo *repo, const struct archive_set *set,
                       const struct archive_file *file, const struct rd_seal_ring *ring,
-                      const struct rd_slice *names, size_t n_names, struct chunks_cost *cost,
-                      struct rd_err *err);
+                      const struct filter *filter, struct chunks_cost *cost, struct rd_err *err);
 
 #endif

@@ -452,6 +452,83 @@ static bool write_index(struct finish *f, struct rd_err *err)
     return ok;
 }
 
+/* ---- prefixes and slots ---- */
+
+struct taking {
+    const struct chunks_recipe *recipe;
+    struct chunks_traits_pages pages;
+};
+
+/* An entry of a chunk that is still needed. */
+static bool take_entry(void *ctx, const struct chunks_trait *trait)
+{
+    struct taking *t = ctx;
+    if (chunks_recipe_find(t->recipe, trait->ordinal) == NULL)
+        return true;
+    struct chunks_traits_page *page = chunks_traits_pages_next(&t->pages, trait->ordinal);
+    return page != NULL && rd_buf_add(&page->plain, trait->bytes.ptr, trait->bytes.len);
+}
+
+/* Takes in a page of the parent. False: it cannot be read, and stays. */
+static bool take_page(struct taking *t, struct chunks_fetch *fetch, const struct chunks_leaf *leaf)
+{
+    struct rd_buf plain = {0};
+    bool ok = chunks_fetch_blob(fetch, &leaf->blob, &plain, NULL) &&
+              chunks_traits_each(rd_buf_slice(&plain), take_entry, t, NULL);
+    rd_buf_done(&plain);
+    return ok;
+}
+
+/* The pages of the parent from `keep` on, and then those of the new chunks, as one list. */
+static bool merge_pages(struct finish *f, size_t keep, size_t n, struct rd_err *err)
+{
+    struct chunks_writer *w = f->w;
+    struct taking t = {.recipe = &w->recipe};
+    struct chunks_fetch fetch;
+    const struct chunks_codec codec = {
+        .target = w->opts->repo->target, .ring = w->opts->repo->ring, .sealed = w->codec.sealed};
+    bool ok = chunks_fetch_init(&fetch, w->opts->repo->store, &codec, &w->parent.recipe, err);
+    bool took = ok;
+    for (size_t i = keep; took && i < n; i++)
+        took = take_page(&t, &fetch, &w->parent.recipe.leaves[i]);
+    for (size_t i = 0; took && i < w->pages.n; i++)
+        took = chunks_traits_each(rd_buf_slice(&w->pages.at[i].plain), take_entry, &t, NULL);
+    chunks_fetch_done(&fetch);
+    if (!took) { /* they stay as they are */
+        chunks_traits_pages_done(&t.pages);
+        for (size_t i = keep; ok && i < n; i++)
+            ok = chunks_recipe_add_leaf(&w->recipe, &w->parent.recipe.leaves[i], err);
+        return ok;
+    }
+    chunks_traits_pages_done(&w->pages);
+    w->pages = t.pages;
+    return true;
+}
+
+/* Small pages before the new ones are taken in, so that there are few. */
+static bool write_leaves(struct finish *f, struct rd_err *err)
+{
+    struct chunks_writer *w = f->w;
+    const struct chunks_recipe *from = &w->parent.recipe;
+    size_t n = w->parent.set != NULL ? from->n_leaves : 0, keep = n;
+    uint64_t bytes = w->pages.n == 1 ? w->pages.at[0].plain.len : 0;
+    while (keep > 0 && from->leaves[keep - 1].blob.raw <= 2 * bytes &&
+           from->leaves[keep - 1].blob.raw + bytes <= CHUNKS_TRAITS_BYTES)
+        bytes += from->leaves[--keep].blob.raw;
+    bool ok = true;
+    for (size_t i = 0; ok && i < keep; i++)
+        if (chunks_recipe_any(&w->recipe, from->leaves[i].first, from->leaves[i].last))
+            ok = chunks_recipe_add_leaf(&w->recipe, &from->leaves[i], err);
+    ok = ok && (keep == n || merge_pages(f, keep, n, err));
+    for (size_t i = 0; ok && i < w->pages.n; i++) {
+        const struct chunks_traits_page *page = &w->pages.at[i];
+        struct chunks_leaf leaf = {.first = page->first, .last = page->last};
+        ok = chunks_writer_blob(w, CHUNKS_TRAITS, rd_buf_slice(&page->plain), &leaf.blob, err) &&
+             chunks_recipe_add_leaf(&w->recipe, &leaf, err);
+    }
+    return ok;
+}
+
 /* ---- the recipe ---- */
 
 static bool write_recipe(struct finish *f, struct rd_err *err)
@@ -513,7 +590,7 @@ static bool finish(struct finish *f, struct rd_err *err)
         return false;
     drop_dead_chunks(&f->w->recipe);
     if (!index_chunks(f, err) || !write_order(f, err) || !write_index(f, err) ||
-        !chunks_packer_end(&f->w->packer, err) || !write_recipe(f, err))
+        !write_leaves(f, err) || !chunks_packer_end(&f->w->packer, err) || !write_recipe(f, err))
         return false;
     write_state(f);
     return true;

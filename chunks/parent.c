@@ -174,7 +174,7 @@ static struct chunks_blob *blob_at(struct chunks_recipe *r, size_t i)
     for (size_t j = 0; j < r->n_runs; i -= r->runs[j++].n_pages)
         if (i < r->runs[j].n_pages)
             return &r->runs[j].pages[i].blob;
-    return NULL;
+    return i < r->n_leaves ? &r->leaves[i].blob : NULL;
 }
 
 /* Replaces a pack that was rewritten. */

@@ -44,6 +44,13 @@ bool chunks_recipe_add_run(struct chunks_recipe *r, const struct chunks_run *run
     return true;
 }
 
+bool chunks_recipe_add_leaf(struct chunks_recipe *r, const struct chunks_leaf *leaf,
+                            struct rd_err *err)
+{
+    ADD(r->leaves, r->n_leaves, *leaf, err);
+    return true;
+}
+
 bool chunks_run_add_page(struct chunks_run *run, const struct chunks_page *page, struct rd_err *err)
 {
     ADD(run->pages, run->n_pages, *page, err);
@@ -66,7 +73,8 @@ uint32_t chunks_recipe_pack(struct chunks_recipe *r, const char *name)
     return add_pack(r, &pack, NULL) ? (uint32_t)(r->n_packs - 1) : UINT32_MAX;
 }
 
-struct chunks_chunk *chunks_recipe_find(const struct chunks_recipe *r, uint32_t ordinal)
+/* The first chunk of an ordinal that is not smaller. */
+static size_t from_ordinal(const struct chunks_recipe *r, uint32_t ordinal)
 {
     size_t low = 0, high = r->n_chunks;
     while (low < high) {
@@ -76,7 +84,19 @@ struct chunks_chunk *chunks_recipe_find(const struct chunks_recipe *r, uint32_t 
         else
             high = mid;
     }
-    return low < r->n_chunks && r->chunks[low].ordinal == ordinal ? &r->chunks[low] : NULL;
+    return low;
+}
+
+struct chunks_chunk *chunks_recipe_find(const struct chunks_recipe *r, uint32_t ordinal)
+{
+    size_t i = from_ordinal(r, ordinal);
+    return i < r->n_chunks && r->chunks[i].ordinal == ordinal ? &r->chunks[i] : NULL;
+}
+
+bool chunks_recipe_any(const struct chunks_recipe *r, uint32_t first, uint32_t last)
+{
+    size_t i = from_ordinal(r, first);
+    return i < r->n_chunks && r->chunks[i].ordinal <= last;
 }
 
 bool chunks_recipe_each(const struct chunks_recipe *r,
@@ -90,6 +110,8 @@ bool chunks_recipe_each(const struct chunks_recipe *r,
     for (size_t i = 0; ok && i < r->n_runs; i++)
         for (size_t j = 0; ok && j < r->runs[i].n_pages; j++)
             ok = each(ctx, &r->runs[i].pages[j].blob);
+    for (size_t i = 0; ok && i < r->n_leaves; i++)
+        ok = each(ctx, &r->leaves[i].blob);
     return ok;
 }
 
@@ -101,6 +123,7 @@ void chunks_recipe_done(struct chunks_recipe *r)
     rd_free(r->packs);
     rd_free(r->chunks);
     rd_free(r->orders);
+    rd_free(r->leaves);
     *r = (struct chunks_recipe){.number = 0};
 }
 
@@ -129,6 +152,8 @@ static void renumber(struct chunks_recipe *r, const uint32_t *to)
     for (size_t i = 0; i < r->n_runs; i++)
         for (size_t j = 0; j < r->runs[i].n_pages; j++)
             r->runs[i].pages[j].blob.pack = to[r->runs[i].pages[j].blob.pack];
+    for (size_t i = 0; i < r->n_leaves; i++)
+        r->leaves[i].blob.pack = to[r->leaves[i].blob.pack];
 }
 
 bool chunks_recipe_trim(struct chunks_recipe *r, struct rd_err *err)
@@ -196,6 +221,16 @@ static bool put_runs(struct rd_buf *out, const struct chunks_recipe *r)
     return ok;
 }
 
+static bool put_leaves(struct rd_buf *out, const struct chunks_recipe *r)
+{
+    bool ok = chunks_put(out, r->n_leaves);
+    for (size_t i = 0; ok && i < r->n_leaves; i++)
+        ok = chunks_put(out, r->leaves[i].first) &&
+             chunks_put(out, r->leaves[i].last - r->leaves[i].first) &&
+             put_blob(out, &r->leaves[i].blob);
+    return ok;
+}
+
 static bool put_packs(struct rd_buf *out, const struct chunks_recipe *r)
 {
     bool ok = chunks_put(out, r->n_packs);
@@ -217,7 +252,7 @@ bool chunks_recipe_print(const struct chunks_recipe *r, struct rd_buf *ret, stru
               put_packs(ret, r) && put_chunks(ret, r) && chunks_put(ret, r->n_orders);
     for (size_t i = 0; ok && i < r->n_orders; i++)
         ok = rd_buf_add_byte(ret, r->orders[i].kind) && put_blob(ret, &r->orders[i]);
-    ok = ok && put_runs(ret, r);
+    ok = ok && put_runs(ret, r) && put_leaves(ret, r);
     return ok || rd_err_nomem(err, ret->len);
 }
 
@@ -291,6 +326,19 @@ static bool get_run(struct chunks_in *in, struct chunks_recipe *r, struct rd_err
     return false;
 }
 
+static bool get_leaves(struct chunks_in *in, struct chunks_recipe *r, struct rd_err *err)
+{
+    size_t n = chunks_get_count(in, BLOB_LEAST + 2);
+    for (size_t i = 0; i < n && !in->failed; i++) {
+        struct chunks_leaf leaf = {.first = (uint32_t)chunks_get_max(in, UINT32_MAX)};
+        leaf.last = leaf.first + (uint32_t)chunks_get_max(in, UINT32_MAX - leaf.first);
+        leaf.blob = get_blob(in, r, CHUNKS_TRAITS);
+        if (!chunks_recipe_add_leaf(r, &leaf, err))
+            return false;
+    }
+    return true;
+}
+
 /* Every item takes a byte of the file, and one of its chunk. What is made of the orders is as long
  * as n_items says. */
 static bool has_its_items(const struct chunks_recipe *r)
@@ -322,6 +370,8 @@ static bool get_rest(struct chunks_in *in, struct chunks_recipe *r, struct rd_er
     for (size_t i = 0; i < n && !in->failed; i++)
         if (!get_run(in, r, err))
             return false;
+    if (!get_leaves(in, r, err))
+        return false;
     return !(in->failed || in->at != in->end || r->n_orders == 0 || !has_its_items(r)) ||
            rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the recipe of the file is damaged");
 }

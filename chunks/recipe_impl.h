@@ -25,6 +25,7 @@ enum chunks_kind {
     CHUNKS_ORDER,      /* the first part of an order */
     CHUNKS_ORDER_PART, /* a further part */
     CHUNKS_PAGE,
+    CHUNKS_TRAITS, /* prefixes and slots of the keys of some chunks */
     CHUNKS_KINDS
 };
 
@@ -60,6 +61,12 @@ struct chunks_run {
     size_t n_pages;
 };
 
+/* What chunks of these ordinals have: see traits_impl.h. */
+struct chunks_leaf {
+    uint32_t first, last;
+    struct chunks_blob blob;
+};
+
 struct chunks_pack {
     char name[CHUNKS_PACK_NAME_MAX];
     uint64_t bytes;
@@ -87,6 +94,8 @@ struct chunks_recipe {
     size_t n_orders;
     struct chunks_run *runs; /* from old to new; the first one is complete */
     size_t n_runs;
+    struct chunks_leaf *leaves; /* by their ordinals; a chunk need not be in one */
+    size_t n_leaves;
 };
 
 bool chunks_recipe_print(const struct chunks_recipe *r, struct rd_buf *ret, struct rd_err *err);
@@ -96,6 +105,8 @@ bool chunks_recipe_copy(struct chunks_recipe *ret, const struct chunks_recipe *r
                         struct rd_err *err);
 void chunks_recipe_done(struct chunks_recipe *r);
 
+/* Whether a chunk has one of these ordinals. */
+bool chunks_recipe_any(const struct chunks_recipe *r, uint32_t first, uint32_t last);
 /* NULL: there is none. */
 struct chunks_chunk *chunks_recipe_find(const struct chunks_recipe *r, uint32_t ordinal);
 /* The number of the pack with this name, which is added if it is new. UINT32_MAX: no memory. */
@@ -108,6 +119,8 @@ bool chunks_recipe_add_order(struct chunks_recipe *r, const struct chunks_blob *
 /* Takes over the pages of the run. */
 bool chunks_recipe_add_run(struct chunks_recipe *r, const struct chunks_run *run,
                            struct rd_err *err);
+bool chunks_recipe_add_leaf(struct chunks_recipe *r, const struct chunks_leaf *leaf,
+                            struct rd_err *err);
 bool chunks_run_add_page(struct chunks_run *run, const struct chunks_page *page,
                          struct rd_err *err);
 

@@ -52,6 +52,7 @@ void chunks_split_done(struct chunks_split *s)
     rdb_reader_free(s->reader);
     rd_src_close(s->push);
     rd_buf_done(&s->raw);
+    rd_buf_done(&s->name);
     s->reader = NULL;
     s->push = NULL;
 }
@@ -108,6 +109,7 @@ static bool end_item(struct chunks_split *s, uint64_t to, struct rd_err *err)
     struct chunks_item item = {.is_key = s->in_value, .db = s->db};
     size_t n = (size_t)(to - begin_of(s));
     item.hash = s->in_value ? s->hash : 0;
+    item.name = s->in_value ? rd_buf_slice(&s->name) : rd_slice("", 0);
     item.is_long = s->is_long || n > CHUNKS_ITEM_MAX;
     if (item.is_long) {
         s->is_long = true;
@@ -133,7 +135,9 @@ static bool on_event(struct chunks_split *s, const struct rdb_event *ev, struct 
     s->db = ev->key.db;
     s->hash = chunks_hash_key(s->key, ev->key.db, ev->key.name);
     s->in_value = true;
-    return true;
+    rd_buf_reset(&s->name);
+    return rd_buf_add(&s->name, ev->key.name.ptr, ev->key.name.len) ||
+           rd_err_nomem(err, ev->key.name.len);
 }
 
 /* Reads as far as the bytes reach. */

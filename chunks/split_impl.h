@@ -23,7 +23,8 @@ struct chunks_item {
     bool is_long;
     bool is_key;
     uint64_t db;
-    uint64_t hash; /* of database and name, if it is a key; not 0 */
+    uint64_t hash;        /* of database and name, if it is a key; not 0 */
+    struct rd_slice name; /* then */
 };
 
 struct chunks_split_ops {
@@ -48,6 +49,7 @@ struct chunks_split {
     bool opaque;            /* the rest is one item */
     bool bound;             /* out: see CHUNKS_BOUND */
     uint64_t db, hash;      /* of the key */
+    struct rd_buf name;     /* of the key */
     uint64_t scanned, roll; /* of a piece: bytes that were looked at, and their rolling hash */
 };
 

@@ -140,6 +140,9 @@ static bool end_chunk(struct chunks_writer *w, struct rd_err *err)
             return rd_err_nomem(err, cap);
         w->fresh = fresh;
     }
+    struct chunks_traits_page *page = chunks_traits_pages_next(&w->pages, w->ordinal);
+    if (page == NULL || !chunks_traits_end(&w->traits, w->ordinal, &page->plain))
+        return rd_err_nomem(err, CHUNKS_TRAITS_BYTES);
     w->fresh[w->n_fresh++] = (struct chunks_table){w->ordinal, w->builder.n};
     if (!chunks_builder_end(&w->builder, &job->plain))
         return rd_err_nomem(err, job->plain.len);
@@ -216,7 +219,8 @@ static bool add_new(struct chunks_writer *w, const struct chunks_item *item, str
         return false;
     const struct chunks_place place = {w->ordinal, w->builder.n};
     w->n_new++;
-    if (!chunks_builder_add(&w->builder, bytes, flags, item->db))
+    if (!chunks_builder_add(&w->builder, bytes, flags, item->db) ||
+        (item->is_key && !chunks_traits_add(&w->traits, w->recipe.key, item->name)))
         return rd_err_nomem(err, bytes.len);
     if (item->is_long &&
         !chunks_lists_add_long(&w->lists, place, (const uint32_t *)(const void *)w->pieces.ptr,
@@ -477,6 +481,8 @@ void chunks_writer_free(struct chunks_writer *w)
     chunks_packer_done(&w->packer);
     chunks_split_done(&w->split);
     chunks_builder_done(&w->builder);
+    chunks_traits_done(&w->traits);
+    chunks_traits_pages_done(&w->pages);
     rd_sink_abort(w->sequence);
     rd_sink_abort(w->state_sink);
     spool_done(&w->steps);

@@ -7,6 +7,7 @@
 #include "chunks/line_impl.h"
 #include "chunks/parent_impl.h"
 #include "chunks/split_impl.h"
+#include "chunks/traits_impl.h"
 
 /* A chunk of the parent, by the name of its blob. */
 struct chunks_named {
@@ -38,12 +39,14 @@ struct chunks_writer {
     uint32_t ordinal; /* of the chunk, once it has an item */
     struct rd_buf pieces, names, text;
     uint64_t long_bytes;
+    struct chunks_traits traits;
 
     /* what the new file is */
     struct rd_sink *sequence; /* struct of 20 bytes for each item: see chunks_step */
     struct spool steps;
     struct chunks_table *fresh; /* the new chunks of items */
     size_t n_fresh;
+    struct chunks_traits_pages pages; /* of the new chunks of items */
     struct chunks_lists lists;
     struct rd_sink *state_sink; /* NULL: it cannot be kept; see state_err */
     struct rd_err state_err;

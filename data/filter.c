@@ -336,3 +336,91 @@ bool filter_wants_size(const struct filter *filter, uint64_t bytes)
     }
     return found || !asked;
 }
+
+/* ---- for an index ---- */
+
+/* Appends the beginning of a pattern that stands for itself; *ret_whole: all of it does. */
+static bool put_literal(struct rd_slice pattern, struct rd_buf *ret, bool *ret_whole)
+{
+    const uint8_t *p = pattern.ptr, *end = p + pattern.len;
+    bool ok = true;
+    while (ok && p < end && *p != '*' && *p != '?' && *p != '[') {
+        if (*p == '\\' && end - p >= 2)
+            p++;
+        ok = rd_buf_add_byte(ret, *p++);
+    }
+    *ret_whole = p == end;
+    return ok;
+}
+
+/* The names of the rules of a kind, of which one must match. None if one of them says nothing. */
+static bool put_names(const struct filter *filter, enum rule_kind kind, struct filter_names *ret,
+                      struct rd_err *err)
+{
+    ret->whole = kind == RULE_GLOB;
+    for (size_t i = 0; i < filter->n_rules; i++) {
+        const struct filter_rule *rule = &filter->rules[i];
+        size_t begin = ret->text.len;
+        bool whole = false;
+        if (rule->kind != kind || rule->negate)
+            continue;
+        if (!(kind == RULE_GLOB ? put_literal(rule->text, &ret->text, &whole)
+                                : rd_buf_add(&ret->text, rule->text.ptr, rule->text.len)))
+            return rd_err_nomem(err, rule->text.len);
+        ret->whole = ret->whole && whole;
+        /* Offsets become pointers when all names are there. */
+        ret->at[ret->n++] = rd_slice((const uint8_t *)begin, ret->text.len - begin);
+        if (!whole && ret->text.len == begin) {
+            ret->n = 0;
+            return true;
+        }
+    }
+    return true;
+}
+
+static void put_slots(const struct filter *filter, struct filter_names *ret)
+{
+    bool asked = false;
+    for (size_t i = 0; i < filter->n_rules; i++) {
+        const struct filter_rule *rule = &filter->rules[i];
+        if (rule->kind != RULE_SLOT || rule->negate)
+            continue;
+        asked = true;
+        for (uint64_t slot = rule->from; slot <= rule->to; slot++)
+            ret->slots[slot / 8] |= (uint8_t)(1U << slot % 8);
+    }
+    if (!asked)
+        memset(ret->slots, 0xff, sizeof ret->slots);
+    for (size_t i = 0; filter->slots != NULL && i < sizeof ret->slots; i++)
+        ret->slots[i] &= filter->slots[i];
+    ret->any_slot = !asked && filter->slots == NULL;
+}
+
+bool filter_names(const struct filter *filter, struct filter_names *ret, struct rd_err *err)
+{
+    *ret = (struct filter_names){.n = 0};
+    put_slots(filter, ret);
+    ret->at = rd_calloc(filter->n_rules + 1, sizeof *ret->at);
+    bool ok = ret->at != NULL || rd_err_nomem(err, filter->n_rules);
+    ok = ok && put_names(filter, RULE_GLOB, ret, err);
+    if (ok && ret->n == 0) {
+        rd_buf_reset(&ret->text);
+        ok = put_names(filter, RULE_PREFIX, ret, err);
+    }
+    if (!ok) {
+        filter_names_done(ret);
+        return false;
+    }
+    for (size_t i = 0; i < ret->n; i++)
+        ret->at[i] = ret->at[i].len == 0
+                         ? rd_slice("", 0)
+                         : rd_slice(ret->text.ptr + (size_t)ret->at[i].ptr, ret->at[i].len);
+    return true;
+}
+
+void filter_names_done(struct filter_names *names)
+{
+    rd_free(names->at);
+    rd_buf_done(&names->text);
+    names->at = NULL;
+}

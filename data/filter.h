@@ -22,6 +22,8 @@
 #ifndef DATA_FILTER_H
 #define DATA_FILTER_H
 
+#include "base/buf.h"
+#include "base/crc16.h"
 #include "base/err.h"
 #include "rdb/event.h"
 
@@ -55,6 +57,19 @@ bool filter_wants(const struct filter *filter, const struct rdb_event *ev);
 /* Whether filter_wants() can be true for a key of this database and, if not NULL, this name. Use it
  * before the value is read. */
 bool filter_may_want(const struct filter *filter, uint64_t db, const struct rd_slice *name);
+
+/* What every key that matches has in common, for an index of keys. */
+struct filter_names {
+    struct rd_slice *at; /* it has one of these names, or begins with one of them */
+    size_t n;            /* 0: any name */
+    bool whole;          /* they are names, not beginnings of names */
+    bool any_slot;
+    uint8_t slots[RD_HASH_SLOTS / 8]; /* a bit for each slot that it can have, unless any_slot */
+    struct rd_buf text;
+};
+
+bool filter_names(const struct filter *filter, struct filter_names *ret, struct rd_err *err);
+void filter_names_done(struct filter_names *names);
 
 /* Whether filter_wants() can be true for values of modules. If not, the records that modules keep
  * beside the keys are left out, too (rdb/beside.h). */

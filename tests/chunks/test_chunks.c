@@ -1,3 +1,4 @@
+#include "base/pump.h"
 #include "chunks/parent_impl.h"
 #include "tests/archive/folder.h"
 #include "tests/chunks/repo.h"
@@ -241,14 +242,17 @@ Test(chunks, sets_without_a_key)
 static uint64_t look_up(size_t i, const char *name, char *ret, size_t size)
 {
     struct archive_sets sets = chunks_repo_list(&r);
-    const struct rd_slice names[] = {rd_slice_str(name)};
+    struct filter filter;
     struct chunks_cost cost;
     struct rd_src *src = NULL;
     struct rd_err err = {0};
     struct rd_slice s;
+    filter_init(&filter, 0);
+    cr_assert(filter_add_match(&filter, name, &err));
     cr_assert(chunks_open_keys(&src, &r.repo, &sets.sets[i], &sets.sets[i].m.files[0], &r.ring,
-                               names, 1, &cost, &err),
+                               &filter, &cost, &err),
               "%s", err.text);
+    filter_done(&filter);
     cr_assert_not_null(src);
     enum rd_src_status status = rd_src_need(src, 100000, &s);
     cr_assert_neq(status, RD_SRC_FAIL);
@@ -287,6 +291,152 @@ Test(chunks, a_key_is_found_in_few_requests)
         look_up(i, "no such key", answer, sizeof answer);
         cr_expect_eq(answer[9] & 0xff, 0xff);
     }
+}
+
+/* ---- keys by what they begin with, and by their slots ---- */
+
+enum { USERS = 3000, VALUE = 400 };
+
+/* Whether user u has the key f, and its value, after some changes. */
+static bool user_key(unsigned u, unsigned f, unsigned step, char name[64], char value[VALUE])
+{
+    static const char *const fields[] = {"cart", "name", "seen"};
+    uint64_t state = (uint64_t)u << 20 | f << 16 | 1;
+    uint64_t last = 0; /* the last step that changed it */
+    for (unsigned i = 1; i <= step; i++)
+        if ((chunks_repo_draw(&state) + i) % 29 == 0)
+            last = i;
+    bool gone = last % 3 == 2;
+    snprintf(name, 64, f == 1 ? "{user:%u}.%s" : "user:%u:%s", u, fields[f]);
+    state = (uint64_t)u << 30 | last << 8 | f;
+    snprintf(value, VALUE, "%016llx %0340llx", (unsigned long long)last,
+             (unsigned long long)chunks_repo_draw(&state));
+    return !gone;
+}
+
+static void add_text(struct rd_buf *out, const char *text)
+{
+    rd_buf_add_byte(out, (uint8_t)(0x40 | strlen(text) >> 8));
+    rd_buf_add_byte(out, (uint8_t)strlen(text));
+    rd_buf_add(out, text, strlen(text));
+}
+
+/* The users in two databases, in an order that the seed gives. */
+static void make_users(struct rd_buf *out, unsigned step, unsigned seed)
+{
+    char name[64], value[VALUE];
+    static const uint8_t end[9] = {0xff};
+    rd_buf_reset(out);
+    rd_buf_add(out, "REDIS0011", 9);
+    for (unsigned db = 0; db < 2; db++) {
+        rd_buf_add_byte(out, 0xfe);
+        rd_buf_add_byte(out, (uint8_t)db);
+        for (unsigned i = 0; i < USERS; i++)
+            for (unsigned f = 0; f < 3; f++) {
+                unsigned u = (i * (2 * seed + 1) + seed) % USERS;
+                if (u % 2 != db || !user_key(u, f, step, name, value))
+                    continue;
+                rd_buf_add_byte(out, 0);
+                add_text(out, name);
+                add_text(out, value);
+            }
+    }
+    rd_buf_add(out, end, sizeof end);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* The keys of a snapshot of such records, "db name value", sorted. Returns how many match. */
+static size_t read_users(struct rd_slice bytes, const struct filter *filter,
+                         char (*ret)[100 + VALUE])
+{
+    size_t n = 0;
+    unsigned db = 0;
+    const uint8_t *p = bytes.ptr + 9;
+    while (*p != 0xff) {
+        if (*p == 0xfe) {
+            db = p[1];
+            p += 2;
+            continue;
+        }
+        const struct rd_slice name = rd_slice(p + 3, p[2]);
+        const uint8_t *value = p + 3 + p[2];
+        size_t len = (size_t)(value[0] & 0x3f) << 8 | value[1];
+        if (filter == NULL || filter_may_want(filter, db, &name))
+            snprintf(ret[n++], 100 + VALUE, "%u %.*s %.*s", db, (int)name.len,
+                     (const char *)name.ptr, (int)len, (const char *)value + 2);
+        p = value + 2 + len;
+    }
+    qsort(ret, n, sizeof *ret, by_text);
+    return n;
+}
+
+/* Compares what is read of set i, which is `file`, with the matching keys; returns the bytes that
+ * were read of each thousand, 1000: all of the file would be read. */
+static uint64_t select_users(size_t i, const char *match, const char *prefix, const char *slot)
+{
+    static char found[3 * USERS][100 + VALUE], want[3 * USERS][100 + VALUE];
+    struct archive_sets sets = chunks_repo_list(&r);
+    struct filter filter;
+    struct chunks_cost cost;
+    struct rd_src *src = NULL;
+    struct rd_err err = {0};
+    filter_init(&filter, 0);
+    cr_assert(match == NULL || filter_add_match(&filter, match, &err));
+    cr_assert(prefix == NULL || filter_add_prefix(&filter, prefix, &err));
+    cr_assert(slot == NULL || filter_add_slot(&filter, slot, &err));
+    cr_assert(chunks_open_keys(&src, &r.repo, &sets.sets[i], &sets.sets[i].m.files[0], &r.ring,
+                               &filter, &cost, &err),
+              "%s", err.text);
+    uint64_t share = 1000;
+    if (src != NULL) {
+        rd_buf_reset(&back);
+        cr_assert(rd_pump_to_buf(src, SIZE_MAX / 2, &back, &err), "%s", err.text);
+        size_t n = read_users(rd_buf_slice(&back), NULL, found);
+        cr_assert_eq(n, read_users(rd_buf_slice(&file), &filter, want), "set %zu: %zu", i, n);
+        for (size_t k = 0; k < n; k++)
+            cr_assert_str_eq(found[k], want[k]);
+        share = cost.n_bytes * 1000 / cost.set_bytes;
+        rd_src_close(src);
+    }
+    filter_done(&filter);
+    archive_sets_done(&sets);
+    return share;
+}
+
+/* A slot is that of few keys, and a user has three. Sets of changes have chunks of which a part is
+ * used, and old versions of keys. */
+Test(chunks, keys_are_found_by_what_they_begin_with_and_by_their_slots)
+{
+    char text[64];
+    enum { STEPS = 10 };
+    size_t n_by_index = 0;
+    for (unsigned i = 0; i < STEPS; i++) {
+        make_users(&file, i, i / 8);
+        put(65536);
+    }
+    for (size_t i = 0; i < STEPS; i += 1 + i / 2) {
+        make_users(&file, (unsigned)i, (unsigned)i / 8);
+        for (unsigned u = 0; u < USERS; u += 397) {
+            snprintf(text, sizeof text, "user:%u:", u);
+            n_by_index += select_users(i, NULL, text, NULL) < 1000;
+            snprintf(text, sizeof text, "user:%u:*", u);
+            n_by_index += select_users(i, text, NULL, NULL) < 1000;
+            snprintf(text, sizeof text, "{user:%u}.*", u);
+            n_by_index += select_users(i, text, NULL, NULL) < 1000;
+            snprintf(text, sizeof text, "%u", u);
+            n_by_index += select_users(i, NULL, NULL, text) < 1000;
+            snprintf(text, sizeof text, "user:%u:*", u);
+            select_users(i, text, "user:", "1-9000");
+        }
+        cr_expect_eq(select_users(i, "*", NULL, NULL), 1000);
+        cr_expect_eq(select_users(i, NULL, "use", NULL), 1000);
+        cr_expect_eq(select_users(i, NULL, NULL, "0-16383"), 1000);
+    }
+    cr_expect_gt(n_by_index, 20, "%zu", n_by_index);
 }
 
 /* ---- packs that are lost ---- */

@@ -2,6 +2,7 @@
 #include "data/name_regex.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 
 static bool glob(const char *pattern, const char *text)
 {
@@ -183,6 +184,58 @@ Test(filter, slots_and_expiries)
     ev.key.expire_ms = RDB_NO_EXPIRE;
     cr_assert(filter_wants(&filter, &ev));
     filter_done(&filter);
+}
+
+/* Adds options ("M" match, "P" prefix, "S" slot, "!" not); returns the names with commas, "=" first
+ * if they are whole, and then how many slots a key can have. */
+static const char *names_of(const char *const *options)
+{
+    static char text[200];
+    struct filter filter;
+    struct filter_names names;
+    unsigned n_slots = 0;
+    filter_init(&filter, 0);
+    for (; *options != NULL; options++) {
+        const char *value = *options + 1;
+        cr_assert(**options == 'M'   ? filter_add_match(&filter, value, NULL)
+                  : **options == 'P' ? filter_add_prefix(&filter, value, NULL)
+                  : **options == 'S' ? filter_add_slot(&filter, value, NULL)
+                                     : filter_add_not(&filter, NULL, NULL));
+    }
+    cr_assert(filter_names(&filter, &names, NULL));
+    size_t len = (size_t)snprintf(text, sizeof text, "%s", names.whole && names.n > 0 ? "=" : "");
+    for (size_t i = 0; i < names.n; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "%.*s,", (int)names.at[i].len,
+                                (const char *)names.at[i].ptr);
+    for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++)
+        n_slots += (names.slots[slot / 8] >> slot % 8 & 1) != 0;
+    cr_assert_eq(names.any_slot, n_slots == RD_HASH_SLOTS);
+    snprintf(text + len, sizeof text - len, " %u", n_slots);
+    filter_names_done(&names);
+    filter_done(&filter);
+    return text;
+}
+
+Test(filter, what_matching_names_have_in_common)
+{
+    static const struct {
+        const char *options[5], *want;
+    } cases[] = {
+        {{NULL}, " 16384"},
+        {{"Ma", "Mb\\*", NULL}, "=a,b*, 16384"},
+        {{"Muser:1:*", "Mx", NULL}, "user:1:,x, 16384"},
+        {{"Mu?", "Mv[a]", "Pw", NULL}, "u,v, 16384"},
+        {{"M*x", "My", NULL}, " 16384"},
+        {{"M*x", "Py", "Pz", NULL}, "y,z, 16384"},
+        {{"Py", "P", NULL}, " 16384"},
+        {{"!", "Ma", "Pb", NULL}, "b, 16384"},
+        {{"S5", "S10-12", "!", "S9", NULL}, " 4"},
+        {{"Ma\\", NULL}, "=a\\, 16384"},
+        {{"M", NULL}, "=, 16384"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_str_eq(names_of(cases[i].options), cases[i].want, "%zu: %s", i,
+                         names_of(cases[i].options));
 }
 
 Test(filter, what_makes_no_sense_is_refused)

@@ -1,7 +1,8 @@
 /* fuzz_chunks.c - what a file that is stored as chunks is made of takes any bytes.
  *
  * The first byte says what the rest is: a recipe, the items of a chunk, an order, a page of the
- * index of keys, the directory of a pack, a list of moved chunks, or the record of a key.
+ * index of keys, the directory of a pack, a list of moved chunks, the record of a key, or
+ * a page of prefixes and slots.
  */
 #include "base/crc64.h"
 #include "base/mem.h"
@@ -11,11 +12,12 @@
 #include "chunks/order_impl.h"
 #include "chunks/runs_impl.h"
 #include "chunks/split_impl.h"
+#include "chunks/traits_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RECIPE, ITEMS, ORDER, PAGE, DIRECTORY, MOVES, RECORD, KINDS, PLACES_MAX = 1 << 16 };
+enum { RECIPE, ITEMS, ORDER, PAGE, DIRECTORY, MOVES, RECORD, TRAITS, KINDS, PLACES_MAX = 1 << 16 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -113,6 +115,25 @@ static void read_page(struct rd_slice bytes)
     check(n_dead <= bytes.len, "more keys than bytes");
 }
 
+static bool on_trait(void *ctx, const struct chunks_trait *trait)
+{
+    static uint8_t slots[RD_HASH_SLOTS / 8] = {1};
+    ++*(size_t *)ctx;
+    for (uint64_t hash = 1; hash != 0; hash <<= 9)
+        chunks_trait_begins(trait, hash);
+    chunks_trait_meets(trait, slots);
+    return true;
+}
+
+static void read_traits(struct rd_slice bytes)
+{
+    struct rd_err err = {0};
+    size_t n = 0;
+    bool ok = chunks_traits_each(bytes, on_trait, &n, &err);
+    check(ok || err.code == RD_ERR_CORRUPT, "a failure without an error");
+    check(n <= bytes.len, "more chunks than bytes");
+}
+
 /* Its checksum is made right. */
 static void read_directory(struct rd_slice bytes)
 {
@@ -151,7 +172,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const read[KINDS])(struct rd_slice bytes) = {
         [RECIPE] = read_recipe, [ITEMS] = read_items,         [ORDER] = read_orders,
-        [PAGE] = read_page,     [DIRECTORY] = read_directory, [MOVES] = read_moves};
+        [PAGE] = read_page,     [DIRECTORY] = read_directory, [MOVES] = read_moves,
+        [TRAITS] = read_traits};
     struct rd_slice bytes = rd_slice(data + 1, size - 1);
     struct rd_buf name = {0};
     if (size == 0)

@@ -98,7 +98,7 @@ class Chunks(BackupCase):
         self.back_up(snapshot(20000, order=1, changed={7}))
         done = self.tool("restore", "--key", "key:7", "--to", self.path("key.rdb"), "-v")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(b"requests", done.stderr)
+        self.assertIn(b"requests", done.stdout)
         self.assertLess(len(self.read("key.rdb")), 400)
         lines = subprocess.run([REDOUBT, "convert", "--to", "ndjson", self.path("key.rdb")],
                                capture_output=True, check=True).stdout
@@ -108,6 +108,21 @@ class Chunks(BackupCase):
         self.assertEqual(done.returncode, 1)
         self.good("restore", "--key", "key:7", "--prefix", "key:", "--to", self.path("both.rdb"))
         self.assertLess(len(self.read("both.rdb")), 400)
+
+    def test_keys_are_found_by_what_they_begin_with(self):
+        names = [b"user:%d:%s" % (u, f) for u in range(20000) for f in (b"cart", b"name")]
+        body = b"".join(record(n, n + b"%x" % random.Random(n).getrandbits(500)) for n in names)
+        self.back_up(b"REDIS0011\xfe\x00" + body + b"\xff" + bytes(8))
+        for args in (("--prefix", "user:77:"), ("--match", "user:77:*")):
+            done = self.json("restore", "--to", self.path("out.rdb"), "--force", *args)[0]
+            self.assertEqual(done["keys"], 2)
+            self.assertLess(done["read_bytes"], done["set_bytes"] / 2)
+            self.assertLessEqual(done["read_requests"], 6)
+            self.assertIn(b"user:77:cart", self.read("out.rdb"))
+        said = self.good("restore", "--key", "user:5:name", "--to", self.path("key.rdb"))
+        self.assertRegex(said, rb"read [0-9.,]+ .* in [3-9] requests, of .* that the set has")
+        self.assertNotIn("read_bytes", self.json(
+            "restore", "--prefix", "use", "--to", self.path("use.rdb"))[0])
 
     def test_sizes(self):
         self.back_up(snapshot(20000))

@@ -56,6 +56,11 @@ static void put_json(struct restore *run)
         json_put_uint(json, "keys", run->keys);
     if (run->masters > 0)
         json_put_uint(json, "sent_to_masters", run->masters);
+    if (run->r.cost.n_requests > 0) {
+        json_put_uint(json, "read_requests", run->r.cost.n_requests);
+        json_put_uint(json, "read_bytes", run->r.cost.n_bytes);
+        json_put_uint(json, "set_bytes", run->r.cost.set_bytes);
+    }
     json_key(json, "objects");
     json_array(json);
     for (size_t i = 0; i < n_objects(run); i++) {
@@ -87,6 +92,16 @@ static void print_keys(const struct restore *run)
     if (run->masters > 0)
         printf(" to the %zu master%s of a cluster", run->masters, rd_show_plural(run->masters));
     printf("\n");
+}
+
+/* What the index of a set in chunks saved. */
+static void print_cost(const struct restore *run)
+{
+    const struct chunks_cost *cost = &run->r.cost;
+    if (cost->n_requests > 0)
+        printf("  read %s in %" PRIu64 " request%s, of %s that the set has\n",
+               rd_show_bytes(cost->n_bytes).s, cost->n_requests, rd_show_plural(cost->n_requests),
+               rd_show_bytes(cost->set_bytes).s);
 }
 
 /* Each command succeeded on the server, so the data is not the same now. */
@@ -129,6 +144,7 @@ void restore_report(struct restore *run)
     print_moment(run);
     if (restore_sends(run) && !run->dry_run)
         print_keys(run);
+    print_cost(run);
     for (size_t i = 0; run->dry_run && i < n_objects(run); i++) {
         get_object(run, i, name, &bytes);
         printf("  %s, %s\n", name, rd_show_bytes(bytes).s);

@@ -137,16 +137,6 @@ static bool is_file_argument(const struct cli *cli)
     return cli->n_args == 1 && stat(cli->args[0], &st) == 0;
 }
 
-/* Only keys whose names are given. */
-static void want_keys(struct restore *run)
-{
-    size_t n = run->named.len / sizeof(struct rd_slice);
-    if (n == 0 || n != run->filter.n_rules || run->not_key)
-        return;
-    run->r.keys = (const struct rd_slice *)(const void *)run->named.ptr;
-    run->r.n_keys = n;
-}
-
 static int restore(struct restore *run)
 {
     struct cli *cli = run->cli;
@@ -157,7 +147,7 @@ static int restore(struct restore *run)
         return cli_usage_error(cli, "%s", wrong);
     if (!filter_check(&run->filter, &err))
         return cli_fail(cli, &err);
-    want_keys(run);
+    run->r.filter = filter_active(&run->filter) ? &run->filter : NULL;
     if (!vault_load(&run->vault, cli->args, cli->n_args, &err))
         return is_file_argument(cli) ? refuse_file(run) : cli_fail(cli, &err);
     if (run->vault.config.n_targets != 1)
@@ -175,13 +165,7 @@ static int restore(struct restore *run)
 static bool add_key(void *ctx, const char *value, struct rd_err *err)
 {
     struct restore *run = ctx;
-    const struct rd_slice key = rd_slice_str(value);
     char *pattern = rd_alloc(2 * strlen(value) + 1), *at = pattern;
-    run->not_key = run->not_key || run->filter.negate;
-    if (!rd_buf_add(&run->named, &key, sizeof key)) {
-        rd_free(pattern);
-        return rd_err_nomem(err, sizeof key);
-    }
     if (pattern == NULL || !rd_buf_add(&run->patterns, &pattern, sizeof pattern)) {
         rd_free(pattern);
         return rd_err_nomem(err, strlen(value));
@@ -227,7 +211,6 @@ static void free_patterns(struct restore *run)
     for (size_t i = 0; i < run->patterns.len / sizeof *patterns; i++)
         rd_free(patterns[i]);
     rd_buf_done(&run->patterns);
-    rd_buf_done(&run->named);
 }
 
 static int parse_and_restore(struct restore *run, const struct cli_opt *opts, int argc, char **argv)

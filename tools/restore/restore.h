@@ -26,8 +26,6 @@ struct restore {
     int dialect;      /* -1: as it is */
     struct filter filter;
     struct rd_buf patterns; /* of --key */
-    struct rd_buf named;    /* its arguments, struct rd_slice */
-    bool not_key;           /* --not --key */
 
     struct backup_restore r;
     struct backup_lay_out out;
