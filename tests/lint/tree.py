@@ -32,8 +32,8 @@ LAYERS = {
     "server": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "sentinel",
                "server"},
     "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "chunks", "backup", "client",
-              "rebuild", "history", "json", "data", "stat", "capture", "cluster", "server",
-              "tools"},
+              "rebuild", "history", "json", "data", "stat", "capture", "cluster", "sentinel",
+              "server", "tools"},
 }
 
 # The libraries below server/ and tools/.

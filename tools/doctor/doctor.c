@@ -1,7 +1,7 @@
 /* doctor.c - `redoubt doctor`: checks whether a server, or its folder, is set up so that data
  * survives. */
 #include "archive/retain.h"
-#include "tools/doctor/doctor.h"
+#include "tools/doctor/sentinel.h"
 #include "tools/tools.h"
 
 #include <dirent.h>
@@ -105,9 +105,11 @@ static const char *source_of_target(struct run *run)
     return source;
 }
 
-static bool open_folder(struct doctor *d, const char *path, struct rd_err *err)
+static bool open_path(struct doctor *d, const char *path, struct rd_err *err)
 {
     DIR *dir = opendir(path);
+    if (dir == NULL && errno == ENOTDIR)
+        return doctor_read_sentinel(d, path, err);
     if (dir == NULL) {
         rd_err_sys(err, errno, "cannot open the folder");
         rd_err_origin(err, path);
@@ -123,7 +125,7 @@ static bool collect(struct run *run, const char *what, struct rd_err *err)
     struct doctor *d = &run->doctor;
     struct client_target target = {0};
     if (what != NULL && !client_target_is_url(what))
-        return open_folder(d, what, err);
+        return open_path(d, what, err);
     bool ok = peer_target_find(&target, &run->peer, what, err);
     if (ok && !doctor_ask(d, &target, err)) {
         peer_hint(d->cli, err);
@@ -139,7 +141,7 @@ static void judge(struct doctor *d)
         const struct doctor_check *check = &doctor_checks[i];
         struct doctor_verdict *v = &d->verdicts[i];
         v->severity = check->severity;
-        if ((check->of & (d->folder != NULL ? DOCTOR_OF_FOLDER : DOCTOR_OF_SERVER)) == 0)
+        if ((check->of & doctor_subject(d)) == 0)
             continue;
         if (d->skip[i])
             doctor_skipped(v, "--skip");
@@ -159,7 +161,7 @@ static int examine(struct run *run)
         return cli_fail(cli, &err);
     const char *what = cli->n_args > 0 ? cli_url(cli, 0) : source_of_target(run);
     if (what == NULL && !peer_opts_has_one(&run->peer))
-        return cli_usage_error(cli, "missing argument: URL or DIR");
+        return cli_usage_error(cli, "missing argument: URL, DIR or FILE");
     if (!collect(run, what, &err))
         return cli_fail(cli, &err);
     judge(d);
@@ -210,10 +212,11 @@ int tool_doctor(struct cli *cli, int argc, char **argv)
     };
     struct cli_opt opts[VAULT_OPTS + sizeof own / sizeof own[0]] = {0};
     const struct cli_usage usage = {
-        .synopsis = "[OPTION…] URL|DIR|--target NAME",
+        .synopsis = "[OPTION…] URL|DIR|FILE|--target NAME",
         .about =
-            "Checks a running server, or the folder of one, for settings and states that cost\n"
-            "data. Exit status 1: something is wrong; 8: something was not examined.",
+            "Checks a running server or Sentinel, the folder of a server, or the configuration of\n"
+            "a Sentinel, for settings and states that cost data. Exit status 1: something is\n"
+            "wrong; 8: something was not examined.",
         .opts = opts,
         .max_args = 1,
         .example = "redoubt doctor --rpo 60s redis://localhost",

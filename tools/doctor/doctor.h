@@ -1,7 +1,8 @@
 /* doctor.h - shared by the parts of `redoubt doctor`; private to tools/doctor/.
  *
- * server.c and host.c collect facts; table.c lists the checks; the files judge_*.c have a function
- * for each check, which compares facts and fills in a verdict; report.c prints the verdicts.
+ * server.c and host.c collect facts, sentinel.h has those of Sentinels; table.c lists the checks;
+ * the files judge_*.c have a function for each check, which compares facts and fills in a verdict;
+ * report.c prints the verdicts.
  */
 #ifndef TOOLS_DOCTOR_DOCTOR_H
 #define TOOLS_DOCTOR_DOCTOR_H
@@ -45,6 +46,7 @@ enum doctor_severity {
     X(MEMORY, "memory")                                                                            \
     X(HOST, "host")                                                                                \
     X(REPLICATION, "replication")                                                                  \
+    X(SENTINEL, "sentinel")                                                                        \
     X(BACKUP, "backup")
 
 enum doctor_group {
@@ -62,7 +64,13 @@ struct doctor_verdict {
 
 struct doctor;
 
-enum { DOCTOR_OF_SERVER = 1, DOCTOR_OF_FOLDER = 2 };
+/* What is examined. */
+enum {
+    DOCTOR_OF_SERVER = 1,
+    DOCTOR_OF_FOLDER = 2,
+    DOCTOR_OF_SENTINEL = 4,     /* one that runs */
+    DOCTOR_OF_SENTINEL_FILE = 8 /* its configuration */
+};
 
 struct doctor_check {
     const char *id;
@@ -79,6 +87,9 @@ extern const size_t doctor_n_checks;
 
 const char *doctor_group_word(enum doctor_group group);
 
+/* DOCTOR_OF_…: what is examined. */
+unsigned doctor_subject(const struct doctor *d);
+
 /* ---- facts ---- */
 
 /* The process of a server that runs on this host. */
@@ -94,7 +105,8 @@ enum doctor_answer { DOCTOR_NO, DOCTOR_YES, DOCTOR_NOT_KNOWN };
 struct doctor {
     struct cli *cli;
     /* the command line */
-    const char *folder;  /* NULL: a server */
+    const char *folder;  /* NULL: something else */
+    const char *file;    /* the configuration of a Sentinel; NULL: something else */
     bool rpo_given;      /* --rpo */
     uint64_t rpo_ms;     /* */
     uint64_t outage_ms;  /* --outage */
@@ -114,6 +126,7 @@ struct doctor {
     char no_config[RD_ERR_TEXT_MAX]; /* why not */
     enum doctor_answer open_to_all;  /* a client needs no password */
     struct doctor_host host;
+    struct doctor_sentinel *sentinel; /* NULL: it is none */
     /* results */
     struct doctor_verdict verdicts[DOCTOR_CHECKS_MAX];
 };
@@ -204,6 +217,23 @@ void doctor_fix(struct doctor_verdict *v, const char *fmt, ...) RD_PRINTF(2, 3);
     X(replica_writable)                                                                            \
     X(masterauth)                                                                                  \
     X(open)                                                                                        \
+    X(sentinel_config)                                                                             \
+    X(rewrite)                                                                                     \
+    X(scripts)                                                                                     \
+    X(tilt)                                                                                        \
+    X(master_down)                                                                                 \
+    X(quorum)                                                                                      \
+    X(few_sentinels)                                                                               \
+    X(sentinel_down)                                                                               \
+    X(masters_differ)                                                                              \
+    X(quorums_differ)                                                                              \
+    X(epochs_differ)                                                                               \
+    X(limits_differ)                                                                               \
+    X(no_candidate)                                                                                \
+    X(unable)                                                                                      \
+    X(sentinels_host)                                                                              \
+    X(masters_host)                                                                                \
+    X(replicas_host)                                                                               \
     X(backup_age)                                                                                  \
     X(backup_stream)                                                                               \
     X(backup_elsewhere)                                                                            \

@@ -23,7 +23,7 @@ struct counts {
 
 static bool concerns(const struct doctor *d, size_t i)
 {
-    return (doctor_checks[i].of & (d->folder != NULL ? DOCTOR_OF_FOLDER : DOCTOR_OF_SERVER)) != 0;
+    return (doctor_checks[i].of & doctor_subject(d)) != 0;
 }
 
 static const char *fix_of(const struct doctor *d, size_t i)
@@ -80,11 +80,31 @@ static const char *version_field(const struct doctor *d)
     return valkey ? "valkey_version" : "redis_version";
 }
 
+static const char *kind_of(const struct doctor *d)
+{
+    switch (doctor_subject(d)) {
+    case DOCTOR_OF_FOLDER:
+        return "folder";
+    case DOCTOR_OF_SENTINEL:
+        return "sentinel";
+    case DOCTOR_OF_SENTINEL_FILE:
+        return "sentinel-file";
+    default:
+        return "server";
+    }
+}
+
+/* The path of what is no running server; else NULL. */
+static const char *path_of(const struct doctor *d)
+{
+    return d->folder != NULL ? d->folder : d->file;
+}
+
 static void put_all(const struct doctor *d, const struct counts *n)
 {
     struct json_write *json = &d->cli->out;
-    json_put_str(json, "kind", d->folder != NULL ? "folder" : "server");
-    json_put_str(json, "name", d->folder != NULL ? d->folder : d->name);
+    json_put_str(json, "kind", kind_of(d));
+    json_put_str(json, "name", path_of(d) != NULL ? path_of(d) : d->name);
     put_field(d, "version", version_field(d));
     put_field(d, "role", "role");
     json_key(json, "checks");
@@ -123,10 +143,12 @@ static void print_state(const struct doctor *d, enum doctor_state state)
 static void print_head(const struct doctor *d)
 {
     struct rd_slice version = rd_slice_str("?"), role = version;
-    if (d->folder != NULL) {
-        printf("%s\n", rd_show_plain(rd_slice_str(d->folder)).s);
+    if (path_of(d) != NULL) {
+        printf("%s\n", rd_show_plain(rd_slice_str(path_of(d))).s);
         return;
     }
+    if (d->sentinel != NULL)
+        role = rd_slice_str("Sentinel");
     client_info_find(rd_buf_slice(&d->info), version_field(d), &version);
     client_info_find(rd_buf_slice(&d->info), "role", &role);
     printf("%s: version %s, %s\n", rd_show_plain(rd_slice_str(d->name)).s, rd_show_plain(version).s,

@@ -1,5 +1,5 @@
 /* server.c - asks the server: INFO, twice, CONFIG GET, and whether it needs a password. */
-#include "tools/doctor/doctor.h"
+#include "tools/doctor/sentinel.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -101,6 +101,16 @@ static bool ask_again(struct doctor *d, struct client_peer *peer, uint64_t since
     return true;
 }
 
+static bool ask_server(struct doctor *d, struct client_peer *peer,
+                       const struct client_target *target, struct rd_err *err)
+{
+    uint64_t since = now_ms();
+    if (!ask_config(d, peer, err))
+        return false;
+    d->open_to_all = try_without_password(target);
+    return ask_again(d, peer, since, err);
+}
+
 bool doctor_ask(struct doctor *d, const struct client_target *target, struct rd_err *err)
 {
     struct client_peer *peer;
@@ -108,12 +118,10 @@ bool doctor_ask(struct doctor *d, const struct client_target *target, struct rd_
     if (!client_peer_open(&peer, target, err))
         return false;
     bool ok = ask_info(peer, &d->info, err);
-    uint64_t since = now_ms();
-    ok = ok && ask_config(d, peer, err);
     if (ok) {
         doctor_find_process(d, is_near(peer));
-        d->open_to_all = try_without_password(target);
-        ok = ask_again(d, peer, since, err);
+        ok = doctor_is_sentinel(d) ? doctor_ask_sentinel(d, peer, err)
+                                   : ask_server(d, peer, target, err);
     }
     client_peer_close(peer);
     return ok;
@@ -127,4 +135,5 @@ void doctor_done(struct doctor *d)
     client_peer_reply_done(&d->config);
     rd_buf_done(&d->info);
     rd_buf_done(&d->later);
+    doctor_sentinel_done(d);
 }

@@ -3,6 +3,8 @@
 
 #define S DOCTOR_OF_SERVER
 #define F DOCTOR_OF_FOLDER
+#define W DOCTOR_OF_SENTINEL
+#define C DOCTOR_OF_SENTINEL_FILE
 
 const struct doctor_check doctor_checks[] = {
     {"no-persistence", DOCTOR_GROUP_PERSISTENCE, S, DOCTOR_ERROR, doctor_judge_no_persistence,
@@ -115,6 +117,63 @@ const struct doctor_check doctor_checks[] = {
      "replica of another one.",
      "a password (ACL SETUSER default or requirepass), protected-mode yes, or bind 127.0.0.1"},
 
+    {"sentinel-config", DOCTOR_GROUP_SENTINEL, C, DOCTOR_ERROR, doctor_judge_sentinel_config,
+     "A Sentinel does not start with a wrong line.", "correct the line; redoubt-sentinel(1)"},
+    {"config-rewrite", DOCTOR_GROUP_SENTINEL, W | C, DOCTOR_ERROR, doctor_judge_rewrite,
+     "A Sentinel that cannot save its state does not start, and a vote that is not saved may be "
+     "given twice.",
+     "chown the file and its folder to the user of the Sentinel, or choose another folder"},
+    {"script-missing", DOCTOR_GROUP_SENTINEL, W | C, DOCTOR_ERROR, doctor_judge_scripts,
+     "Nobody is notified of a failover, and clients are not reconfigured. A Sentinel does not "
+     "start "
+     "with such a line.",
+     "chmod +x the script, or remove the line; while it runs: SENTINEL SET NAME "
+     "notification-script "
+     "\"\""},
+    {"tilt", DOCTOR_GROUP_SENTINEL, W, DOCTOR_ERROR, doctor_judge_tilt,
+     "In TILT mode the Sentinel fails nothing over.",
+     "the clock was set, or the process was stopped: repair that; TILT ends after 30 seconds"},
+    {"master-down", DOCTOR_GROUP_SENTINEL, W, DOCTOR_ERROR, doctor_judge_master_down,
+     "The master does not answer this Sentinel.",
+     "the events in the log of the Sentinels contain the reason why no failover has ended it"},
+    {"quorum", DOCTOR_GROUP_SENTINEL, W | C, DOCTOR_ERROR, doctor_judge_quorum,
+     "If the master fails now, no replica is promoted.",
+     "start the other Sentinels, or SENTINEL SET NAME quorum lower; SENTINEL RESET NAME forgets "
+     "Sentinels that no longer exist"},
+    {"few-sentinels", DOCTOR_GROUP_SENTINEL, W | C, DOCTOR_WARNING, doctor_judge_few_sentinels,
+     "With fewer than three Sentinels, the failure of one of them ends the majority.",
+     "at least three Sentinels on different hosts"},
+    {"sentinel-down", DOCTOR_GROUP_SENTINEL, W, DOCTOR_WARNING, doctor_judge_sentinel_down,
+     "It neither agrees that the master is down nor votes, but counts for the majority.",
+     "start it, or remove it from all others: SENTINEL RESET NAME, one after the other"},
+    {"masters-differ", DOCTOR_GROUP_SENTINEL, W, DOCTOR_ERROR, doctor_judge_masters_differ,
+     "Clients that ask different Sentinels write to different servers.",
+     "compare ROLE of both servers; then SENTINEL REMOVE and SENTINEL MONITOR where it is wrong"},
+    {"quorums-differ", DOCTOR_GROUP_SENTINEL, W, DOCTOR_WARNING, doctor_judge_quorums_differ,
+     "How many Sentinels must agree depends on which of them asks.",
+     "SENTINEL SET NAME quorum N on each Sentinel"},
+    {"epochs-differ", DOCTOR_GROUP_SENTINEL, W, DOCTOR_WARNING, doctor_judge_epochs_differ,
+     "One of them has not heard of the last failover.",
+     "check the network between Sentinels and servers; passwords of the servers on all Sentinels"},
+    {"limits-differ", DOCTOR_GROUP_SENTINEL, W, DOCTOR_NOTE, doctor_judge_limits_differ,
+     "How fast a failover begins and ends depends on which Sentinel leads it.",
+     "SENTINEL SET NAME OPTION VALUE on each Sentinel"},
+    {"no-candidate", DOCTOR_GROUP_SENTINEL, W, DOCTOR_ERROR, doctor_judge_no_candidate,
+     "If the master fails now, no replica can be promoted.",
+     "bring back a replica; CONFIG SET replica-priority 100 on one that may become the master"},
+    {"unable-replica", DOCTOR_GROUP_SENTINEL, W, DOCTOR_WARNING, doctor_judge_unable,
+     "A failover does not choose these replicas.",
+     "bring them back, or SENTINEL RESET NAME to forget those that no longer exist"},
+    {"sentinels-on-one-host", DOCTOR_GROUP_SENTINEL, W | C, DOCTOR_WARNING,
+     doctor_judge_sentinels_host,
+     "If this host fails, the other Sentinels are no majority, and nothing is failed over.",
+     "Sentinels on different hosts"},
+    {"masters-on-one-host", DOCTOR_GROUP_SENTINEL, W | C, DOCTOR_NOTE, doctor_judge_masters_host,
+     "If this host fails, all of them are failed over at once.",
+     "SENTINEL FAILOVER NAME for some of them, to replicas on other hosts"},
+    {"replicas-on-one-host", DOCTOR_GROUP_SENTINEL, W, DOCTOR_WARNING, doctor_judge_replicas_host,
+     "If this host fails, no replica is left.", "a replica on another host"},
+
     {"backup-age", DOCTOR_GROUP_BACKUP, S | F, DOCTOR_ERROR, doctor_judge_backup_age,
      "Changes since the newest good backup are lost with the host.",
      "redoubt backup TARGET; check the timer or the cron job"},
@@ -131,6 +190,14 @@ const struct doctor_check doctor_checks[] = {
 
 const size_t doctor_n_checks = sizeof doctor_checks / sizeof doctor_checks[0];
 _Static_assert(sizeof doctor_checks / sizeof doctor_checks[0] <= DOCTOR_CHECKS_MAX, "table");
+
+unsigned doctor_subject(const struct doctor *d)
+{
+    return d->folder != NULL     ? DOCTOR_OF_FOLDER
+           : d->file != NULL     ? DOCTOR_OF_SENTINEL_FILE
+           : d->sentinel != NULL ? DOCTOR_OF_SENTINEL
+                                 : DOCTOR_OF_SERVER;
+}
 
 const char *doctor_group_word(enum doctor_group group)
 {
