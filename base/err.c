@@ -1,5 +1,7 @@
 #include "base/err.h"
 
+#include "base/utf8.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -112,24 +114,29 @@ void rd_err_doing(struct rd_err *err, const char *fmt, ...)
     err->n_doing++;
 }
 
-/* Writes one byte as it is, or escaped; returns the number of characters (1, 2 or 4). */
-static size_t escape_byte(char dst[4], uint8_t byte, bool quoted)
+/* Writes the character at p, of *ret_used bytes, as it is, or its first byte escaped; returns the
+ * number of bytes written (1 to 4). */
+static size_t escape_character(char dst[4], const uint8_t *p, size_t avail, bool quoted,
+                               size_t *ret_used)
 {
     static const char hex[] = "0123456789abcdef";
+    const uint8_t byte = p[0];
+    size_t len = rd_utf8_shown(p, avail);
     char letter = byte == '\n'              ? 'n'
                   : byte == '\r'            ? 'r'
                   : byte == '\t'            ? 't'
                   : byte == '\\'            ? '\\'
                   : (byte == '"' && quoted) ? '"'
                                             : '\0';
+    *ret_used = len > 0 ? len : 1;
     if (letter != '\0') {
         dst[0] = '\\';
         dst[1] = letter;
         return 2;
     }
-    if (byte >= 0x20 && byte < 0x7f) {
-        dst[0] = (char)byte;
-        return 1;
+    if (len > 0) {
+        memcpy(dst, p, len);
+        return len;
     }
     dst[0] = '\\';
     dst[1] = 'x';
@@ -145,11 +152,11 @@ static void escape(char *dst, size_t size, struct rd_slice bytes, const char *qu
     size_t n_quote = strlen(quote);
     size_t pos = n_quote;
     size_t cut = pos; /* where quote, dots and terminator still have room */
-    size_t i = 0;
+    size_t i = 0, used;
     memcpy(dst, quote, n_quote);
-    for (; i < bytes.len; i++) {
-        char unit[4];
-        size_t n = escape_byte(unit, bytes.ptr[i], n_quote > 0);
+    for (; i < bytes.len; i += used) {
+        char unit[RD_UTF8_MAX];
+        size_t n = escape_character(unit, bytes.ptr + i, bytes.len - i, n_quote > 0, &used);
         if (pos + n + n_quote + 1 > size)
             break;
         memcpy(dst + pos, unit, n);
@@ -197,12 +204,14 @@ char *rd_err_quote(char *dst, size_t size, struct rd_slice bytes)
 char *rd_err_printable(char *dst, size_t size, struct rd_slice text)
 {
     size_t len = 0;
-    for (size_t i = 0; i < text.len && len + 5 < size; i++) {
-        uint8_t c = text.ptr[i];
-        if (c >= 0x20 && c < 0x7f)
-            dst[len++] = (char)c;
+    for (size_t i = 0; i < text.len && len + 5 < size;) {
+        const size_t shown = rd_utf8_shown(text.ptr + i, text.len - i);
+        if (shown > 0)
+            memcpy(dst + len, text.ptr + i, shown);
         else
-            len += (size_t)snprintf(dst + len, size - len, "\\x%02x", c);
+            snprintf(dst + len, size - len, "\\x%02x", text.ptr[i]);
+        len += shown > 0 ? shown : 4;
+        i += shown > 0 ? shown : 1;
     }
     dst[len] = '\0';
     return dst;

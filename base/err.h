@@ -18,7 +18,7 @@
  *
  * Error text is lower case without a full stop; the tools add hints for operators. Input bytes (key
  * names, server replies) enter an error only through rd_err_quote(), so an error never sends
- * control bytes to a terminal.
+ * control characters to a terminal.
  *
  * Threads: one thread at a time uses an error; the functions have no shared state.
  * Ownership: an error owns nothing. The caller allocates it, and need not release it.
@@ -114,11 +114,12 @@ RD_API void rd_err_adopt(struct rd_err *dst, const struct rd_err *src);
 
 RD_API void rd_err_reset(struct rd_err *err);
 
-/* Writes bytes as printable ASCII in double quotes: \n \r \t \" \\ and \xHH for the rest; long
+/* Writes bytes in double quotes: characters in UTF-8 as they are, \n \r \t \" \\, and \xHH for
+ * other control characters, for format characters such as U+202E, and for what is not UTF-8; long
  * input is cut with "..." so that the result fits `size` (at least 8). Returns dst. */
 RD_API char *rd_err_quote(char *dst, size_t size, struct rd_slice bytes);
 
-/* Copies text in which names are quoted already: escapes only unprintable bytes, as \xHH, and cuts
+/* Copies text in which names are quoted already: escapes only what is not printable, as \xHH, and cuts
  * what does not fit `size` (at least 1). Returns dst. */
 RD_API char *rd_err_printable(char *dst, size_t size, struct rd_slice text);
 

@@ -1,5 +1,7 @@
 #include "json/text.h"
 
+#include "base/utf8.h"
+
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -101,14 +103,6 @@ size_t json_text_character(const uint8_t *p, size_t avail)
     return len > 0 ? (size_t)len : 0;
 }
 
-bool json_text_is_control(uint32_t point)
-{
-    return (point >= 0x80 && point < 0xa0) || point == 0xad || point == 0x61c || point == 0x180e ||
-           (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
-           (point >= 0x2060 && point <= 0x206f) || point == 0xfeff ||
-           (point >= 0xfff9 && point <= 0xfffb) || (point >= 0xe0000 && point <= 0xe007f);
-}
-
 static uint8_t *put_unit(uint8_t *dst, uint32_t unit)
 {
     dst = put_bytes(dst, "\\u", 2);
@@ -123,7 +117,7 @@ static uint8_t *put_character(uint8_t *dst, const uint8_t *p, size_t len)
     uint32_t point = p[0] & (0x7fU >> len);
     for (size_t i = 1; i < len; i++)
         point = point << 6 | (p[i] & 0x3fU);
-    if (!json_text_is_control(point))
+    if (!rd_utf8_is_control(point))
         return put_bytes(dst, p, len);
     if (point < 0x10000)
         return put_unit(dst, point);

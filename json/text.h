@@ -39,11 +39,6 @@ uint8_t *json_text_put(struct json_text *text, uint8_t *dst, struct rd_slice pie
  * or not complete. */
 size_t json_text_character(const uint8_t *p, size_t avail);
 
-/* Whether a character beyond ASCII is a control or format character that a terminal interprets or
- * that changes the order of the displayed text (C1, U+202E and others). They are written as \uXXXX.
- */
-bool json_text_is_control(uint32_t point);
-
 /* Copies a whole short string. True if it is ASCII and needs no escapes; otherwise the output is
  * invalid. */
 bool json_text_put_plain(uint8_t *dst, struct rd_slice s);

@@ -195,12 +195,15 @@ static const char *quote(size_t size, const char *bytes, size_t len)
     return dst;
 }
 
-Test(err, quotes_bytes_as_printable_ascii)
+Test(err, quotes_characters_and_escapes_other_bytes)
 {
     cr_assert_str_eq(quote(100, NULL, 0), "\"\"");
     cr_assert_str_eq(quote(100, "user:1 ~", 8), "\"user:1 ~\"");
     cr_assert_str_eq(quote(100, "\n\r\t\"\\'", 6), "\"\\n\\r\\t\\\"\\\\'\"");
-    cr_assert_str_eq(quote(100, "\0\x1b\x7f\xc3\xa4\xff", 6), "\"\\x00\\x1b\\x7f\\xc3\\xa4\\xff\"");
+    cr_assert_str_eq(quote(100, "\0\x1b\x7f\xc3\xa4\xff", 6), "\"\\x00\\x1b\\x7f\xc3\xa4\\xff\"");
+    cr_assert_str_eq(quote(100, "\xe2\x80\xae", 3), "\"\\xe2\\x80\\xae\""); /* U+202E */
+    cr_assert_str_eq(quote(12, "\xe6\x97\xa5\xe6\x97\xa5\xe6\x97\xa5\xe6\x97\xa5", 12),
+                     "\"\xe6\x97\xa5\xe6\x97\xa5\"..."); /* cut between characters */
 }
 
 Test(err, cuts_a_long_run_and_says_so)
