@@ -45,7 +45,7 @@ static void list_set(struct run *run, const struct archive_repo *repo,
     if (run->json != NULL)
         list_json_set(run->json, repo, set, sizes);
     else if (!run->cli->quiet)
-        list_text_set(set, sizes, run->details);
+        list_text_set(set, sizes, run->cli->began_ms, run->details);
 }
 
 static bool list_sets(struct run *run, struct archive_repo *repo, struct archive_sets *sets,
@@ -54,8 +54,11 @@ static bool list_sets(struct run *run, struct archive_repo *repo, struct archive
     struct chunks_usage usage;
     if (run->sizes && !chunks_usage_read(&usage, repo, sets, NULL, NULL, err))
         return false;
-    if (run->json == NULL && !run->cli->quiet)
+    if (run->json == NULL && !run->cli->quiet) {
         printf("%s in %s\n", repo->target, rd_show_plain(rd_slice_str(repo->store->origin)).s);
+        if (sets->n > 0)
+            list_text_header();
+    }
     for (size_t i = 0; i < sets->n; i++) {
         struct list_sizes sizes = {0};
         if (run->sizes)

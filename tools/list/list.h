@@ -33,8 +33,11 @@ struct list_sizes {
     uint64_t added, needed, freed;
 };
 
+/* The names of the columns. */
+void list_text_header(void);
 /* sizes: NULL, or with --sizes. */
-void list_text_set(const struct archive_set *set, const struct list_sizes *sizes, bool details);
+void list_text_set(const struct archive_set *set, const struct list_sizes *sizes, int64_t now_ms,
+                   bool details);
 void list_text_chain(const struct list_chain *chain);
 
 void list_json_set(struct json_write *json, const struct archive_repo *repo,

@@ -17,20 +17,43 @@ bool list_of_snapshot(const struct archive_manifest *m)
     return m->n_files > 0 && m->files[0].role == ARCHIVE_ROLE_RDB;
 }
 
-static void print_set(const struct archive_set *set)
+void list_text_header(void)
+{
+    printf("%-16s  %6s  %9s  %9s  %-25s  state\n", "date (UTC)", "age", "size", "keys", "set");
+}
+
+/* "3 d", the largest unit only. */
+static struct rd_shown age(int64_t ms)
+{
+    static const struct {
+        int64_t ms;
+        const char *name;
+    } units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "min"}, {1000, "s"}};
+    struct rd_shown text = {"0 s"};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (ms < units[i].ms)
+            continue;
+        snprintf(text.s, sizeof text.s, "%" PRId64 " %s", ms / units[i].ms, units[i].name);
+        break;
+    }
+    return text;
+}
+
+static void print_set(const struct archive_set *set, int64_t now_ms)
 {
     const struct archive_manifest *m = &set->m;
-    printf("  %s  %-8s  %11s", set->id, list_state(set), rd_show_bytes(set->bytes).s);
+    const struct rd_shown time = rd_show_time(set->time_ms);
+    const char *keys = set->err.code != RD_ERR_OK ? "-" : "log";
+    struct rd_shown count = rd_show_count(m->keys);
+    if (set->err.code == RD_ERR_OK && list_of_snapshot(m))
+        keys = count.s;
+    printf("%.10s %.5s  %6s  %9s  %9s  %-25s  %s", time.s, time.s + 11,
+           age(now_ms - set->time_ms).s, rd_show_bytes(set->bytes).s, keys, set->id,
+           list_state(set));
     if (set->err.code == RD_ERR_OK) {
-        if (m->n_nodes > 0)
-            printf("  %zu master%s,", m->n_nodes, rd_show_plural(m->n_nodes));
-        if (list_of_snapshot(m))
-            printf("  %s key%s", rd_show_count(m->keys).s, rd_show_plural(m->keys));
-        else
-            printf("  log");
-        if (m->server[0] != '\0')
-            printf("  %s", rd_show_plain(rd_slice_str(m->server)).s);
         printf("%s%s", m->key_id[0] != '\0' ? ", sealed" : "", m->scan ? ", not one moment" : "");
+        if (m->n_nodes > 0)
+            printf(", %zu master%s", m->n_nodes, rd_show_plural(m->n_nodes));
     }
     printf("\n");
 }
@@ -40,6 +63,8 @@ static void print_details(const struct archive_set *set)
     const struct archive_manifest *m = &set->m;
     if (set->err.code != RD_ERR_OK)
         return;
+    if (m->server[0] != '\0')
+        printf("      written by %s\n", rd_show_plain(rd_slice_str(m->server)).s);
     printf("      source %s, offset %llu of %s\n", rd_show_plain(rd_slice_str(m->source)).s,
            (unsigned long long)m->offset,
            m->replid[0] != '\0' ? rd_show_plain(rd_slice_str(m->replid)).s : "no known history");
@@ -49,9 +74,10 @@ static void print_details(const struct archive_set *set)
                rd_show_bytes(m->files[i].plain.bytes).s);
 }
 
-void list_text_set(const struct archive_set *set, const struct list_sizes *sizes, bool details)
+void list_text_set(const struct archive_set *set, const struct list_sizes *sizes, int64_t now_ms,
+                   bool details)
 {
-    print_set(set);
+    print_set(set, now_ms);
     if (sizes != NULL)
         printf("      added %s, needs %s, its removal would free %s\n",
                rd_show_bytes(sizes->added).s, rd_show_bytes(sizes->needed).s,
