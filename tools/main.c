@@ -27,6 +27,7 @@ static const struct tool tools[] = {
     {"check-aof", "verify and repair append-only logs", tool_check_aof},
     {"check-config", "check the source, the key and the repository of backups", tool_check_config},
     {"check-rdb", "verify snapshots and salvage damaged ones", tool_check_rdb},
+    {"demo", "make damaged files in a new folder, and rescue them", tool_demo},
     {"diff", "compare the data of snapshots, logs and servers", tool_diff},
     {"doctor", "check servers and their folders for risks to the data", tool_doctor},
     {"history", "print every version of a key, from a capture or a log", tool_history},
@@ -186,15 +187,20 @@ static const char *tool_of_link(const char *path, bool *ret_compat)
     return NULL;
 }
 
-int main(int argc, char **argv)
+int tools_main(int argc, char **argv)
 {
     struct cli cli;
     bool compat = false;
-    rd_os_begin();
     const char *link = argc > 0 ? tool_of_link(argv[0], &compat) : NULL;
     cli_begin(&cli, link);
     cli.compat = compat;
     cli_catch_signals();
     int status = link != NULL ? run_tool(&cli, link, argc, argv) : run_redoubt(&cli, argc, argv);
     return cli_end(&cli, status);
+}
+
+int main(int argc, char **argv)
+{
+    rd_os_begin();
+    return tools_main(argc, argv);
 }

@@ -15,6 +15,7 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv);
 int tool_check_config(struct cli *cli, int argc, char **argv);
 int tool_cluster(struct cli *cli, int argc, char **argv);
 int tool_convert(struct cli *cli, int argc, char **argv);
+int tool_demo(struct cli *cli, int argc, char **argv);
 int tool_diff(struct cli *cli, int argc, char **argv);
 int tool_doctor(struct cli *cli, int argc, char **argv);
 int tool_history(struct cli *cli, int argc, char **argv);
@@ -34,5 +35,8 @@ int tool_unlock(struct cli *cli, int argc, char **argv);
 int tool_unseal(struct cli *cli, int argc, char **argv);
 int tool_verify(struct cli *cli, int argc, char **argv);
 int tool_version(struct cli *cli, int argc, char **argv);
+
+/* The program: finds the tool and runs it, once in a process (main.c). */
+int tools_main(int argc, char **argv);
 
 #endif

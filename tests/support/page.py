@@ -70,6 +70,12 @@ def plain_blocks(markdown):
     return [body for _, info, body in FENCE.findall(markdown) if not info.strip()]
 
 
+# Reports break their lines to fit a terminal. Where depends on the names of files, which are longer
+# here than on the machine of the page.
+WRAP = re.compile(r"\n(?:\\ ){13}(?!\\ )|\n(?:\\ ){2}(?!\\ )|(?<!\\ )\\ (?!\\ )")
+BREAK = r"(?: |\n {2}|\n {13})"
+
+
 def pattern(lines):
     """A regular expression for the lines of an output."""
     parts = []
@@ -78,7 +84,7 @@ def pattern(lines):
             parts.append(r"(?:[^\n]*\n)*?")
         else:
             parts.append("[^\n]*?".join(re.escape(p) for p in line.rstrip().split("…")) + "\n")
-    return "".join(parts)
+    return WRAP.sub(lambda _: BREAK, "".join(parts))
 
 
 def difference(lines, printed):

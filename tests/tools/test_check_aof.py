@@ -15,6 +15,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import manifest  # noqa: E402
+import report_text  # noqa: E402
 
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
 REDOUBT = os.path.abspath(REDOUBT) if os.sep in REDOUBT else REDOUBT
@@ -82,7 +83,8 @@ class CheckAofTest(unittest.TestCase):
     def check(self, *args, data=b"", tool="check-aof"):
         done = subprocess.run([REDOUBT, tool, *args], cwd=self.folder, input=data,
                               capture_output=True, check=False)
-        return done.returncode, done.stdout.decode(errors="surrogateescape"), done.stderr.decode()
+        out = report_text.unwrapped(done.stdout.decode(errors="surrogateescape"))
+        return done.returncode, out, done.stderr.decode()
 
     def json(self, *args, data=b""):
         status, out, err = self.check("--json", *args, data=data)

@@ -8,8 +8,12 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import report_text  # noqa: E402
 
 REDOUBT = os.environ["REDOUBT"]
 FIXTURES = os.environ["REDOUBT_FIXTURES"]
@@ -42,7 +46,7 @@ class SalvageTest(unittest.TestCase):
         done = subprocess.run([REDOUBT, *args], input=text.encode(), capture_output=True,
                               check=False)
         self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
-        return done.stdout.decode(), done.stderr.decode()
+        return report_text.unwrapped(done.stdout.decode()), done.stderr.decode()
 
     def commands(self, path):
         out, _ = self.run_tool("show", "--ndjson", path)

@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import hexfile  # noqa: E402
 import manifest  # noqa: E402
 import redis_server  # noqa: E402
+import report_text  # noqa: E402
 
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
 FIXTURES = os.environ.get("REDOUBT_FIXTURES", "fixtures")
@@ -101,8 +102,10 @@ class CheckRdbTest(unittest.TestCase):
         return done.returncode, done.stdout.decode(errors="surrogateescape"), done.stderr.decode()
 
     def check(self, *args, data=b"", env=None):
-        return self.run_program([os.path.abspath(REDOUBT) if os.sep in REDOUBT else REDOUBT,
-                                 "check-rdb", *args], data, env)
+        status, out, err = self.run_program(
+            [os.path.abspath(REDOUBT) if os.sep in REDOUBT else REDOUBT, "check-rdb", *args], data,
+            env)
+        return status, report_text.unwrapped(out), err
 
     def json(self, *args, data=b""):
         status, out, err = self.check("--json", *args, data=data)
@@ -564,7 +567,7 @@ class Input(CheckRdbTest):
         self.write("bad.gz", gzip.compress(self.bad_bytes))
         status, out, err = self.check("bad.gz", env={"TMPDIR": self.path("none")})
         self.assertEqual(status, 3)
-        self.assertRegex(out, r"bad.gz: damaged at or after byte \d+ \(0x[0-9a-f]+\): "
+        self.assertRegex(out, r"bad.gz: damaged at or after byte \d+ \(0x[0-9a-f]+\):\s+"
                               r"the structure breaks at byte 593 \(0x251\)\n")
         self.assertIn("cannot create a temporary file", err)
 
@@ -790,8 +793,8 @@ class Salvage(CheckRdbTest):
                       "lost: 1 range of", out)
         self.assertRegex(out, r'  lost +\[557, 1675\) 1\.1 KiB, stream "stream:india:2" in db 0: '
                          r".* at byte 593 \(0x251\); then: ")
-        self.assertIn("\nout.rdb: 20 keys, 3 of them doubtful, well formed; names and values are "
-                      "not verified\n", out)
+        self.assertIn("\nout.rdb: 20 keys, 3 of them doubtful, well formed; no checksum verifies "
+                      "them\n", out)
         _, out, _ = self.check("--salvage", "out.rdb", "--force", "--type=list", name)
         self.assertRegex(out, r"; \d+ keys excluded by filters\n")
 

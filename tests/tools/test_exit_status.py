@@ -5,6 +5,7 @@ REDOUBT names the program.
 
 import fcntl
 import os
+import pty
 import re
 import signal
 import socket
@@ -174,7 +175,28 @@ class Cells(CaptureTest):
             if match:
                 self.assertNotEqual(cells[match[1].replace("_", "-")][int(match[2])], "-", name)
 
+    def demo_by_signal(self, status):
+        """It waits for Enter."""
+        parent, child = pty.openpty()
+        process = subprocess.Popen(
+            [REDOUBT, "demo", self.out], stdin=child, stdout=child, stderr=child,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+        os.close(child)
+        try:
+            text = b""
+            while b"[Enter" not in text:
+                text += os.read(parent, 4096)
+            process.send_signal(SIGNALS[status])
+            self.assertEqual(process.wait(600), status)
+        finally:
+            process.kill()
+            process.wait()
+            os.close(parent)
+
     def by_signal(self, tool, status):
+        if tool == "demo":
+            self.demo_by_signal(status)
+            return
         with Silent() as silent:
             if tool == "capture":
                 args = ["capture", silent.url, "-o", self.out]
@@ -474,6 +496,15 @@ class Cells(CaptureTest):
     def case_undo_8(self):
         foreign = self.write("foreign.aof", command("JSON.SET", "a", "$", "1"))
         self.undo(8, "--command", "foreign.aof:0", "--to", self.url, log=foreign)
+
+    def case_demo_0(self):
+        self.ends(0, "demo", self.out)
+
+    def case_demo_2(self):
+        self.ends(2, "demo", os.path.dirname(self.out))
+
+    def case_demo_3(self):
+        self.ends(3, "demo", os.path.join(self.missing, "demo"))
 
     def case_sum_0(self):
         self.ends(0, "sum", self.good)

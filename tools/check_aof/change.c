@@ -200,7 +200,7 @@ static void on_done(void *ctx, const struct aof_repair_step *step, const char *s
     if (job->cli->json)
         aof_job_json_step(&job->cli->out, step, saved_as);
     else if (!job->cli->quiet)
-        aof_job_report_done(stdout, step, saved_as);
+        aof_job_report_done(job->cli, stdout, step, saved_as);
 }
 
 static bool carry_out(struct change *c, struct rd_err *err)
@@ -225,7 +225,7 @@ static bool perform(struct change *c, struct rd_err *err)
         json_key(json, "steps");
         json_array(json);
     } else if (!job->cli->quiet || !job->yes) {
-        aof_job_report_plan(stdout, &c->plan);
+        aof_job_report_plan(job->cli, stdout, &c->plan);
     }
     bool go = aof_repair_count(&c->plan) > 0 && !job->dry_run;
     bool ok = !go || (nobody_writes(c, err) &&

@@ -150,8 +150,9 @@ void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
 /* Prints the findings that are errors to stderr, with hints. */
 void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
                            const struct aof_job_found *found);
-void aof_job_report_plan(FILE *out, const struct aof_repair *plan);
-void aof_job_report_done(FILE *out, const struct aof_repair_step *step, const char *saved_as);
+void aof_job_report_plan(struct cli *cli, FILE *to, const struct aof_repair *plan);
+void aof_job_report_done(struct cli *cli, FILE *to, const struct aof_repair_step *step,
+                         const char *saved_as);
 
 /* ---- tools/check_aof/json.c ---- */
 

@@ -56,9 +56,10 @@ static enum cli_color color_of(enum aof_verdict verdict)
                                             : CLI_RED;
 }
 
-static void print_place(FILE *out, const struct aof_job *job, const struct aof_check_file *f)
+static void print_place(FILE *out, const struct aof_job *job, const struct aof_check_file *f,
+                        bool wanted)
 {
-    if (f == NULL)
+    if (f == NULL || !wanted)
         return;
     if (job->has_manifest)
         fprintf(out, " in %s", plain_str(f->name).s);
@@ -66,46 +67,55 @@ static void print_place(FILE *out, const struct aof_job *job, const struct aof_c
         fprintf(out, " at byte %s", rd_show_place(f->broken_at).s);
 }
 
-void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
-                            const struct aof_job_found *found)
+/* Prints the verdict with its place, or `last` without it and with the way out. */
+static void print_verdict(struct cli *cli, FILE *out, const struct aof_job *job,
+                          const struct aof_job_found *found, bool last)
 {
     const struct aof_check_result *res = &found->res;
-    fprintf(stdout, "%s: %s", job->shown, cli_color(cli, stdout, color_of(res->verdict)));
+    const char *way_out = last ? aof_job_way_out(res) : NULL;
+    fprintf(out, "%s: %s", job->shown, cli_color(cli, out, color_of(res->verdict)));
     switch (res->verdict) {
     case AOF_VERDICT_SOUND:
-        fputs("sound", stdout);
+        fputs("sound", out);
         break;
     case AOF_VERDICT_WARNED:
-        fprintf(stdout, "sound, but %" PRIu64 " warning%s", res->warnings,
+        fprintf(out, "sound, but %" PRIu64 " warning%s", res->warnings,
                 rd_show_plural(res->warnings));
         break;
     case AOF_VERDICT_TORN:
-        fputs("torn at its end", stdout);
-        print_place(stdout, job, last_file(res));
+        fputs("torn at its end", out);
+        print_place(out, job, last_file(res), !last);
         break;
     case AOF_VERDICT_WRITTEN:
-        fputs("being written; complete except for its last command", stdout);
+        fputs("being written; complete except for its last command", out);
         break;
     case AOF_VERDICT_NOT_LOG:
-        fputs("not a log", stdout);
+        fputs("not a log", out);
         break;
     case AOF_VERDICT_MISSING:
-        fprintf(stdout, "incomplete: %s is missing", missing_role(res));
+        fprintf(out, "incomplete: %s is missing", missing_role(res));
         break;
     case AOF_VERDICT_BAD_MANIFEST:
-        fputs("the manifest does not match the files", stdout);
+        fputs("the manifest does not match the files", out);
         break;
     case AOF_VERDICT_UNSUPPORTED:
-        fputs("not supported", stdout);
-        print_place(stdout, job, first_damaged(res));
+        fputs("not supported", out);
+        print_place(out, job, first_damaged(res), !last);
         break;
     case AOF_VERDICT_DAMAGED:
-        fputs("damaged", stdout);
-        print_place(stdout, job, first_damaged(res));
+        fputs("damaged", out);
+        print_place(out, job, first_damaged(res), !last);
         break;
     }
-    fprintf(stdout, "%s\n", cli_color(cli, stdout, CLI_PLAIN));
-    fflush(stdout);
+    fprintf(out, "%s%s%s\n", cli_color(cli, out, CLI_PLAIN), way_out != NULL ? "; " : "",
+            way_out != NULL ? way_out : "");
+}
+
+void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
+                            const struct aof_job_found *found)
+{
+    print_verdict(cli, cli_wrap_begin(cli, stdout), job, found, false);
+    cli_wrap_end(cli);
 }
 
 /* ---- files ---- */
@@ -185,7 +195,7 @@ static void print_file(struct cli *cli, FILE *out, const struct aof_check_file *
     if (!f->damaged || f->verdict == AOF_VERDICT_NOT_LOG || f->text_mode != AOF_TEXT_NONE)
         return;
     label(out, "");
-    fprintf(out, "sound up to byte %s", rd_show_place(f->ok_up_to).s);
+    fprintf(out, "intact up to byte %s", rd_show_place(f->ok_up_to).s);
     if (f->ok_up_to_line > 0)
         fprintf(out, ", line %" PRIu64, f->ok_up_to_line);
     if (f->size != RD_NO_OFFSET && f->size > f->ok_up_to)
@@ -242,22 +252,20 @@ const char *aof_job_way_out(const struct aof_check_result *res)
 void aof_job_report(struct cli *cli, const struct aof_job *job, const struct aof_job_found *found)
 {
     const struct aof_check_result *res = &found->res;
-    aof_job_report_verdict(cli, job, found);
+    FILE *out = cli_wrap_begin(cli, stdout);
+    print_verdict(cli, out, job, found, false);
     if (res->n_files > 1 && res->first_time != AOF_NO_TIME) {
-        label(stdout, "time");
-        fprintf(stdout, "%s to %s\n", aof_job_time(res->first_time).s,
-                aof_job_time(res->last_time).s);
+        label(out, "time");
+        fprintf(out, "%s to %s\n", aof_job_time(res->first_time).s, aof_job_time(res->last_time).s);
     }
     for (size_t i = 0; i < res->n_files; i++)
-        print_file(cli, stdout, res->files[i]);
+        print_file(cli, out, res->files[i]);
     if (found->names != NULL)
-        aof_job_names_report(stdout, found->names);
-    findings_print(cli, stdout, &found->findings);
-    if (aof_job_way_out(res) != NULL) {
-        label(stdout, "repair");
-        fprintf(stdout, "%s\n", aof_job_way_out(res));
-    }
-    fflush(stdout);
+        aof_job_names_report(out, found->names);
+    findings_print(cli, out, &found->findings);
+    if (res->verdict > AOF_VERDICT_WARNED && job->change == AOF_JOB_CHECK)
+        print_verdict(cli, out, job, found, true);
+    cli_wrap_end(cli);
 }
 
 /* ---- stderr ---- */
@@ -309,8 +317,9 @@ void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
 
 /* ---- changes ---- */
 
-void aof_job_report_plan(FILE *out, const struct aof_repair *plan)
+void aof_job_report_plan(struct cli *cli, FILE *to, const struct aof_repair *plan)
 {
+    FILE *out = cli_wrap_begin(cli, to);
     if (aof_repair_count(plan) == 0)
         fputs("nothing to cut\n", out);
     for (size_t i = 0; i < aof_repair_count(plan); i++) {
@@ -327,10 +336,13 @@ void aof_job_report_plan(FILE *out, const struct aof_repair *plan)
     }
     if (aof_repair_count(plan) > 0 && aof_repair_time(plan) != AOF_NO_TIME)
         fprintf(out, "the first second to be cut is %s\n", aof_job_time(aof_repair_time(plan)).s);
+    cli_wrap_end(cli);
 }
 
-void aof_job_report_done(FILE *out, const struct aof_repair_step *step, const char *saved_as)
+void aof_job_report_done(struct cli *cli, FILE *to, const struct aof_repair_step *step,
+                         const char *saved_as)
 {
+    FILE *out = cli_wrap_begin(cli, to);
     if (step->kind == AOF_REPAIR_CUT)
         fprintf(out, "cut %s to %s byte%s", plain_str(step->name).s, rd_show_count(step->to).s,
                 rd_show_plural(step->to));
@@ -340,4 +352,5 @@ void aof_job_report_done(FILE *out, const struct aof_repair_step *step, const ch
         fprintf(out, "; %s %s", step->kind == AOF_REPAIR_CUT ? "original saved as" : "renamed to",
                 plain_str(saved_as).s);
     fputc('\n', out);
+    cli_wrap_end(cli);
 }

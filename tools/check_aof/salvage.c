@@ -99,7 +99,7 @@ static void print_commands(FILE *out, const struct aof_loss *loss)
         fprintf(out, " in db %" PRIu64, loss->db);
 }
 
-static void print_loss(FILE *out, const struct aof_loss *loss)
+static void print_loss(FILE *out, const struct aof_loss *loss, bool verbose)
 {
     struct rd_shown_name name = rd_show_quote(rd_slice_str(loss->file));
     if (loss->kind == AOF_LOSS_FILE) {
@@ -118,7 +118,7 @@ static void print_loss(FILE *out, const struct aof_loss *loss)
     fprintf(out, ": %s", loss->why);
     if (loss->at != RD_NO_OFFSET)
         fprintf(out, " at byte %" PRIu64, loss->at);
-    if (loss->resync != NULL)
+    if (loss->resync != NULL && verbose)
         fprintf(out, "; then: %s", loss->resync);
     if (loss->db_uncertain)
         fprintf(out, "; db %" PRIu64 " is assumed after it: a SELECT may be lost", loss->db_after);
@@ -134,8 +134,10 @@ static void on_loss(void *ctx, const struct aof_loss *loss)
         return;
     if (cli->json)
         put_loss(&cli->out, loss);
-    else if (!cli->quiet)
-        print_loss(stdout, loss);
+    else if (!cli->quiet) {
+        print_loss(cli_wrap_begin(cli, stdout), loss, cli->verbose > 0);
+        cli_wrap_end(cli);
+    }
 }
 
 static void on_doubt(void *ctx, const struct aof_doubt *d)
@@ -169,7 +171,7 @@ static void print_end(struct salvage *s, FILE *out)
 {
     const struct aof_salvage_result *r = &s->res;
     if (s->shown > FINDINGS_KEPT && s->job->cli->verbose == 0)
-        fprintf(out, "  … and %s more; -v shows all\n", rd_show_count(s->shown - FINDINGS_KEPT).s);
+        fprintf(out, "  %-10s and %s more (-v)\n", "", rd_show_count(s->shown - FINDINGS_KEPT).s);
     fprintf(out, "  saved      %s command%s", rd_show_count(r->commands).s,
             r->commands == 1 ? "" : "s");
     if (r->snapshots > 0)
@@ -201,7 +203,7 @@ static void print_end(struct salvage *s, FILE *out)
                 r->selects_added == 1 ? "" : "s");
     if (torn != RD_NO_OFFSET)
         fprintf(out, "; the bytes after byte %s cannot be decompressed", rd_show_place(torn).s);
-    fprintf(out, "\n%s: %s\n", rd_show_quote(rd_slice_str(s->job->out)).s,
+    fprintf(out, "\n%s: %s\n", rd_show_plain(rd_slice_str(s->job->out)).s,
             s->verified ? "verified" : "NOT VERIFIED");
 }
 
@@ -475,8 +477,10 @@ static bool work(struct salvage *s, struct rd_err *err)
         return false;
     if (job->cli->json)
         end_report(s, json);
-    else if (!job->cli->quiet)
-        print_end(s, stdout);
+    else if (!job->cli->quiet) {
+        print_end(s, cli_wrap_begin(job->cli, stdout));
+        cli_wrap_end(job->cli);
+    }
     return true;
 }
 

@@ -113,6 +113,9 @@ struct rd_err check_other_kind(const struct check_file *file);
 /* Whether a finding ended the check: the structure breaks there. */
 bool check_is_structural(const struct finding *f);
 
+/* The number of keys before the record where the structure breaks. False: it is not known. */
+bool check_keys_before(const struct check_file *file, uint64_t *ret);
+
 /* Whether the damage may begin in a record before the unreadable one. */
 bool check_is_earlier(const struct check_file *file);
 

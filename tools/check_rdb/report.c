@@ -6,7 +6,12 @@
 
 #include <inttypes.h>
 
-enum { DOUBTS_SHOWN = 5 }; /* without -v */
+enum { DOUBTS_SHOWN = 5, LOSSES_SHOWN = 10 }; /* without -v */
+
+static bool is_empty(const struct check_file *file)
+{
+    return file->res.damaged && file->size == 0 && file->torn == RD_NO_OFFSET;
+}
 
 /* ---- the verdict ---- */
 
@@ -62,8 +67,9 @@ static void print_verdict(struct cli *cli, FILE *out, const struct check_file *f
             fprintf(out, "; the damage begins at or after byte %s", rd_show_place(file->damage).s);
         break;
     case CHECK_TRUNCATED:
-        fputs("truncated", out);
-        print_damage(out, file);
+        fputs(is_empty(file) ? "empty" : "truncated", out);
+        if (!is_empty(file))
+            print_damage(out, file);
         break;
     case CHECK_UNSUPPORTED:
         fputs("not supported", out);
@@ -94,11 +100,16 @@ static void print_writer(FILE *out, const struct check_file *file)
     struct rd_slice version = valkey.len > 0 ? valkey : check_aux_find(file, "redis-ver");
     struct rd_slice ctime = check_aux_find(file, "ctime");
     int64_t s;
+    bool dated = rd_num_get_i64(ctime, &s) && s > 0 && s < INT64_C(100000000000);
+    if (version.len == 0 && !dated)
+        return;
+    label(out, "written");
     if (version.len > 0)
-        fprintf(out, ", written by %s %s", valkey.len > 0 ? "Valkey" : "Redis",
-                rd_show_plain(version).s);
-    if (rd_num_get_i64(ctime, &s) && s > 0 && s < INT64_C(100000000000))
-        fprintf(out, "%s at %s", version.len > 0 ? "" : ", written", rd_show_time(s * 1000).s);
+        fprintf(out, "by %s %s%s", valkey.len > 0 ? "Valkey" : "Redis", rd_show_plain(version).s,
+                dated ? " " : "");
+    if (dated)
+        fprintf(out, "at %s", rd_show_time(s * 1000).s);
+    fputc('\n', out);
 }
 
 static void print_format(FILE *out, const struct check_file *file)
@@ -107,16 +118,16 @@ static void print_format(FILE *out, const struct check_file *file)
     label(out, "format");
     if (res->has_header && res->newer) {
         fprintf(out, "%s, which is not supported", rdb_version_text(res->dialect, res->version).s);
-        print_writer(out, file);
     } else if (res->has_header) {
         fputs(rdb_version_text(res->dialect, res->version).s, out);
-        print_writer(out, file);
     } else if (res->err.code == RD_ERR_UNSUPPORTED && res->err.reason.id == RDB_REASON_VERSION) {
         fprintf(out, "RDB version %" PRIu64 ", which is not supported", res->err.reason.args[0]);
     } else {
         fputs("unknown header", out);
     }
     fputc('\n', out);
+    if (res->has_header)
+        print_writer(out, file);
     if (file->size == RD_NO_OFFSET)
         return;
     label(out, "size");
@@ -126,10 +137,9 @@ static void print_format(FILE *out, const struct check_file *file)
     fputc('\n', out);
 }
 
-static void print_keys(FILE *out, const struct rdb_check_result *res)
+static void print_kinds(FILE *out, const struct rdb_check_result *res)
 {
     const char *link = ":";
-    fprintf(out, "%s key%s", rd_show_count(res->keys).s, rd_show_plural(res->keys));
     if (res->dbs > 1)
         fprintf(out, " in %" PRIu64 " databases", res->dbs);
     for (int kind = 0; kind < RDB_KIND_COUNT; kind++) {
@@ -139,15 +149,25 @@ static void print_keys(FILE *out, const struct rdb_check_result *res)
                 rdb_kind_name((enum rdb_kind)kind));
         link = ",";
     }
+}
+
+static void print_keys(FILE *out, const struct check_file *file)
+{
+    uint64_t keys = file->res.keys;
+    if (file->res.damaged && !check_keys_before(file, &keys))
+        return;
+    label(out, file->res.damaged ? "up to here" : "content");
+    fprintf(out, "%s key%s", rd_show_count(keys).s, rd_show_plural(keys));
+    if (!file->res.damaged)
+        print_kinds(out, &file->res);
     fputc('\n', out);
 }
 
 static void print_content(FILE *out, const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
-    label(out, res->damaged ? "up to here" : "content");
-    print_keys(out, res);
-    if (res->expires > 0) {
+    print_keys(out, file);
+    if (res->expires > 0 && !res->damaged) {
         label(out, "expiry");
         fprintf(out, "%s key%s expire%s, %s of them ha%s expired\n", rd_show_count(res->expires).s,
                 rd_show_plural(res->expires), res->expires == 1 ? "s" : "",
@@ -202,6 +222,14 @@ static void print_sum(FILE *out, const struct check_file *file)
 
 /* ---- after the damage ---- */
 
+static void print_more(FILE *out, const struct check_file *file, uint64_t n)
+{
+    if (n == 0)
+        return;
+    label(out, "");
+    fprintf(out, "and %s more (%s--json)\n", rd_show_count(n).s, file->verbose ? "" : "-v, ");
+}
+
 static void print_loss(FILE *out, const struct check_file *file, const struct check_loss *loss)
 {
     label(out, loss->kind == RDB_LOSS_KEY ? "dropped" : "lost");
@@ -214,9 +242,11 @@ static void print_loss(FILE *out, const struct check_file *file, const struct ch
     if (loss->kind == RDB_LOSS_PARTIAL)
         fprintf(out, " (its first %s element%s kept)", rd_show_count(loss->kept).s,
                 loss->kept == 1 ? " is" : "s are");
-    if (loss->why.len > 0)
+    /* Where the structure breaks, the reason has a line of its own. */
+    bool reported = file->res.damaged && loss->at == file->res.err.offset && !file->verbose;
+    if (loss->why.len > 0 && !reported)
         fprintf(out, ": %s", rd_show_plain(check_slice(file, loss->why)).s);
-    if (loss->at != RD_NO_OFFSET)
+    if (loss->at != RD_NO_OFFSET && !reported)
         fprintf(out, " at byte %s", rd_show_place(loss->at).s);
     if (loss->resync.len > 0 && file->verbose)
         fprintf(out, "; then: %s", rd_show_plain(check_slice(file, loss->resync)).s);
@@ -261,8 +291,7 @@ static void print_runs(FILE *out, const struct check_file *file)
     size_t shown = 0;
     for (; shown < file->n_runs && shown < FINDINGS_KEPT; shown++)
         print_run(out, &file->runs[shown]);
-    if (file->all_runs > shown)
-        fprintf(out, "  … and %s more\n", rd_show_count(file->all_runs - shown).s);
+    print_more(out, file, file->all_runs - shown);
 }
 
 /* The first keys that may be wrong. */
@@ -277,9 +306,7 @@ static void print_doubtful(FILE *out, const struct check_file *file)
         print_doubts(out, doubt->doubts);
         fputc('\n', out);
     }
-    if (file->all_doubts > shown)
-        fprintf(out, "  … and %s more%s\n", rd_show_count(file->all_doubts - shown).s,
-                file->verbose ? "" : " (-v, --json)");
+    print_more(out, file, file->all_doubts - shown);
 }
 
 /* What makes saved keys uncertain. The evidence for each range of keys is for -v. */
@@ -310,20 +337,21 @@ static bool is_cut(const struct check_file *file)
 static void print_losses(FILE *out, const struct check_file *file)
 {
     uint64_t n = 0;
-    for (size_t i = 0; i < file->n_losses; i++)
-        print_loss(out, file, &file->losses[i]);
+    size_t shown, most = file->verbose ? file->n_losses : LOSSES_SHOWN;
+    for (shown = 0; shown < file->n_losses && shown < most; shown++)
+        print_loss(out, file, &file->losses[shown]);
     for (size_t i = 0; i <= RDB_LOSS_PARTIAL; i++)
         n += file->n_loss[i];
-    if (n > file->n_losses)
-        fprintf(out, "  … and %s more\n", rd_show_count(n - file->n_losses).s);
+    print_more(out, file, n - shown);
 }
 
 static void print_saved(FILE *out, const struct check_file *file)
 {
     const struct rdb_salvage_result *sv = &file->salvage;
+    uint64_t before;
     fprintf(out, "%s key%s", rd_show_count(sv->keys).s, rd_show_plural(sv->keys));
-    if (file->res.damaged && sv->keys > file->whole)
-        fprintf(out, ", %s of them after the damage", rd_show_count(sv->keys - file->whole).s);
+    if (file->res.damaged && check_keys_before(file, &before) && sv->keys > before)
+        fprintf(out, ", %s of them after the damage", rd_show_count(sv->keys - before).s);
     if (sv->keys_doubted > 0)
         fprintf(out, ", %s of them doubtful", rd_show_count(sv->keys_doubted).s);
     if (sv->ranges > 0 && (sv->bytes_lost > 0 || !is_cut(file)))
@@ -449,8 +477,13 @@ static void print_version(FILE *out, const struct check_file *file)
 static void print_salvage(FILE *out, const struct check_file *file)
 {
     const struct rdb_salvage_result *sv = &file->salvage;
+    print_transfer(out, file);
+    print_correction(out, file);
+    print_version(out, file);
+    print_losses(out, file);
+    print_uncertain(out, file);
     label(out, file->out != NULL ? "saved" : "can save");
-    if (is_cut(file) && file->res.err.offset == 0) {
+    if (is_empty(file)) {
         fputs("nothing: the file has 0 bytes, and what it held is not known\n", out);
     } else if (sv->guessed_version && sv->header_version == 0 && sv->keys == 0) {
         fputs("nothing: no intact header or record found\n", out);
@@ -461,11 +494,6 @@ static void print_salvage(FILE *out, const struct check_file *file)
             fputs("no checksum covers the saved names, values, expiries and databases\n", out);
         }
     }
-    print_transfer(out, file);
-    print_correction(out, file);
-    print_version(out, file);
-    print_losses(out, file);
-    print_uncertain(out, file);
 }
 
 /* Prints the state of OUT. */
@@ -495,26 +523,78 @@ static void print_out(struct cli *cli, FILE *out, const struct check_file *file)
     else
         fputs(check_is_verified(file) ? ", verified" : ", well formed", out);
     if (is_unproved(file))
-        fputs("; names and values are not verified", out);
+        fputs("; no checksum verifies them", out);
     else if (!sv->proved)
         fputs("; the input has no checksum", out);
     fputc('\n', out);
 }
 
-static void print_report(struct cli *cli, FILE *out, const struct check_file *file)
+static const char *with_correction(const struct rdb_salvage_result *sv)
 {
+    switch (sv->correction) {
+    case RDB_CORRECTION_INSERTED:
+        return "without the inserted bytes";
+    case RDB_CORRECTION_EXCHANGED:
+        return "with both blocks in their places";
+    case RDB_CORRECTION_MISSING:
+        return "with the missing bytes";
+    case RDB_CORRECTION_HEADER:
+        return "with the right header";
+    case RDB_CORRECTION_TRANSFER:
+        return "as it was before the transfer";
+    default:
+        return "with the wrong byte corrected";
+    }
+}
+
+/* The last line of a file with damage: what can be done. */
+static void print_way_out(struct cli *cli, FILE *out, const struct check_file *file)
+{
+    static const char *const words[] = {[CHECK_CHECKSUM] = "checksum mismatch",
+                                        [CHECK_DAMAGED] = "damaged",
+                                        [CHECK_TRUNCATED] = "truncated",
+                                        [CHECK_UNSUPPORTED] = "not supported",
+                                        [CHECK_UNREADABLE] = "damaged"};
+    const struct rdb_salvage_result *sv = &file->salvage;
+    if (file->verdict == CHECK_OK || file->verdict == CHECK_WARNINGS || file->kind != NULL)
+        return;
+    fprintf(out, "%s: %s%s%s", file->name, cli_color(cli, out, CLI_RED),
+            is_empty(file) ? "empty" : words[file->verdict], cli_color(cli, out, CLI_PLAIN));
+    if (!file->searched && file->once)
+        fputs("; the rest of the input was not searched: use a file, or --salvage OUT", out);
+    else if (file->searched && sv->corrected)
+        fprintf(out, "; --salvage OUT writes it %s", with_correction(sv));
+    else if (file->searched && sv->keys > 0)
+        fprintf(out, "; --salvage OUT saves %s key%s", rd_show_count(sv->keys).s,
+                rd_show_plural(sv->keys));
+    else if (file->searched)
+        fputs("; nothing can be saved", out);
+    if (file->searched && !sv->corrected && sv->keys_doubted > 0)
+        fprintf(out, ", %s of them doubtful", rd_show_count(sv->keys_doubted).s);
+    fputc('\n', out);
+}
+
+static void print_report(struct cli *cli, FILE *to, const struct check_file *file)
+{
+    FILE *out = cli_wrap_begin(cli, to);
     print_verdict(cli, out, file);
-    if (file->kind == NULL) {
+    if (is_empty(file)) {
+        label(out, "size");
+        fputs("0 bytes\n", out);
+    } else if (file->kind == NULL) {
         print_format(out, file);
         print_content(out, file);
         print_sum(out, file);
     }
-    findings_print(cli, out, &file->findings);
+    if (!is_empty(file))
+        findings_print(cli, out, &file->findings);
     if (file->searched)
         print_salvage(out, file);
     if (file->salvaged)
         print_out(cli, out, file);
-    fflush(out);
+    else
+        print_way_out(cli, out, file);
+    cli_wrap_end(cli);
 }
 
 /* ---- stderr ---- */
@@ -534,32 +614,6 @@ static struct rd_err leading(const struct check_file *file)
                "): %s",
                shown->offset, shown->offset, shown->text);
     return err;
-}
-
-/* The advice is in the report as well, except how to follow it. */
-static void report_hint(struct cli *cli, const struct check_file *file)
-{
-    if (file->checked && file->searched && !file->salvaged &&
-        (file->salvage.corrected || file->salvage.keys > 0))
-        cli_note(cli, "  %-10s --salvage OUT writes what can be saved", "hint");
-}
-
-static const char *with_correction(const struct rdb_salvage_result *sv)
-{
-    switch (sv->correction) {
-    case RDB_CORRECTION_INSERTED:
-        return "without the inserted bytes";
-    case RDB_CORRECTION_EXCHANGED:
-        return "with both blocks in their places";
-    case RDB_CORRECTION_MISSING:
-        return "with the missing bytes";
-    case RDB_CORRECTION_HEADER:
-        return "with the right header";
-    case RDB_CORRECTION_TRANSFER:
-        return "as it was before the transfer";
-    default:
-        return "with the wrong byte corrected";
-    }
 }
 
 static void hint(struct cli *cli, const struct check_file *file)
@@ -631,11 +685,11 @@ static void report_errors(struct cli *cli, const struct check_file *file)
         cli_report(cli, &file->err);
 }
 
-/* On a terminal that shows both the report and the errors, damage is reported once. */
+/* Where both the report and the errors are read, damage is reported once. */
 void check_report(struct cli *cli, FILE *out, const struct check_file *file)
 {
     bool report = !cli->json && !cli->quiet && file->verdict != CHECK_UNREADABLE;
-    bool once = report && file->res.damaged && file->kind == NULL && file->err.code == RD_ERR_OK &&
+    bool once = report && file->checked && file->kind == NULL && file->err.code == RD_ERR_OK &&
                 cli_report_is_enough(cli, out);
     if (!once)
         report_errors(cli, file);
@@ -643,8 +697,6 @@ void check_report(struct cli *cli, FILE *out, const struct check_file *file)
         check_json_put(&cli->out, file);
     else if (report)
         print_report(cli, out, file);
-    if (once)
-        report_hint(cli, file);
 }
 
 /* ---- events ---- */

@@ -88,6 +88,12 @@ struct cli_progress {
     bool drawn;
 };
 
+/* A report that is being written; see cli_wrap_begin(). */
+struct cli_wrap {
+    FILE *from, *to;
+    struct rd_buf text;
+};
+
 struct cli {
     const char *tool; /* "check-rdb" */
     int64_t began_ms; /* the Unix time at which the tool started; commands without a time, of all
@@ -114,6 +120,7 @@ struct cli {
     struct json_write out; /* with --json: inside the top object; else unusable */
 
     /* Private to cli_*.c. */
+    struct cli_wrap wrap;
     char **urls; /* of each argument: the complete URL, or NULL */
     struct rd_sink *out_sink;
     struct cli_progress progress;
@@ -199,8 +206,8 @@ int cli_fail(struct cli *cli, const struct rd_err *err);
  * to JSON itself, with cli_json_err(). */
 int cli_report(struct cli *cli, const struct rd_err *err);
 
-/* Whether a report on `out` and the errors on stderr are on terminals, so that a report that has
- * the errors is enough. */
+/* Whether a report on `out` and the errors on stderr go to the same place, such as a terminal, so
+ * that a report that has the errors is enough. */
 bool cli_report_is_enough(const struct cli *cli, FILE *out);
 
 /* Flushes stdout; false with err, which names standard output. */
@@ -282,6 +289,17 @@ enum cli_color { CLI_PLAIN, CLI_BOLD, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_DIM };
  * off. This depends on --color, else NO_COLOR, else CLICOLOR_FORCE, else whether it is a terminal.
  */
 const char *cli_color(const struct cli *cli, FILE *stream, enum cli_color color);
+
+/* ---- reports ---- */
+
+/* Prints lines, and breaks those of more than 80 columns at blanks. What follows a label of 10
+ * letters, as in "  checksum   matches", stays right of it. */
+void cli_wrap(FILE *out, struct rd_slice text);
+
+/* What is printed to the returned stream until _end() goes through cli_wrap() to `out`, with the
+ * colours of `out`. One at a time. */
+FILE *cli_wrap_begin(struct cli *cli, FILE *out);
+void cli_wrap_end(struct cli *cli);
 
 /* ---- the system ---- */
 

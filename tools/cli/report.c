@@ -1,6 +1,7 @@
 /* report.c - errors, notes, progress and colour of a run; its beginning and its end. */
 #include "base/lz4.h"
 #include "base/pump.h"
+#include "base/utf8.h"
 #include "base/zlib.h"
 #include "base/zstd.h"
 #include "rdb/rdb.h"
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <strings.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,7 +38,7 @@ static bool wants_color(const struct cli *cli, FILE *stream)
     const char *force = getenv("CLICOLOR_FORCE");
     if (force != NULL && force[0] != '\0' && strcmp(force, "0") != 0)
         return true;
-    return isatty(fileno(stream)) == 1;
+    return isatty(fileno(stream == cli->wrap.from ? cli->wrap.to : stream)) == 1;
 }
 
 const char *cli_color(const struct cli *cli, FILE *stream, enum cli_color color)
@@ -218,22 +220,6 @@ static void print_lead(struct cli *cli)
             cli->tool != NULL ? cli->tool : "");
 }
 
-/* The length of the character at `p`, of UTF-8, or 0 if a terminal may not get it. */
-static size_t shown_character(const uint8_t *p)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (p[0] < 0x80)
-        return p[0] >= ' ' && p[0] != 0x7f;
-    size_t len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : p[0] >= 0xc0 ? 2 : 0;
-    uint32_t point = p[0] & (0x7fU >> len);
-    for (size_t i = 1; i < len; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-        point = point << 6 | (p[i] & 0x3fU);
-    }
-    return len == 0 || point < least[len] || json_text_is_control(point) ? 0 : len;
-}
-
 /* Texts may contain paths, of which a terminal obeys some characters. */
 static void print_text(const char *text)
 {
@@ -241,7 +227,7 @@ static void print_text(const char *text)
     char shown[SHOWN_MAX];
     size_t n = 0;
     for (const uint8_t *p = (const uint8_t *)text; *p != '\0' && n + ONE_MAX < sizeof shown;) {
-        size_t len = shown_character(p);
+        size_t len = rd_utf8_shown(p, strnlen((const char *)p, RD_UTF8_MAX));
         if (len > 0)
             memcpy(shown + n, p, len);
         else
@@ -354,15 +340,23 @@ int cli_report(struct cli *cli, const struct rd_err *err)
             cli_color(cli, stderr, CLI_PLAIN));
     if (cli->hint[0] == '\0')
         hint_at_argument(cli, err);
-    for (unsigned i = 0; i < err->n_doing; i++)
-        fprintf(stderr, "  while reading %s\n", err->doing[i]);
+    for (unsigned i = 0; i < err->n_doing; i++) {
+        fputs("  while reading ", stderr);
+        print_text(err->doing[i]);
+    }
     print_hint(cli);
     return rd_err_exit_status(err->code);
 }
 
 bool cli_report_is_enough(const struct cli *cli, FILE *out)
 {
-    return !cli->json && !cli->quiet && isatty(fileno(out)) == 1 && isatty(STDERR_FILENO) == 1;
+    struct stat a, b;
+    if (cli->json || cli->quiet)
+        return false;
+    if (isatty(fileno(out)) == 1 && isatty(STDERR_FILENO) == 1)
+        return true;
+    return fstat(fileno(out), &a) == 0 && fstat(STDERR_FILENO, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino && !S_ISCHR(a.st_mode);
 }
 
 /* The reader of the output has closed it, which is not an error of this program. */

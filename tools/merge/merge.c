@@ -188,7 +188,7 @@ int tool_merge(struct cli *cli, int argc, char **argv)
          .arg = "WHICH",
          .words = "first|last|fail",
          .choice = &merge.policy,
-         .help = "on a conflict, keep the first or last, or stop"},
+         .help = "which input wins for a key in several; default: fail"},
         {.name = "db-map",
          .kind = CLI_EACH,
          .arg = "[IN:]FROM=TO",
