@@ -286,6 +286,18 @@ static void put_1(const struct writer *w, const char *option, const char *a)
     put(w, option, 1, words);
 }
 
+/* This word alone is always quoted. */
+static void put_quoted(const struct writer *w, const char *option, const char *word)
+{
+    char name[64];
+    struct rd_buf line = {0};
+    snprintf(name, sizeof name, "sentinel %s", option);
+    if (word != NULL && rd_buf_printf(&line, "%s ", name) &&
+        rd_words_quote(&line, rd_slice_str(word)) && rd_buf_add_byte(&line, 0))
+        w->each(w->ctx, name, (const char *)line.ptr);
+    rd_buf_done(&line);
+}
+
 static void put_2(const struct writer *w, const char *option, const char *a, const char *b)
 {
     const char *const words[] = {a, b};
@@ -373,8 +385,7 @@ void sentinel_config_write(const struct sentinel *s,
         put_others(w, s->masters.at[i]);
     }
     put_number(w, "current-epoch", NULL, s->epoch);
-    if (s->announce_ip != NULL)
-        put_1(w, "announce-ip", s->announce_ip);
+    put_quoted(w, "announce-ip", s->announce_ip);
     if (s->announce_port != 0)
         put_number(w, "announce-port", NULL, (uint64_t)s->announce_port);
     if (s->user != NULL)

@@ -89,7 +89,7 @@ static const char everything[] = "sentinel myid " RIG_ME "\n"
                                  "sentinel known-sentinel m 10.0.1.3 0 " RIG_C "\n"
                                  "sentinel rename-command m CONFIG CFG\n"
                                  "sentinel current-epoch 5\n"
-                                 "sentinel announce-ip 10.0.9.9\n"
+                                 "sentinel announce-ip \"10.0.9.9\"\n"
                                  "sentinel announce-port 77\n"
                                  "sentinel sentinel-user su\n"
                                  "sentinel sentinel-pass sp\n";
