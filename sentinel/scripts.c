@@ -10,7 +10,9 @@ enum {
     RUNNING_MAX = 16,
     RETRIES_MAX = 10,
     ARGS_MAX = 8,
-    EXIT_RETRY = 1 /* the exit status that asks for another try; others are errors */
+    EXIT_RETRY = 1,   /* the exit status that asks for another try; others are errors */
+    NO_PROCESS = 99,  /* in the place of a signal */
+    NOT_EXECUTED = 2, /* in the place of an exit status */
 };
 
 struct sentinel_job {
@@ -150,11 +152,23 @@ static bool may_retry(const struct sentinel_job *job)
     return job->retries < RETRIES_MAX;
 }
 
-void sentinel_script_started(struct sentinel *s, uint64_t script, int64_t pid)
+static size_t find_job(const struct sentinel *s, uint64_t script)
 {
     size_t i = 0;
     while (i < s->n_jobs && s->jobs[i].id != script)
         i++;
+    return i;
+}
+
+static void report(struct sentinel *s, const struct sentinel_job *job, int signal, int status)
+{
+    sentinel_event(s, SENTINEL_LEVEL_WARNING, "-script-error", NULL, "%.*s %d %d",
+                   (int)job->argv[0].len, (const char *)job->argv[0].ptr, signal, status);
+}
+
+void sentinel_script_started(struct sentinel *s, uint64_t script, int64_t pid)
+{
+    size_t i = find_job(s, script);
     if (i == s->n_jobs)
         return;
     if (pid != 0) {
@@ -162,19 +176,27 @@ void sentinel_script_started(struct sentinel *s, uint64_t script, int64_t pid)
         sentinel_event(s, SENTINEL_LEVEL_DEBUG, "+script-child", NULL, "%lld", (long long)pid);
         return;
     }
-    sentinel_event(s, SENTINEL_LEVEL_WARNING, "-script-error", NULL, "%.*s 0 0",
-                   (int)s->jobs[i].argv[0].len, (const char *)s->jobs[i].argv[0].ptr);
+    report(s, &s->jobs[i], NO_PROCESS, 0);
     if (may_retry(&s->jobs[i]))
         try_again(s, i);
     else
         remove_at(s, i);
 }
 
+void sentinel_script_refused(struct sentinel *s, uint64_t script)
+{
+    size_t i = find_job(s, script);
+    if (i == s->n_jobs)
+        return;
+    report(s, &s->jobs[i], 0, NOT_EXECUTED);
+    remove_at(s, i);
+}
+
 void sentinel_script_ended(struct sentinel *s, int64_t pid, int status, int signal)
 {
     size_t i = 0;
     sentinel_event(s, SENTINEL_LEVEL_DEBUG, "-script-child", NULL, "%lld %d %d", (long long)pid,
-                   status, signal);
+                   signal, status);
     while (i < s->n_jobs && (!s->jobs[i].running || s->jobs[i].pid != pid))
         i++;
     if (i == s->n_jobs)
@@ -184,9 +206,7 @@ void sentinel_script_ended(struct sentinel *s, int64_t pid, int status, int sign
         return;
     }
     if (signal != 0 || status != 0)
-        sentinel_event(s, SENTINEL_LEVEL_WARNING, "-script-error", NULL, "%.*s %d %d",
-                       (int)s->jobs[i].argv[0].len, (const char *)s->jobs[i].argv[0].ptr, signal,
-                       status);
+        report(s, &s->jobs[i], signal, status);
     remove_at(s, i);
 }
 

@@ -138,7 +138,8 @@ enum sentinel_action_kind {
     SENTINEL_CLOSE,   /* conn */
     SENTINEL_SEND,    /* conn, argv */
     SENTINEL_SAVE,    /* write and sync the configuration file, then sentinel_saved() */
-    SENTINEL_EVENT,   /* level, name, text: log "NAME TEXT", publish TEXT on the channel NAME */
+    SENTINEL_EVENT,   /* level, name, text: log "NAME TEXT", and publish TEXT on the channel NAME
+                       * unless the level is DEBUG */
     SENTINEL_LOG,     /* level, text */
     SENTINEL_RUN,     /* script, argv: start it, then sentinel_script_started() */
     SENTINEL_KILL,    /* script */
@@ -172,8 +173,10 @@ bool sentinel_next(struct sentinel *s, struct sentinel_action *ret);
 
 /* ---- scripts ---- */
 
-/* pid 0: it could not be started. */
+/* pid 0: the system has no process for it now; it is tried again. */
 void sentinel_script_started(struct sentinel *s, uint64_t script, int64_t pid);
+/* Instead of it: the file cannot be executed; it is not tried again. */
+void sentinel_script_refused(struct sentinel *s, uint64_t script);
 /* signal 0: it ended by itself. */
 void sentinel_script_ended(struct sentinel *s, int64_t pid, int status, int signal);
 

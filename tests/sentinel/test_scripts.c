@@ -88,7 +88,7 @@ Test(scripts, one_that_fails_is_not_tried_again)
     rig_events(&rig);
     sentinel_script_ended(rig.s, 1001, 2, 0);
     rig_act(&rig);
-    cr_expect_str_eq(rig_events(&rig), "-script-child 1001 2 0\n-script-error /bin/notify 0 2\n");
+    cr_expect_str_eq(rig_events(&rig), "-script-child 1001 0 2\n-script-error /bin/notify 0 2\n");
     cr_expect_eq(sentinel_script_count(rig.s), 0);
     sentinel_script_ended(rig.s, 4711, 0, 0); /* of somebody else */
 }
@@ -136,7 +136,19 @@ Test(scripts, one_that_cannot_be_started_is_tried_again)
     begin(&rig);
     rig.scripts_exist = false;
     rig_tick(&rig);
-    cr_expect(rig_has(rig_events(&rig), "-script-error /bin/notify 0 0"));
+    cr_expect(rig_has(rig_events(&rig), "-script-error /bin/notify 99 0"));
     cr_expect_eq(sentinel_script_count(rig.s), 1);
     sentinel_script_started(rig.s, 99, 5);
+}
+
+Test(scripts, one_that_cannot_be_executed_is_not_tried_again)
+{
+    begin(&rig);
+    rig_tick(&rig);
+    rig_events(&rig);
+    sentinel_script_refused(rig.s, 1);
+    rig_act(&rig);
+    cr_expect_str_eq(rig_events(&rig), "-script-error /bin/notify 0 2\n");
+    cr_expect_eq(sentinel_script_count(rig.s), 0);
+    sentinel_script_refused(rig.s, 1);
 }

@@ -42,6 +42,12 @@ static int spawn(struct watch *w, struct watch_script *script, char **args)
     return uv_spawn(w->srv->loop.uv, &script->process, &opts);
 }
 
+/* Whether the system lacks what a process needs, which may change. */
+static bool is_short(int error)
+{
+    return error == UV_EAGAIN || error == UV_ENOMEM || error == UV_EMFILE || error == UV_ENFILE;
+}
+
 void watch_scripts_run(struct watch *w, const struct sentinel_action *action)
 {
     char *args[ARGS_MAX + 1] = {NULL};
@@ -52,12 +58,15 @@ void watch_scripts_run(struct watch *w, const struct sentinel_action *action)
         args[i] = settings_text_copy((const char *)action->argv[i].ptr, action->argv[i].len);
     script->id = action->script;
     script->process.data = script;
-    bool ok = spawn(w, script, args) == 0;
+    int error = spawn(w, script, args);
     for (size_t i = 0; i < ARGS_MAX; i++)
         rd_free(args[i]);
-    script->pid = ok ? script->process.pid : 0;
-    sentinel_script_started(w->sentinel, action->script, script->pid);
-    if (ok) {
+    script->pid = error == 0 ? script->process.pid : 0;
+    if (error == 0 || is_short(error))
+        sentinel_script_started(w->sentinel, action->script, script->pid);
+    else
+        sentinel_script_refused(w->sentinel, action->script);
+    if (error == 0) {
         script->next = w->scripts;
         w->scripts = script;
     } else {
