@@ -133,6 +133,8 @@ static void put_log(enum sentinel_level level, const char *name, const char *tex
 static void on_event(struct watch *w, const struct sentinel_action *action)
 {
     put_log(action->level, action->name, action->text);
+    if (action->level == SENTINEL_LEVEL_DEBUG)
+        return;
     pubsub_publish(&w->srv->sessions, PUBSUB_CHANNEL, rd_slice_str(action->name),
                    rd_slice_str(action->text));
 }
