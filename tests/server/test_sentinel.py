@@ -2,6 +2,7 @@
 commands and its configuration compared with those of redis-sentinel."""
 
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -123,6 +124,33 @@ class Failover(unittest.TestCase):
     def test_two_of_redis_sentinel_and_one_of_ours_agree(self):
         self.check([Theirs, Ours, Theirs], [sut.Redis, sut.Redis])
 
+    def test_users_on_both_sides_have_only_what_is_needed(self):
+        login = {**MASTER, "masteruser": "app", "masterauth": "pw"}
+        servers = [self.enterContext(kind(dict(login))) for kind in (sut.Redis, sut.Redoubt)]
+        for server in servers:
+            c = server.client()
+            c.command("ACL", "SETUSER", "app", "on", ">pw", "+psync", "+replconf", "+ping")
+            c.command("ACL", "SETUSER", "watch", "on", ">pw", "&*", "+ping", "+info", "+multi",
+                      "+exec", "+subscribe", "+publish", "+slaveof", "+config|rewrite",
+                      "+client|setname", "+client|kill", "+script|kill", "+role")
+        old, new = servers
+        new.client().command("REPLICAOF", "127.0.0.1", old.port)
+        wait_for(lambda: new.info("replication")["master_link_status"] == "up")
+        for server in servers:
+            server.client().command("ACL", "SETUSER", "default", "off")
+        users = ("user default on nopass -@all +ping +sentinel|master "
+                 "+sentinel|get-master-addr-by-name\n"
+                 "user peer on >pw &* -@all +ping +client|setname +publish "
+                 "+sentinel|is-master-down-by-addr\n"
+                 "sentinel sentinel-user peer\nsentinel sentinel-pass pw\n"
+                 "sentinel auth-user mine watch\nsentinel auth-pass mine pw\n")
+        watchers = [self.enterContext(kind(lines_for(old, 2, users))) for kind in (Ours, Theirs)]
+        for w in watchers:
+            wait_for(lambda w=w: knows(w, 1, 1), FAILOVER_SECONDS)
+        old_port = old.port
+        old.kill()
+        self.assertEqual(self.moved(watchers, old_port), new.port)
+
     def test_a_failover_by_hand_needs_no_dead_master(self):
         running, (w,) = self.watched([Ours], [sut.Redoubt, sut.Redoubt])
         c = w.client()
@@ -243,26 +271,25 @@ def sections(text):
 
 
 class Compared(unittest.TestCase):
-    def setUp(self):
-        self.master = sut.Redis(dict(MASTER))
-        self.master.__enter__()
-        self.addCleanup(self.master.__exit__, None, None, None)
+    def begun(self, server):
+        server.__enter__()
+        self.addCleanup(server.__exit__, None, None, None)
+        return server
 
     def both(self):
-        lines = f"sentinel monitor m 127.0.0.1 {self.master.port} 1\n"
-        ours, theirs = Ours(lines), Theirs(lines)
-        for server in (ours, theirs):
-            server.__enter__()
-            self.addCleanup(server.__exit__, None, None, None)
-        return ours, theirs
+        """Each with a master of its own: they do not find each other."""
+        self.masters = [self.begun(sut.Redis(dict(MASTER))) for _ in range(2)]
+        return [self.begun(kind(f"sentinel monitor m 127.0.0.1 {master.port} 1\n"))
+                for kind, master in zip((Ours, Theirs), self.masters)]
 
     def test_the_commands_answer_alike(self):
         ours, theirs = self.both()
         for line in COMMANDS.splitlines():
-            words = line.replace("PORT", str(self.master.port)).split()
-            answers = [s.client().ask(*words) for s in (ours, theirs)]
-            if line == "ACL CAT keyspace":
-                answers = [(kind, sorted(content)) for kind, content in answers]
+            answers = []
+            for s, master in zip((ours, theirs), self.masters):
+                kind, content = s.client().ask(*line.replace("PORT", str(master.port)).split())
+                content = sorted(content) if line == "ACL CAT keyspace" else content
+                answers.append(re.sub(rf"\b{master.port}\b", "PORT", f"{kind} {content}"))
             self.assertEqual(*answers, line)
 
     def test_info_and_reports_have_the_same_fields(self):
@@ -296,16 +323,97 @@ class Compared(unittest.TestCase):
                 info[7] = sorted(info[7])
             self.assertEqual(*infos, name)
 
+    def events_of(self, watcher, act):
+        """What it publishes while act() runs, without ports, ids and process ids."""
+        listener = watcher.client()
+        listener.command("PSUBSCRIBE", "*")
+        names = act()
+        found = []
+        while not listener.nothing(1):
+            _, (_, _, (_, channel), (_, text)) = listener.read()
+            found.append(f"{channel.decode()} {text.decode()}")
+        text = "\n".join(found)
+        for port, name in names.items():
+            text = re.sub(rf"\b{port}\b", name, text)
+        return re.sub(r"\b[0-9a-f]{40}\b", "ID", text).splitlines()
+
+    def events_of_failover(self, kind):
+        master, good, never = [self.begun(sut.Redis(dict(MASTER))) for _ in range(3)]
+        never.client().command("CONFIG", "SET", "replica-priority", "0")
+        for replica in (good, never):
+            replica.client().command("REPLICAOF", "127.0.0.1", master.port)
+        for replica in (good, never):
+            wait_for(lambda r=replica: r.info("replication")["master_link_status"] == "up")
+        with kind(lines_for(master, 1, "sentinel client-reconfig-script mine /bin/true\n")) as w:
+            wait_for(lambda: knows(w, 2, 0), FAILOVER_SECONDS)
+
+            def act():
+                port = master.port
+                master.kill()
+                wait_for(lambda: b"+sdown slave" in
+                         w.log.encode().partition(b"+switch-master")[2], FAILOVER_SECONDS)
+                c = w.client()
+                c.command("SENTINEL", "SET", "mine", "quorum", "1", "parallel-syncs", "2")
+                c.command("SENTINEL", "MONITOR", "other", "127.0.0.1", "9", "3")
+                c.command("SENTINEL", "REMOVE", "other")
+                c.command("SENTINEL", "RESET", "mine")
+                return {port: "MASTER", good.port: "GOOD", never.port: "NEVER"}
+            events = self.events_of(w, act)
+            # The replicas are found again in any order.
+            end = events.index("+reset-master master mine 127.0.0.1 GOOD") + 1
+            return events[:end]
+
+    def test_the_events_of_a_failover_are_the_same(self):
+        ours, theirs = [self.events_of_failover(kind) for kind in (Ours, Theirs)]
+        self.assertEqual(ours, theirs)
+        self.assertIn("+switch-master mine 127.0.0.1 MASTER 127.0.0.1 GOOD", ours)
+
+    def events_of_script(self, kind, text, seconds="60000"):
+        with kind("sentinel deny-scripts-reconfig no\nsentinel monitor m 127.0.0.1 9 1\n"
+                  "sentinel down-after-milliseconds m 600000\n") as w:
+            path = w.path("script")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+            os.chmod(path, stat.S_IRWXU)
+            c = w.client()
+            c.command("SENTINEL", "DEBUG", "script-retry-delay", "1", "script-max-runtime", seconds)
+
+            def act():
+                c.command("SENTINEL", "SET", "m", "notification-script", path)
+                c.command("SENTINEL", "SET", "m", "notification-script", "")
+                wait_for(lambda: w.info("sentinel")["sentinel_scripts_queue_length"] == "0",
+                         FAILOVER_SECONDS)
+                return {}
+            events = self.events_of(w, act)
+            return sorted(re.sub(r"(-script-timeout \S+) \d+", r"\1 PID",
+                                 e.replace(path, "SCRIPT")) for e in events)
+
+    def test_scripts_fail_alike(self):
+        for text, more in (("#!/no/such/program\n", ()),
+                           ("#!/bin/sh\nexit 3\n", ()),
+                           ("#!/bin/sh\nexit 1\n", ()),
+                           ("#!/bin/sh\nkill -9 $$\n", ()),
+                           ("#!/bin/sh\n[ -e $0.ran ] && exit 0\ntouch $0.ran\nsleep 60\n",
+                            ("500",))):
+            ours, theirs = [self.events_of_script(kind, text, *more) for kind in (Ours, Theirs)]
+            self.assertEqual(ours, theirs, text)
+            self.assertGreater(len(ours), 2, text)
+
     def test_ours_reads_the_file_of_redis_sentinel_and_the_other_way_round(self):
         ours, theirs = self.both()
         for s in (ours, theirs):
             s.client().command("SENTINEL", "SET", "m", "down-after-milliseconds", "4000")
             s.client().command("SENTINEL", "CONFIG", "SET", "announce-port", "7777")
+            s.client().command("SENTINEL", "CONFIG", "SET", "announce-ip", "127.0.0.2")
+            s.client().command("SENTINEL", "CONFIG", "SET", "sentinel-user", "u")
+            s.client().command("SENTINEL", "SET", "m", "auth-user", "app", "auth-pass", "secret")
             s.terminate()
         files = [s.path("sentinel.conf") for s in (ours, theirs)]
         texts = [read(name) for name in files]
-        mine = [sorted(line for line in text.splitlines() if line.startswith("sentinel ")
-                       and not line.startswith("sentinel myid")) for text in texts]
+        watched = [str(master.port) for master in self.masters]
+        mine = [sorted(line.replace(f" {port} ", " PORT ") for line in text.splitlines()
+                       if line.startswith("sentinel ") and not line.startswith("sentinel myid"))
+                for text, port in zip(texts, watched)]
         self.assertEqual(*mine)
         for name, text, port in zip(files, reversed(texts), (ours.port, theirs.port)):
             other = theirs.port if port == ours.port else ours.port
