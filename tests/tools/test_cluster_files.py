@@ -181,6 +181,17 @@ class Repair(Files):
         self.run_tool("--fix", *paths, expect=1, stdin="n\n")
         self.assertEqual(self.get(paths[1]), conf(B, slots_a="0-5000"))
 
+    def test_the_file_of_a_server_that_replaces_it_stays(self):
+        paths = self.put(a=conf(A), b=conf(B, slots_a="0-5000"))
+        with open(paths[1], "a", encoding="utf-8"):
+            self.put(new=conf(B, slots_a="0-5000"))
+            os.replace(os.path.join(os.path.dirname(paths[1]), "new"), paths[1])
+            done = self.fixed(*paths, expect=7)
+        self.assertIn("a server is using the file", done.stderr)
+        self.assertIn(f"process {os.getpid()}", done.stderr)
+        self.assertEqual(self.get(paths[1]), conf(B, slots_a="0-5000"))
+        self.fixed(*paths)
+
 
 class RealCluster(Files, RealNodes):
     def test_a_running_server_keeps_its_file(self):

@@ -74,7 +74,7 @@ static bool refuse_finding(const struct cluster_run *run, const struct cluster_f
     return false;
 }
 
-/* Servers lock the file as long as they run. */
+/* Servers lock the file as long as they run: this one, or that of their start. */
 static bool is_free(const struct cluster_file *file, struct rd_err *err)
 {
     int fd = open(file->path, O_RDONLY | O_CLOEXEC);
@@ -86,6 +86,7 @@ static bool is_free(const struct cluster_file *file, struct rd_err *err)
     }
     if (fd >= 0)
         close(fd);
+    ok = ok && holder_has_none_replaced(file->path, err);
     rd_err_origin(err, file->path);
     return ok;
 }
