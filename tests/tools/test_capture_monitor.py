@@ -21,6 +21,7 @@ class Monitor(CaptureCase):
         running = self.start(url or self.url(master), "-o", self.out, "--monitor", *args, "--json")
         eventually("it is there", lambda: self.acked(master) >= 0)
         eventually("it records", self.recordings)
+        eventually("it watches", lambda: b"flags=O" in master.command("CLIENT", "LIST"))
         time.sleep(1.5)
         return running
 
@@ -121,7 +122,7 @@ class Monitor(CaptureCase):
             running = self.begin(master, url=f"redis://127.0.0.1:{proxy.port}")
             a = self.client(master)
             a.command("SET", "k", "1")
-            time.sleep(1)
+            time.sleep(3)
             proxy.deaf = True
             proxy.cut()
             a.command("SET", "k", "2")
