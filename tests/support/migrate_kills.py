@@ -137,12 +137,17 @@ class Cluster:
         slots = [slot for part in own if not part.startswith(b"[")
                  for slot in range(int(part.split(b"-")[0]), int(part.split(b"-")[-1]) + 1)]
         for slot in self.random.sample(slots, min(n, len(slots))):
-            b.command("CLUSTER", "SETSLOT", slot, "IMPORTING", a.id)
-            a.command("CLUSTER", "SETSLOT", slot, "MIGRATING", b.id)
-            while keys := a.command("CLUSTER", "GETKEYSINSLOT", slot, 10):
-                a.command("MIGRATE", "127.0.0.1", b.port, "", 0, 5000, "KEYS", *keys)
-            for node in (b, a, *masters):
-                node.command("CLUSTER", "SETSLOT", slot, "NODE", b.id)
+            wait(lambda slot=slot: self.move_slot(slot, a, b, masters))
+
+    @staticmethod
+    def move_slot(slot, a, b, masters):
+        b.command("CLUSTER", "SETSLOT", slot, "IMPORTING", a.id)
+        a.command("CLUSTER", "SETSLOT", slot, "MIGRATING", b.id)
+        while keys := a.command("CLUSTER", "GETKEYSINSLOT", slot, 10):
+            a.command("MIGRATE", "127.0.0.1", b.port, "", 0, 5000, "KEYS", *keys)
+        for node in (b, a, *masters):
+            node.command("CLUSTER", "SETSLOT", slot, "NODE", b.id)
+        return True
 
     @property
     def url(self):
@@ -219,6 +224,106 @@ class Writer(threading.Thread):
         self.join()
 
 
+def slot_of(key):
+    tag = key[key.index("{") + 1:key.index("}")] if "{" in key else key
+    crc = 0
+    for byte in tag.encode():
+        crc ^= byte << 8
+        for _ in range(8):
+            crc = (crc << 1 ^ (0x1021 if crc & 0x8000 else 0)) & 0xffff
+    return crc % SLOTS
+
+
+class ClusterWriter(Writer):
+    """Writes to the masters of a cluster, each key to its own. A refused write is not repeated."""
+
+    def __init__(self, cluster, seed, pause=0.01):
+        super().__init__(lambda: [], seed, pause=pause)
+        self.cluster = cluster
+        self.ports_of = {}
+        self.sockets = {}
+
+    def refresh(self):
+        for node in self.cluster.nodes:
+            try:
+                with socket.create_connection(("127.0.0.1", node.port), timeout=5) as s:
+                    s.sendall(encode("CLUSTER", "NODES"))
+                    text = b""
+                    while not text.endswith(b"\n\r\n"):
+                        text += s.recv(1 << 16) or b"\n\r\n"
+            except OSError:
+                continue
+            for line in text.decode(errors="replace").splitlines():
+                words = line.split()
+                if len(words) > 8 and "master" in words[2] and "fail" not in words[2]:
+                    port = int(words[1].split("@")[0].rsplit(":", 1)[1])
+                    for part in words[8:]:
+                        if not part.startswith("["):
+                            first, _, last = part.partition("-")
+                            for slot in range(int(first), int(last or first) + 1):
+                                self.ports_of[slot] = port
+            return
+
+    def send(self, port, data):
+        """Whether nothing was redirected."""
+        if port not in self.sockets:
+            self.sockets[port] = socket.create_connection(("127.0.0.1", port), timeout=5)
+        s = self.sockets[port]
+        s.sendall(data + encode("ECHO", "batch's end"))
+        seen = b""
+        while not seen.endswith(b"$11\r\nbatch's end\r\n"):
+            piece = s.recv(1 << 16)
+            if not piece:
+                raise ConnectionError("the server went away")
+            seen += piece
+        return b"-MOVED" not in seen
+
+    def key(self, kind):
+        self.last = super().key(kind)
+        return self.last
+
+    def one(self):
+        while True:
+            self.last = None
+            r = self.random
+            self.n += 1
+            tag = "{%d}" % r.randrange(20)
+            transaction = (encode("MULTI") + encode("INCR", "a" + tag) +
+                           encode("INCR", "b" + tag) + encode("EXEC"))
+            choices = (
+                lambda: encode("INCR", self.key("n")),
+                lambda: encode("LPUSH", self.key("l"), self.n),
+                lambda: encode("LTRIM", self.key("l"), 0, 50),
+                lambda: encode("APPEND", self.key("s"), "%d," % self.n),
+                lambda: encode("HINCRBY", self.key("h"), "f", 1),
+                lambda: encode("DEL", self.key("s")),
+                lambda: encode("SET", self.key("e"), self.n, "PX", 600000))
+            if r.randrange(8) == 0:
+                return tag, transaction
+            data = r.choice(choices)()
+            return self.last, data
+
+    def run(self):
+        self.refresh()
+        while not self.over.is_set():
+            by_port = {}
+            for _ in range(30):
+                key, data = self.one()
+                port = self.ports_of.get(slot_of(key))
+                by_port[port] = by_port.get(port, b"") + data
+            for port, data in by_port.items():
+                try:
+                    if port is None or not self.send(port, data):
+                        self.refresh()
+                except OSError:
+                    self.sockets.pop(port, None)
+                    self.refresh()
+                    time.sleep(0.05)
+            time.sleep(self.pause)
+        for s in self.sockets.values():
+            s.close()
+
+
 class MigrateKills:
     def __init__(self, program, seed, say=lambda text: None, args=()):
         self.program = program
@@ -273,9 +378,10 @@ class MigrateKills:
             victims[name]()
 
     def finish(self, source, target, timeout=600):
-        """The last run, to the end. Returns its output."""
+        """The last run, to the cut-over, after which the source is paused."""
         self.kill()
-        done = subprocess.run(self.command(source, target, "--json", "--until-caught-up"),
+        done = subprocess.run(self.command(source, target, "--json", "--cut-over", "--pause",
+                                           "10m", "--remove-position"),
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=timeout, check=False)
         return done

@@ -609,6 +609,11 @@ class Cells(CaptureTest):
     def case_migrate_1(self):
         with master_with(b"REDIS0010\xfe\x00\x00\x01k\xff" + bytes(8)) as master:
             self.migrate(1, source=f"redis://127.0.0.1:{master.port}")
+        target = self.empty()
+        url = f"redis://127.0.0.1:{target.port}"
+        self.migrate(0, "--spool", self.path("spool"), target=url)
+        target.command("SET", "own", "1")
+        self.ends(1, "migrate", "--cut-over", "--spool", self.path("spool"), self.url, url)
 
     def case_migrate_2(self):
         target = self.empty()
@@ -625,6 +630,15 @@ class Cells(CaptureTest):
         target.command("ACL", "SETUSER", "default", "-incr")
         self.server.command("INCR", "n")
         self.migrate(4, target=url)
+
+    def case_migrate_5(self):
+        target = self.empty()
+        url = f"redis://127.0.0.1:{target.port}"
+        self.migrate(0, target=url)
+        target.command("CONFIG", "SET", "maxmemory", "1")
+        self.server.command("SET", "a", "1")
+        self.ends(5, "migrate", "--cut-over", "--pause", "3s", "--spool", self.out, self.url, url)
+        self.server.command("SET", "a", "2")  # it is not paused any more
 
     def case_migrate_6(self):
         self.migrate(6, target=self.unused)

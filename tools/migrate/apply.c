@@ -136,6 +136,16 @@ static bool take_everywhere(struct migrate *m, const struct repl_capture_event *
     return ok;
 }
 
+/* The command is read again later, with the transaction around it, of which it is the first. */
+static bool hold_back(struct migrate_round *round, const struct repl_capture_event *ev,
+                      struct rd_err *err)
+{
+    uint64_t offset = ev->place.in_multi ? ev->place.multi : ev->offset;
+    round->cut = round->held = true;
+    round->stream->in_multi = false;
+    return repl_capture_reader_seek(round->stream->in.reader, ev->segment->chapter, offset, err);
+}
+
 static bool take_write(struct migrate *m, struct migrate_round *round,
                        const struct repl_capture_event *ev, struct rd_err *err)
 {
@@ -143,7 +153,11 @@ static bool take_write(struct migrate *m, struct migrate_round *round,
     const struct resp_command *cmd = &ev->command;
     if (!migrate_plan_make(plan, ev->place.db, cmd->argv, cmd->argc, err))
         return false;
-    bool ok = true;
+    bool ok = true, pass;
+    if (!migrate_owners_pass(m, round->stream, ev, &pass, err))
+        return false;
+    if (!pass)
+        return hold_back(round, ev, err);
     switch (plan->kind) {
     case MIGRATE_NOTHING:
         m->result.filtered++;
@@ -221,7 +235,7 @@ static bool take_event(struct migrate *m, struct migrate_round *round,
         if (!take_write(m, round, ev, err))
             return false;
         if (round->cut) {
-            stream->read = before;
+            stream->read = round->held ? stream->safe : before;
             return true;
         }
         round->commands++;
@@ -314,7 +328,7 @@ static bool turn(struct migrate *m, struct migrate_stream *stream, bool *ret_idl
         return false;
     if (due)
         m->checkpoint_ms = now_ms + MIGRATE_CHECKPOINT_MS;
-    *ret_idle = round->n == 0 && !round->cut;
+    *ret_idle = round->n == 0 && (!round->cut || round->held);
     if (round->n == 0)
         return !due || migrate_trim(m, stream, err);
     m->building = 1 - m->building;
@@ -330,6 +344,10 @@ static bool all_turns(struct migrate *m, bool *ret_idle, bool *ret_again, struct
     *ret_idle = true;
     *ret_again = false;
     for (size_t i = 0; i < m->n_streams; i++) {
+        if (m->streams[i]->late && migrate_owners_join(m, m->streams[i])) {
+            m->attached = false; /* its snapshot is copied then */
+            return true;
+        }
         if (!m->streams[i]->is_open)
             continue;
         if (!turn(m, m->streams[i], &idle, ret_again, err))
@@ -357,8 +375,10 @@ static bool is_done(const struct migrate *m)
 {
     for (size_t i = 0; i < m->n_streams; i++) {
         const struct migrate_stream *stream = m->streams[i];
-        if (!stream->gone && (!stream->is_open || !stream->up || !stream->caught_up ||
-                              stream->safe.offset < stream->received))
+        if (!stream->is_open && stream->gone)
+            continue; /* it was a master without keys */
+        if (!stream->is_open || (!stream->up && !stream->gone) || !stream->caught_up ||
+            stream->safe.offset < stream->received)
             return false;
     }
     return m->attached && !m->rounds[0].sent && !m->rounds[1].sent;
@@ -422,11 +442,15 @@ bool migrate_apply(struct migrate *m, struct rd_err *err)
                 return false;
             migrate_report_events(m);
             migrate_report_progress(m);
+            if (m->cut_over && (!migrate_pause(m, err) || !migrate_pause_renew(m, err)))
+                return false;
         }
         if (!step(m, &idle, err))
             return false;
         if (!idle)
             continue;
+        if (m->cut_over && migrate_is_drained(m))
+            return true;
         if (m->attached && m->until_caught_up) {
             if (!migrate_find_streams(m, err))
                 return false;

@@ -248,6 +248,23 @@ static bool settle(struct migrate *m, struct migrate_stream *stream, bool *ret_a
     return false;
 }
 
+/* Masters that joined later wait until the others have come so far. */
+static void leave_late(struct migrate *m)
+{
+    bool fresh = true;
+    for (size_t i = 0; i < m->n_streams; i++)
+        fresh &= !m->streams[i]->is_open || earliest(m, m->streams[i]).chapter == 0;
+    for (size_t i = 0; i < m->n_streams; i++) {
+        struct migrate_stream *stream = m->streams[i];
+        bool has_none = stream->is_open && earliest(m, stream).chapter == 0;
+        stream->late = !fresh && has_none && m->n_streams > 1 && !stream->joins;
+        if (!stream->late)
+            continue;
+        rebuild_stream_close(&stream->in);
+        stream->is_open = false;
+    }
+}
+
 static bool is_ready(const struct migrate *m)
 {
     for (size_t i = 0; i < m->n_streams; i++)
@@ -279,9 +296,13 @@ bool migrate_attach(struct migrate *m, bool *ret_again, struct rd_err *err)
         *ret_again = err->code == RD_ERR_PROTOCOL;
         return false;
     }
+    leave_late(m);
     for (size_t i = 0; ok && i < m->n_streams; i++)
         if (m->streams[i]->is_open)
             ok = settle(m, m->streams[i], ret_again, err);
+    ok = ok && migrate_owners_begin(m, err);
+    if (ok)
+        migrate_owners_rewind(m);
     if (ok)
         cli_progress_begin(m->cli, m->target.first.name, RD_NO_OFFSET);
     m->attached = ok;

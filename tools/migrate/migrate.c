@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/time.h"
 #include "client/info.h"
 #include "tools/cli/stop.h"
 #include "tools/tools.h"
@@ -38,6 +39,8 @@ static bool find_servers(struct migrate *m, struct rd_err *err)
     if (c->target.has_db || m->target.first.has_db)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "all databases are copied: use --db instead of a database in a URL");
+    if (!peer_target_find(&m->source_like, &m->servers.peers, cli_url(m->cli, 0), err))
+        return false;
     return m->servers.n_sentinels > 0 || ask_clustered(&c->target, &c->cluster, err);
 }
 
@@ -63,6 +66,17 @@ static bool begin_filter(struct migrate *m, struct rd_err *err)
            filter_add_prefix(&m->filter, MIGRATE_PREFIX, err);
 }
 
+/* The source stays paused only if the target has the same data. */
+static bool cut_over(struct migrate *m, struct rd_err *err)
+{
+    if (!m->pausing || migrate_stopped(m))
+        return true;
+    bool ok = migrate_compare(m, err) &&
+              (!m->verdict.same || !m->remove_positions || migrate_remove_positions(m, err));
+    migrate_pause_end(m, ok && m->verdict.same);
+    return ok;
+}
+
 static bool work(struct migrate *m, struct rd_err *err)
 {
     m->tags = rd_alloc(sizeof *m->tags);
@@ -72,7 +86,7 @@ static bool work(struct migrate *m, struct rd_err *err)
     if (!begin_filter(m, err) || !find_servers(m, err) || !resume(m, err))
         return false;
     m->stop = cli_stop_begin(&m->waiting);
-    return migrate_source_begin(&m->source, err) && migrate_apply(m, err);
+    return migrate_source_begin(&m->source, err) && migrate_apply(m, err) && cut_over(m, err);
 }
 
 static void end(struct migrate *m)
@@ -91,6 +105,7 @@ static void end(struct migrate *m)
     migrate_plan_done(&m->plan);
     replay_args_done(&m->args);
     migrate_target_done(&m->target);
+    client_target_done(&m->source_like);
     rd_free(m->tags);
 }
 
@@ -98,7 +113,8 @@ static int run(struct migrate *m)
 {
     struct rd_err err = {0};
     bool ok = work(m, &err);
-    bool partial = m->result.n_refused > 0;
+    bool partial = m->result.n_refused > 0 && !m->verdict.done;
+    migrate_pause_end(m, false);
     cli_progress_end(m->cli);
     if (m->source.has_thread)
         migrate_report_events(m);
@@ -113,10 +129,29 @@ static int run(struct migrate *m)
     }
     if (cli_stopped() != 0)
         return CLI_SIGNAL + cli_stopped();
+    if (m->verdict.done && !m->verdict.same)
+        return CLI_FINDINGS;
     return partial ? CLI_PARTIAL : CLI_OK;
 }
 
 /* ---- options ---- */
+
+/* "90", "15m", "2h30m". */
+static bool set_pause(void *ctx, const char *value, struct rd_err *err)
+{
+    struct migrate *m = ctx;
+    char text[64];
+    int64_t ms;
+    size_t len = strlen(value);
+    bool plain = len > 0 && strspn(value, "0123456789") == len;
+    if (len + 3 > sizeof text)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not a duration");
+    snprintf(text, sizeof text, "-%s%s", value, plain ? "s" : "");
+    if (!rd_time_get(text, 0, &ms) || ms >= 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not a duration such as 90s or 2m");
+    m->pause_ms = (uint64_t)-ms;
+    return true;
+}
 
 static int check(struct migrate *m)
 {
@@ -130,6 +165,10 @@ static int check(struct migrate *m)
                                "--name must have letters, digits, '-', '_' and '.', at most "
                                "%d of them",
                                MIGRATE_NAME_MAX - 1);
+    if (m->cut_over && m->until_caught_up)
+        return cli_usage_error(cli, "--cut-over and --until-caught-up cannot be used together");
+    if (m->remove_positions && !m->cut_over)
+        return cli_usage_error(cli, "--remove-position requires --cut-over");
     if (m->flush && m->replace)
         return cli_usage_error(cli, "--flush and --merge cannot be used together");
     return CLI_OK;
@@ -137,8 +176,11 @@ static int check(struct migrate *m)
 
 int tool_migrate(struct cli *cli, int argc, char **argv)
 {
-    struct migrate m = {
-        .cli = cli, .name = "migrate", .spool = "redoubt-migrate", .spool_size = 1 << 30};
+    struct migrate m = {.cli = cli,
+                        .name = "migrate",
+                        .spool = "redoubt-migrate",
+                        .spool_size = 1 << 30,
+                        .pause_ms = 60000};
     const struct cli_opt opts[] = {
         {.name = "spool",
          .kind = CLI_STRING,
@@ -172,6 +214,21 @@ int tool_migrate(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &m.until_caught_up,
          .help = "end when the target has everything"},
+        {.name = "cut-over",
+         .kind = CLI_FLAG,
+         .flag = &m.cut_over,
+         .help = "pause the source, compare, and end"},
+        {.name = "pause",
+         .kind = CLI_EACH,
+         .arg = "TIME",
+         .each = set_pause,
+         .ctx = &m,
+         .help = "longest pause of the source; default 60s"},
+        {.name = "remove-position",
+         .brief = true,
+         .kind = CLI_FLAG,
+         .flag = &m.remove_positions,
+         .help = "with --cut-over: remove the position keys"},
         FILTER_OPTION("db", "N", filter_add_db, &m.filter, "keys of database N"),
         FILTER_OPTION("match", "GLOB", filter_add_match, &m.filter,
                       "keys that match a KEYS pattern"),

@@ -9,7 +9,10 @@
  *     copy.c       sends a snapshot
  *     round.c      groups commands into transactions, and reads their replies
  *     apply.c      the loop: reads the stream, and sends it round by round
+ *     owners.c     the order between the streams of several masters
  *     everywhere.c commands that concern more than a group of keys
+ *     cut_over.c   pauses the source, and waits for the target
+ *     compare.c    compares source and target
  *     trim.c       removes what is not needed from the spool
  *     report.c     messages, progress and the result
  *
@@ -140,6 +143,34 @@ struct migrate_stream {
     int64_t time_us;               /* of the last command that was applied; 0: none */
     bool in_multi;                 /* at `read` */
     bool caught_up;                /* all that the spool had was read */
+
+    /* owners.c */
+    uint64_t clear;      /* commands before this offset need not wait */
+    uint64_t owned_from; /* where the owners of now began */
+    bool blocked;        /* the next command waits; it arrived at blocked_us */
+    bool waits;          /* `need` is known */
+    bool late, joins;    /* a master that joined later, and whether it can be copied */
+    int64_t blocked_us;
+    uint64_t ask_ms;
+    uint64_t clear_next;
+    struct capture_slots slots_next;
+    uint64_t need[MIGRATE_STREAMS_MAX]; /* where the other streams must be */
+};
+
+/* A key that moved, by its hash: the stream that has it, and the one that has deleted it; or -1. */
+struct migrate_seen {
+    uint64_t hash;
+    int holder, left;
+};
+
+enum { MIGRATE_SEEN = 65536 };
+
+/* The streams whose commands for a slot need not wait; -1: none. */
+struct migrate_owners {
+    int now[RD_HASH_SLOTS], before[RD_HASH_SLOTS];
+    uint64_t changed_ms;
+    struct migrate_seen seen[MIGRATE_SEEN];
+    uint64_t stuck; /* streams that could not go on, since one did */
 };
 
 /* ---- rounds ---- */
@@ -169,7 +200,8 @@ struct migrate_round {
     uint64_t bytes, commands;
     struct migrate_place end;
     bool sent;
-    bool cut; /* the next command needs a target that has all before it */
+    bool cut;  /* the next command needs a target that has all before it */
+    bool held; /* it waits for other streams */
     int64_t time_us;
 };
 
@@ -184,6 +216,24 @@ struct migrate_result {
     uint64_t n_refused;
     struct migrate_refusal refused[MIGRATE_ERRORS];
     uint64_t began_ms, stream_ms;
+};
+
+/* ---- the end ---- */
+
+/* A source master whose writes are paused. */
+struct migrate_paused {
+    struct client_target target;
+    struct client_peer *peer;
+    const struct migrate_stream *stream;
+    uint64_t end; /* its offset */
+};
+
+struct migrate_verdict {
+    bool done, same, functions_differ;
+    uint64_t keys[2];  /* of the source, and of the target */
+    uint64_t due;      /* keys that were left out because they expire soon */
+    uint64_t n_differ; /* slots */
+    unsigned first_slot;
 };
 
 /* ---- the whole run ---- */
@@ -216,6 +266,16 @@ struct migrate {
     bool has_mark;
     uint64_t wait_ms; /* before the next try */
     struct migrate_result result;
+    struct migrate_owners owners;
+    bool cut_over, remove_positions;
+    uint64_t pause_ms; /* the bound of a cut-over */
+    bool pausing;
+    uint64_t paused_ms, renewed_ms;
+    int64_t paused_unix_ms;
+    struct migrate_paused *paused;
+    size_t n_paused;
+    struct migrate_verdict verdict;
+    struct client_target source_like; /* the login of the source */
     const volatile sig_atomic_t *stop;
     sigset_t waiting;
 };
@@ -246,6 +306,34 @@ bool migrate_flush(struct migrate *m, const struct migrate_stream *stream,
                    const struct repl_capture_event *ev, bool *ret_again, struct rd_err *err);
 bool migrate_is_applied(const struct migrate_stream *stream, const struct repl_capture_event *ev,
                         unsigned group);
+
+/* owners.c: reads the owners, once the positions are known, those of before if needed; and whether
+ * a command goes on now. */
+bool migrate_owners_begin(struct migrate *m, struct rd_err *err);
+void migrate_owners_rewind(struct migrate *m);
+/* Whether the snapshot of a master that joined later can be copied now: it may have keys that
+ * others had before. */
+bool migrate_owners_join(struct migrate *m, struct migrate_stream *stream);
+bool migrate_owners_pass(struct migrate *m, struct migrate_stream *stream,
+                         const struct repl_capture_event *ev, bool *ret_pass, struct rd_err *err);
+
+/* The address of the master of a stream, with the login of the source. */
+bool migrate_source_target(struct migrate *m, const struct migrate_stream *stream,
+                           struct client_target *ret, struct rd_err *err);
+
+/* cut_over.c */
+/* Pauses the writes of the source, once the target has nearly everything. */
+bool migrate_pause(struct migrate *m, struct rd_err *err);
+/* RD_ERR_LIMIT: the pause lasts too long. */
+bool migrate_pause_renew(struct migrate *m, struct rd_err *err);
+/* Whether the target has all that the source wrote before the pause. */
+bool migrate_is_drained(const struct migrate *m);
+/* stays: until the bound. */
+void migrate_pause_end(struct migrate *m, bool stays);
+bool migrate_remove_positions(struct migrate *m, struct rd_err *err);
+
+/* compare.c: of the paused source and the target, in m->verdict. */
+bool migrate_compare(struct migrate *m, struct rd_err *err);
 
 /* trim.c: removes the oldest segments of the spool that the target has, beyond spool_size. */
 bool migrate_trim(struct migrate *m, struct migrate_stream *stream, struct rd_err *err);

@@ -281,7 +281,7 @@ bool migrate_plan_make(struct migrate_plan *plan, uint64_t db, const struct rd_s
 {
     const struct engine_command *cmd = engine_command_resolve(argv, argc);
     plan->kind = MIGRATE_NOTHING;
-    plan->n = 0;
+    plan->n = plan->n_keys = 0;
     plan->why[0] = '\0';
     bool dropped = plan->filter != NULL && !filter_may_want(plan->filter, db, NULL);
     if (plan->cluster && !plan->several_dbs && db != 0 && !dropped)

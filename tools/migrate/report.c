@@ -100,6 +100,37 @@ static void put_refusals(struct json_write *json, const struct migrate_result *r
     json_end(json);
 }
 
+static void put_verdict(struct json_write *json, const struct migrate_verdict *v)
+{
+    json_key(json, "verdict");
+    json_obj(json);
+    json_put_bool(json, "same", v->same);
+    json_put_uint(json, "source_keys", v->keys[0]);
+    json_put_uint(json, "target_keys", v->keys[1]);
+    json_put_uint(json, "due", v->due);
+    json_put_uint(json, "slots_differ", v->n_differ);
+    json_put_bool(json, "functions_differ", v->functions_differ);
+    json_end(json);
+}
+
+static void print_verdict(const struct migrate *m)
+{
+    const struct migrate_verdict *v = &m->verdict;
+    if (v->same)
+        printf("the target has the same data as the source: %s key%s; the writes of the source "
+               "stay paused for the rest of %s\n",
+               rd_show_count(v->keys[0]).s, rd_show_plural(v->keys[0]),
+               rd_show_duration(m->pause_ms).s);
+    else
+        printf("the target DIFFERS from the source in %s of 16384 slots%s (%s and %s keys); the "
+               "source accepts writes again\n",
+               rd_show_count(v->n_differ).s, v->functions_differ ? ", and in its functions" : "",
+               rd_show_count(v->keys[0]).s, rd_show_count(v->keys[1]).s);
+    if (v->due > 0)
+        printf("%s key%s that expire within the pause were not compared\n", rd_show_count(v->due).s,
+               rd_show_plural(v->due));
+}
+
 void migrate_report(struct migrate *m)
 {
     const struct migrate_result *r = &m->result;
@@ -113,6 +144,8 @@ void migrate_report(struct migrate *m)
         if (r->n_refused > 0)
             printf(", %s refused", rd_show_count(r->n_refused).s);
         printf("\n");
+        if (m->verdict.done)
+            print_verdict(m);
         return;
     }
     json_put_str(json, "target", m->target.first.name);
@@ -125,6 +158,8 @@ void migrate_report(struct migrate *m)
     json_put_uint(json, "not_copied", r->filtered);
     json_put_uint(json, "connections", r->attaches);
     put_refusals(json, r);
+    if (m->verdict.done)
+        put_verdict(json, &m->verdict);
     json_key(json, "sources");
     json_array(json);
     for (size_t i = 0; i < m->n_streams; i++)

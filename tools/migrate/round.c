@@ -30,7 +30,7 @@ bool migrate_round_begin(struct migrate_round *round, struct migrate_stream *str
     round->n = 0;
     round->stream = stream;
     round->bytes = round->commands = 0;
-    round->sent = round->cut = false;
+    round->sent = round->cut = round->held = false;
     round->time_us = 0;
     return true;
 }
