@@ -122,6 +122,12 @@ def memory_analysis(machine):
                                         for word in (f"item:{n:05}", f"the amount is {n:05}")))])
 
 
+def migrate(machine):
+    machine.configure("save ''", "repl-diskless-sync-delay 0")
+    machine.start()
+    send(machine, shop())
+
+
 def migrate_versions(machine):
     path = snapshot(machine, "shop.rdb", shop(100))
     row = {"db": 0, "key": "cart:7", "type": "hash", "value": {"tea": "2", "cake": "1"},
@@ -233,6 +239,7 @@ PAGES = {
     "debug-replication": debug_replication,
     "install": install,
     "memory-analysis": memory_analysis,
+    "migrate": migrate,
     "migrate-versions": migrate_versions,
     "monitoring": monitoring,
     "query-with-sql": query_with_sql,
