@@ -119,8 +119,8 @@ RD_API void rd_err_reset(struct rd_err *err);
  * input is cut with "..." so that the result fits `size` (at least 8). Returns dst. */
 RD_API char *rd_err_quote(char *dst, size_t size, struct rd_slice bytes);
 
-/* Copies text in which names are quoted already: escapes only what is not printable, as \xHH, and cuts
- * what does not fit `size` (at least 1). Returns dst. */
+/* Copies text in which names are quoted already: escapes only what is not printable, as \xHH, and
+ * cuts what does not fit `size` (at least 1). Returns dst. */
 RD_API char *rd_err_printable(char *dst, size_t size, struct rd_slice text);
 
 /* One line for people: "FILE: corrupt at byte 7994 (0x1f3a) + 31: text", without the context lines.

@@ -3,6 +3,8 @@
 import re
 
 COLUMNS = 80
+# What a line of two blanks begins with if it is not a rest: a label, or the place of a record.
+BEGIN = re.compile(r"[a-z]+(?: [a-z]+)?  |unverified |\d+ \(0x[0-9a-f]+\)  ")
 WORD = re.compile(r'\S*"(?:\\.|[^"\\])*"\S*|\S+(?: \(0x\S+)?')
 
 
@@ -13,7 +15,8 @@ def unwrapped(text):
         rest = line.lstrip(" ")
         indent = len(line) - len(rest)
         word = WORD.match(rest)
-        if lines and word and indent in (2, 13) and width + 1 + len(word[0]) > COLUMNS:
+        is_rest = indent == 13 or indent == 2 and not BEGIN.match(rest)
+        if lines and word and is_rest and width + 1 + len(word[0]) > COLUMNS:
             lines[-1] += " " + rest
         else:
             lines.append(line)

@@ -4,7 +4,7 @@
 bool check_keys_before(const struct check_file *file, uint64_t *ret)
 {
     const struct rdb_check_result *res = &file->res;
-    /* The framing can be intact where a value is broken: the check has then counted keys after it. */
+    /* The framing can be intact where a value is broken: the check then counted keys after it. */
     if (!file->searched || file->salvage.corrected || file->all_runs > file->n_runs) {
         *ret = file->whole;
         return !file->once;

@@ -66,11 +66,11 @@ static void print_begin(const struct run *run)
 {
     if (run->cli->json || run->cli->quiet)
         return;
-    const char *folder = rd_show_plain(rd_slice_str(run->folder)).s;
+    struct rd_shown_name folder = rd_show_plain(rd_slice_str(run->folder));
     printf("This makes damaged files in the new folder %s, and rescues them.\n"
            "Each command is shown and run. Nothing outside of the folder is changed.\n\n"
            "$ cd %s\n",
-           folder, folder);
+           folder.s, folder.s);
 }
 
 static void wait_for_enter(const struct run *run)
@@ -167,12 +167,13 @@ static bool run_steps(const struct run *run, uint64_t flush_at, struct rd_err *e
 
 int tool_demo(struct cli *cli, int argc, char **argv)
 {
-    struct run run = {.cli = cli, .folder = "redoubt-demo", .pause = true};
+    struct run run = {.cli = cli, .folder = "redoubt-demo"};
+    bool no_pause = false;
     const struct cli_opt opts[] = {
-        {.name = "pause",
+        {.name = "no-pause",
          .kind = CLI_FLAG,
-         .flag = &run.pause,
-         .help = "on a terminal, wait for Enter after each step (default)"},
+         .flag = &no_pause,
+         .help = "on a terminal, do not wait for Enter after each step"},
         {0},
     };
     const struct cli_usage usage = {
@@ -192,7 +193,7 @@ int tool_demo(struct cli *cli, int argc, char **argv)
         return status;
     if (cli->n_args > 0)
         run.folder = cli->args[0];
-    run.pause = run.pause && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    run.pause = !no_pause && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     if (!enter(&run, &err))
         return cli_fail(cli, &err);
     print_begin(&run);
