@@ -10,7 +10,8 @@
  *                            DIR/clock    while it is there: "seconds" by which the wall clock
  *                                         is set, or "seconds alternate" for every second read
  *
- * The host two-addresses.test has the addresses 127.0.0.2 and 127.0.0.1.
+ * The host one-address.test has the address 127.0.0.1; two-addresses.test has 127.0.0.2 and
+ * 127.0.0.1.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -92,9 +93,13 @@ ssize_t getrandom(void *ptr, size_t len, unsigned flags)
 typedef int (*getaddrinfo_fn)(const char *, const char *, const struct addrinfo *,
                               struct addrinfo **);
 
-static int two_addresses(getaddrinfo_fn real, const char *service, const struct addrinfo *hints,
-                         struct addrinfo **ret)
+static int look_up(getaddrinfo_fn real, const char *host, const char *service,
+                   const struct addrinfo *hints, struct addrinfo **ret)
 {
+    if (strcmp(host, "one-address.test") == 0)
+        return real("127.0.0.1", service, hints, ret);
+    if (strcmp(host, "two-addresses.test") != 0)
+        return real(host, service, hints, ret);
     int error = real("127.0.0.2", service, hints, ret);
     return error != 0 ? error : real("127.0.0.1", service, hints, &(*ret)->ai_next);
 }
@@ -109,9 +114,8 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
            access(path, F_OK) == 0)
         usleep(10000);
     *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
-    if (host != NULL && hints != NULL && (hints->ai_flags & AI_NUMERICHOST) == 0 &&
-        strcmp(host, "two-addresses.test") == 0)
-        return two_addresses(real, service, hints, ret);
+    if (host != NULL && hints != NULL && (hints->ai_flags & AI_NUMERICHOST) == 0)
+        return look_up(real, host, service, hints, ret);
     return real(host, service, hints, ret);
 }
 

@@ -1,6 +1,7 @@
 """redoubt-server as a Sentinel: beside redis-sentinel, with masters of both kinds, and its
 commands and its configuration compared with those of redis-sentinel."""
 
+import functools
 import os
 import re
 import signal
@@ -14,11 +15,14 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "support")]
 import certificates  # noqa: E402
+import recorded  # noqa: E402
 import server_under_test as sut  # noqa: E402
 from persistence import Faulty  # noqa: E402
 from sentinels import (  # noqa: E402
     FAILOVER_SECONDS, MASTER, Ours, Theirs, address, knows, lines_for, state)
 from server_under_test import ReplyError, wait_for  # noqa: E402
+
+RECORD = recorded.Answers("server-sentinel")
 
 
 class ByName(Ours):
@@ -44,7 +48,7 @@ class Names(unittest.TestCase):
     def test_a_lookup_that_lasts_does_not_stop_the_sentinel(self):
         with sut.Redoubt(dict(MASTER)) as master, WithFaults(
                 "sentinel resolve-hostnames yes\n"
-                f"sentinel monitor mine localhost {master.port} 1\n"
+                f"sentinel monitor mine one-address.test {master.port} 1\n"
                 "sentinel down-after-milliseconds mine 1000\n") as s:
             wait_for(lambda: b"disconnected" not in state(s)[b"flags"])
             silent = os.path.join(s.faults, "lookup")
@@ -276,52 +280,62 @@ class Compared(unittest.TestCase):
         self.addCleanup(server.__exit__, None, None, None)
         return server
 
+    def alike(self, question, ask):
+        """The lines of ask(kind) for ours and for redis-sentinel 7.0.15, or its record."""
+        ours = ask(Ours)
+        self.assertEqual(ours, RECORD.get(question, lambda: ask(Theirs)), question)
+        return ours
+
+    def one(self, kind):
+        """With a master."""
+        master = self.begun(sut.Redis(dict(MASTER)))
+        return self.begun(kind(f"sentinel monitor m 127.0.0.1 {master.port} 1\n")), master
+
     def both(self):
         """Each with a master of its own: they do not find each other."""
         self.masters = [self.begun(sut.Redis(dict(MASTER))) for _ in range(2)]
         return [self.begun(kind(f"sentinel monitor m 127.0.0.1 {master.port} 1\n"))
                 for kind, master in zip((Ours, Theirs), self.masters)]
 
-    def test_the_commands_answer_alike(self):
-        ours, theirs = self.both()
+    def answers_of(self, kind):
+        s, master = self.one(kind)
+        lines = []
         for line in COMMANDS.splitlines():
-            answers = []
-            for s, master in zip((ours, theirs), self.masters):
-                kind, content = s.client().ask(*line.replace("PORT", str(master.port)).split())
-                content = sorted(content) if line == "ACL CAT keyspace" else content
-                answers.append(re.sub(rf"\b{master.port}\b", "PORT", f"{kind} {content}"))
-            self.assertEqual(*answers, line)
+            sort, content = s.client().ask(*line.replace("PORT", str(master.port)).split())
+            content = sorted(content) if line == "ACL CAT keyspace" else content
+            lines.append(line + ": " + re.sub(rf"\b{master.port}\b", "PORT", f"{sort} {content}"))
+        return lines
+
+    def test_the_commands_answer_alike(self):
+        self.alike("commands", self.answers_of)
+
+    def fields_of(self, kind):
+        s, _ = self.one(kind)
+        wait_for(lambda: state(s, "m")[b"runid"])
+        lines = []
+        for proto in (2, 3):
+            lines += sections(s.client(proto).command("INFO", "sentinel"))
+            report = s.client(proto).command("SENTINEL", "MASTER", "m")
+            lines += [name.decode() for name in (report if proto == 3 else report[::2])]
+            lines += [str(item) for item in s.client().ask("HELLO", proto)[1]
+                      if item[0] not in (":", ("$", b"id"))]
+        return lines + [line for line in sections(s.client().command("INFO")) if line[:1] == "#"]
 
     def test_info_and_reports_have_the_same_fields(self):
-        ours, theirs = self.both()
-        for s in (ours, theirs):
-            wait_for(lambda s=s: state(s, "m")[b"runid"])
-        for proto in (2, 3):
-            texts = [s.client(proto).command("INFO", "sentinel") for s in (ours, theirs)]
-            self.assertEqual(*[sections(text) for text in texts])
-            reports = [s.client(proto).command("SENTINEL", "MASTER", "m") for s in (ours, theirs)]
-            names = [list(r) if proto == 3 else r[::2] for r in reports]
-            self.assertEqual(*names)
-            hellos = [s.client().ask("HELLO", proto)[1] for s in (ours, theirs)]
-            for hello in hellos:
-                hello[:] = [item for item in hello if item[0] != ":" and item[0] != ("$", b"id")]
-            self.assertEqual(*hellos)
-        headings = [[line for line in sections(s.client().command("INFO")) if line[:1] == "#"]
-                    for s in (ours, theirs)]
-        self.assertEqual(*headings)
+        self.alike("fields", self.fields_of)
+
+    def table_of(self, kind):
+        c = self.one(kind)[0].client()
+        lines = []
+        for name in sorted(c.command("COMMAND", "LIST")):
+            info = c.command("COMMAND", "INFO", name)[0]
+            info[2], info[6], info[7] = [sorted(info[i]) for i in (2, 6, 7)]
+            info[9] = sorted([sub[0], sub[1], sorted(sub[2]), sorted(sub[6])] for sub in info[9])
+            lines.append(str(info))
+        return lines
 
     def test_the_same_commands_exist(self):
-        ours, theirs = self.both()
-        lists = [sorted(s.client().command("COMMAND", "LIST")) for s in (ours, theirs)]
-        self.assertEqual(*lists)
-        for name in lists[0]:
-            infos = [s.client().command("COMMAND", "INFO", name)[0] for s in (ours, theirs)]
-            for info in infos:
-                info[2], info[6] = sorted(info[2]), sorted(info[6])
-                info[9] = sorted([sub[0], sub[1], sorted(sub[2]), sorted(sub[6])]
-                                 for sub in info[9])
-                info[7] = sorted(info[7])
-            self.assertEqual(*infos, name)
+        self.alike("table", self.table_of)
 
     def events_of(self, watcher, act):
         """What it publishes while act() runs, without ports, ids and process ids."""
@@ -364,11 +378,10 @@ class Compared(unittest.TestCase):
             return events[:end]
 
     def test_the_events_of_a_failover_are_the_same(self):
-        ours, theirs = [self.events_of_failover(kind) for kind in (Ours, Theirs)]
-        self.assertEqual(ours, theirs)
+        ours = self.alike("failover", self.events_of_failover)
         self.assertIn("+switch-master mine 127.0.0.1 MASTER 127.0.0.1 GOOD", ours)
 
-    def events_of_script(self, kind, text, seconds="60000"):
+    def events_of_script(self, text, millis, kind):
         with kind("sentinel deny-scripts-reconfig no\nsentinel monitor m 127.0.0.1 9 1\n"
                   "sentinel down-after-milliseconds m 600000\n") as w:
             path = w.path("script")
@@ -376,7 +389,7 @@ class Compared(unittest.TestCase):
                 f.write(text)
             os.chmod(path, stat.S_IRWXU)
             c = w.client()
-            c.command("SENTINEL", "DEBUG", "script-retry-delay", "1", "script-max-runtime", seconds)
+            c.command("SENTINEL", "DEBUG", "script-retry-delay", "1", "script-max-runtime", millis)
 
             def act():
                 c.command("SENTINEL", "SET", "m", "notification-script", path)
@@ -389,14 +402,13 @@ class Compared(unittest.TestCase):
                                  e.replace(path, "SCRIPT")) for e in events)
 
     def test_scripts_fail_alike(self):
-        for text, more in (("#!/no/such/program\n", ()),
-                           ("#!/bin/sh\nexit 3\n", ()),
-                           ("#!/bin/sh\nexit 1\n", ()),
-                           ("#!/bin/sh\nkill -9 $$\n", ()),
-                           ("#!/bin/sh\n[ -e $0.ran ] && exit 0\ntouch $0.ran\nsleep 60\n",
-                            ("500",))):
-            ours, theirs = [self.events_of_script(kind, text, *more) for kind in (Ours, Theirs)]
-            self.assertEqual(ours, theirs, text)
+        for text, millis in (("#!/no/such/program\n", "60000"),
+                              ("#!/bin/sh\nexit 3\n", "60000"),
+                              ("#!/bin/sh\nexit 1\n", "60000"),
+                              ("#!/bin/sh\nkill -9 $$\n", "60000"),
+                              ("#!/bin/sh\n[ -e $0.ran ] && exit 0\ntouch $0.ran\nsleep 60\n",
+                               "500")):
+            ours = self.alike(text, functools.partial(self.events_of_script, text, millis))
             self.assertGreater(len(ours), 2, text)
 
     def test_ours_reads_the_file_of_redis_sentinel_and_the_other_way_round(self):
