@@ -1,5 +1,4 @@
 /* What follows the last item: its order, the index of keys, the state and the recipe. */
-#include "archive/pipe.h"
 #include "base/mem.h"
 #include "chunks/bytes_impl.h"
 #include "chunks/runs_impl.h"
@@ -535,25 +534,13 @@ static bool write_recipe(struct finish *f, struct rd_err *err)
 {
     struct chunks_writer *w = f->w;
     const struct chunks_opts *o = w->opts;
-    char bound[ARCHIVE_NAME_MAX];
-    struct archive_file file = {.compression = ARCHIVE_COMPRESSION_NONE};
-    struct archive_pipe pipe = {.key = o->key, .name = bound};
-    struct rd_sink *sink;
-    struct rd_buf bytes = {0};
+    struct archive_file file = *o->file;
     w->recipe.added = w->packer.bytes;
-    bool ok = chunks_recipe_trim(&w->recipe, err) && chunks_recipe_print(&w->recipe, &bytes, err) &&
-              archive_object_name(bound, o->repo->target, o->id, o->file->object, err) &&
-              o->random(pipe.random, sizeof pipe.random, err) &&
-              archive_repo_put(o->repo, o->id, o->file->object, &sink, err) &&
-              archive_pipe_open_sink(&sink, sink, &pipe, &file, err);
-    explicit_bzero(pipe.random, sizeof pipe.random);
-    if (ok) {
-        rd_sink_write(sink, bytes.ptr, bytes.len);
-        ok = rd_sink_close(sink, err);
-    }
+    if (!chunks_recipe_trim(&w->recipe, err) ||
+        !chunks_recipe_write(o->repo, o->id, &file, o->key, o->random, &w->recipe, err))
+        return false;
     w->stored = file.stored;
-    rd_buf_done(&bytes);
-    return ok;
+    return true;
 }
 
 /* ---- the state ---- */

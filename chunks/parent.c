@@ -108,10 +108,36 @@ bool chunks_recipe_read(struct archive_repo *repo, const struct archive_set *set
     return ok;
 }
 
+bool chunks_recipe_write(struct archive_repo *repo, const char *id, struct archive_file *file,
+                         const struct rd_seal_key *key,
+                         bool (*draw)(void *ret, size_t size, struct rd_err *err),
+                         const struct chunks_recipe *r, struct rd_err *err)
+{
+    char bound[ARCHIVE_NAME_MAX];
+    struct archive_file bare = {.compression = ARCHIVE_COMPRESSION_NONE};
+    struct archive_pipe pipe = {.key = key, .name = bound};
+    struct rd_sink *sink;
+    struct rd_buf bytes = {0};
+    bool ok = chunks_recipe_print(r, &bytes, err) &&
+              archive_object_name(bound, repo->target, id, file->object, err) &&
+              draw(pipe.random, sizeof pipe.random, err) &&
+              archive_repo_put(repo, id, file->object, &sink, err) &&
+              archive_pipe_open_sink(&sink, sink, &pipe, &bare, err);
+    explicit_bzero(pipe.random, sizeof pipe.random);
+    if (ok) {
+        rd_sink_write(sink, bytes.ptr, bytes.len);
+        ok = rd_sink_close(sink, err);
+    }
+    rd_buf_done(&bytes);
+    if (ok)
+        file->stored = bare.stored;
+    return ok;
+}
+
 /* ---- the parent ---- */
 
 /* Chunks that the key of the new set does not open would outlive the key that does. */
-static bool has_our_key(const struct archive_set *set, const struct rd_seal_key *key)
+bool chunks_parent_has_key(const struct archive_set *set, const struct rd_seal_key *key)
 {
     char id[RD_SEAL_ID_HEX];
     if (key == NULL)
@@ -138,7 +164,7 @@ static const struct archive_file *file_of(const struct archive_set *set,
 
 static bool is_candidate(const struct archive_set *set, const struct chunks_opts *opts)
 {
-    return archive_set_good(set) && !set->other_key && has_our_key(set, opts->key) &&
+    return archive_set_good(set) && !set->other_key && chunks_parent_has_key(set, opts->key) &&
            file_of(set, opts) != NULL;
 }
 

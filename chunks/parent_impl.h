@@ -29,6 +29,15 @@ bool chunks_recipe_read(struct archive_repo *repo, const struct archive_set *set
                         const struct archive_file *file, const struct rd_seal_ring *ring,
                         struct chunks_recipe *ret, struct rd_err *err);
 
+/* Writes the recipe of file->name as file->object of a set; file->stored is set. */
+bool chunks_recipe_write(struct archive_repo *repo, const char *id, struct archive_file *file,
+                         const struct rd_seal_key *key,
+                         bool (*draw)(void *ret, size_t size, struct rd_err *err),
+                         const struct chunks_recipe *r, struct rd_err *err);
+
+/* Whether a new set with this key (NULL: none) may use the chunks of a set. */
+bool chunks_parent_has_key(const struct archive_set *set, const struct rd_seal_key *key);
+
 struct chunks_parent {
     struct archive_set *set; /* NULL: there is none */
     const struct archive_file *file;

@@ -24,6 +24,7 @@ static const struct tool tools[] = {
     {"capture", "record a master's snapshot and stream, as a replica", tool_capture},
     {"cluster", "check a cluster, and repair its nodes.conf files", tool_cluster},
     {"convert", "convert snapshots and logs to other formats and versions", tool_convert},
+    {"copy", "copy backups from one repository to another", tool_copy},
     {"check-aof", "verify and repair append-only logs", tool_check_aof},
     {"check-config", "check the source, the key and the repository of backups", tool_check_config},
     {"check-rdb", "verify snapshots and salvage damaged ones", tool_check_rdb},

@@ -22,6 +22,7 @@ int tool_history(struct cli *cli, int argc, char **argv);
 int tool_list(struct cli *cli, int argc, char **argv);
 int tool_merge(struct cli *cli, int argc, char **argv);
 int tool_migrate(struct cli *cli, int argc, char **argv);
+int tool_copy(struct cli *cli, int argc, char **argv);
 int tool_prune(struct cli *cli, int argc, char **argv);
 int tool_replay(struct cli *cli, int argc, char **argv);
 int tool_restore(struct cli *cli, int argc, char **argv);

@@ -280,6 +280,58 @@ class BackupCells(BackupCase):
     def case_prune_7(self):
         self.locked("prune", "nightly", "--confirm", "--lock-wait", "0s")
 
+    # ---- copy ----
+
+    def offsite(self, more="lock-wait = 0s\n", sealed=True):
+        """A second target, to which sets are copied."""
+        text = self.read("redoubt.conf").decode()
+        key = f"key-file = {self.key}\n" if sealed else ""
+        self.configure(text + f"[offsite]\nrepository = {self.path('offsite')}\n" + key + more)
+
+    def case_copy_0(self):
+        self.backed_up()
+        self.offsite()
+        self.ends(0, "copy", "nightly", "offsite")
+
+    def case_copy_1(self):
+        self.damaged()
+        self.offsite()
+        self.ends(1, "copy", "nightly", "offsite")
+
+    def case_copy_2(self):
+        self.backed_up()
+        self.offsite(sealed=False)
+        self.ends(2, "copy", "nightly", "offsite")
+        self.ends(2, "copy", "nightly", "nowhere")
+        self.ends(2, "copy", "nightly")
+
+    def case_copy_3(self):
+        self.offsite()
+        self.ends(3, "copy", "nightly", "offsite")
+
+    def case_copy_4(self):
+        self.offsite()
+        text = self.read("redoubt.conf").decode()
+        self.configure(text.replace(self.path("offsite"), "ftp://somewhere/offsite"))
+        self.good("backup", "nightly")
+        self.ends(4, "copy", "nightly", "offsite")
+
+    def case_copy_7(self):
+        self.backed_up()
+        self.offsite()
+        self.good("copy", "nightly", "offsite")
+        with open(self.path("offsite", "offsite", "lock"), "r+b") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock.write(b"redoubt backup, process 7 on somewhere")
+            lock.flush()
+            self.ends(7, "copy", "nightly", "offsite")
+
+    def case_copy_8(self):
+        self.damaged()
+        self.backed_up()
+        self.offsite()
+        self.ends(8, "copy", "nightly", "offsite")
+
     # ---- unlock ----
 
     def case_unlock_0(self):
@@ -345,7 +397,7 @@ class BackupCells(BackupCase):
 
     def test_cells(self):
         cells = table()
-        self.assertEqual(len(cells), 11)
+        self.assertEqual(len(cells), 12)
         for tool, row in cells.items():
             self.assertEqual(sorted(row), STATUSES)
             for status, text in row.items():
