@@ -19,6 +19,7 @@ struct job {
     struct backup_open *open;
     struct archive_repo *repo;
     struct archive_set *set;
+    enum backup_level level; /* of this set */
     struct backup_verified out;
     bool hurt;                /* a chunk of the set is damaged, which was reported */
     struct rd_err foreign;    /* why the given keys do not verify the signature */
@@ -47,7 +48,7 @@ static bool check_manifest(struct job *job, struct rd_err *err)
     bool proved = archive_set_prove(job->repo, set, &why);
     bool unknown = !set->refused && set->err.code == RD_ERR_OK && !has_chunks(set) &&
                    set->m.signature == ARCHIVE_SIGNATURE_UNKNOWN;
-    if (!proved && !(unknown && job->v->level < BACKUP_LEVEL_PARSE)) {
+    if (!proved && !(unknown && job->level < BACKUP_LEVEL_PARSE)) {
         rd_err_adopt(err, &why);
         return false;
     }
@@ -77,7 +78,7 @@ static bool drain(struct job *job, struct rd_src *src, struct rd_err *err)
 static bool check_chunks(struct job *job, const struct archive_file *file, struct rd_err *err)
 {
     struct rd_src *src;
-    if (job->v->level >= BACKUP_LEVEL_PARSE)
+    if (job->level >= BACKUP_LEVEL_PARSE)
         return true; /* they are read then */
     if (!archive_set_open(job->repo, job->set, file, &job->open->keys.ring, &src, err))
         return false;
@@ -236,7 +237,7 @@ static bool load_all(struct job *job, struct rd_err *err)
 
 static bool check(struct job *job, struct rd_err *err)
 {
-    enum backup_level level = job->v->level;
+    enum backup_level level = job->level;
     if (job->hurt)
         return check_manifest(job, err) &&
                rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET,
@@ -255,7 +256,7 @@ static void remember(struct job *job)
     if ((!good && job->out.verdict != BACKUP_DAMAGED) || job->out.unsealed ||
         set->marked[ARCHIVE_MARK_DAMAGED] == !good ||
         (good &&
-         (job->v->level == BACKUP_LEVEL_LIST || set->m.signature == ARCHIVE_SIGNATURE_UNKNOWN)))
+         (job->level == BACKUP_LEVEL_LIST || set->m.signature == ARCHIVE_SIGNATURE_UNKNOWN)))
         return;
     if (!archive_repo_mark(job->repo, set->id, ARCHIVE_MARK_DAMAGED, !good, &err))
         rd_watch_detail(job->v->watch, "cannot mark %s: %s", set->id, err.text);
@@ -302,6 +303,7 @@ static bool verify_set(struct job *job, struct rd_err *ret)
     struct rd_err *err = &job->out.err;
     job->out.repo = job->repo;
     job->out.set = job->set;
+    job->out.level = job->level;
     rd_watch_begin(v->watch, job->set->id, job->set->bytes, NULL);
     bool good = check(job, err);
     rd_watch_end(v->watch);
@@ -324,6 +326,19 @@ static bool verify_set(struct job *job, struct rd_err *ret)
 
 /* ---- a repository ---- */
 
+/* Of what is not in the part of the day, only the list is compared. Chunks are proved by their
+ * packs, so that of a set that shares them nothing is read, unless it is parsed. */
+static enum backup_level level_of(struct backup_verify *v, const struct archive_set *set)
+{
+    if (v->sample.of == 0)
+        return v->level;
+    bool read = backup_sample_has(&v->sample, set->id) &&
+                (v->level >= BACKUP_LEVEL_PARSE || !has_chunks(set));
+    v->n_sets++;
+    v->n_sets_read += read;
+    return read ? v->level : BACKUP_LEVEL_LIST;
+}
+
 /* ret_wrong: the first set whose manifest cannot be used, for example one of a newer version. */
 static bool verify_sets(struct backup_verify *v, struct backup_open *open,
                         struct archive_repo *repo, struct archive_sets *sets, const bool *hurt,
@@ -339,7 +354,10 @@ static bool verify_sets(struct backup_verify *v, struct backup_open *open,
         struct job job = {.v = v, .open = open, .repo = repo, .set = &sets->sets[i]};
         job.hurt = hurt != NULL && hurt[i];
         struct rd_err why = {0};
-        if (job.set->incomplete || (only != NULL && only != job.set) || verify_set(&job, &why))
+        if (job.set->incomplete || (only != NULL && only != job.set))
+            continue;
+        job.level = level_of(v, job.set);
+        if (verify_set(&job, &why))
             continue;
         ok = job.set->err.code != RD_ERR_OK; /* the store works: others may be read */
         rd_err_adopt(ok ? ret_wrong : err, &why);
@@ -356,12 +374,15 @@ static bool verify_stream(struct backup_verify *v, struct backup_open *open,
                                           .sets = sets,
                                           .ring = &open->keys.ring,
                                           .level = v->level,
+                                          .sample = v->sample,
                                           .listed = v->stream_listed,
                                           .damaged = v->segment_damaged,
                                           .ctx = v->ctx};
     bool ok = backup_verify_stream(&stream, err);
     v->n_damaged_segments += stream.n_damaged;
     v->n_unknown_segments += stream.n_unknown;
+    v->n_segments += stream.n_segments;
+    v->n_segments_read += stream.n_read;
     if (stream.is_listed && v->stream_verified != NULL)
         v->stream_verified(v->ctx, &stream);
     return ok;
@@ -392,6 +413,12 @@ static void on_damage(void *ctx, const struct chunks_damage *damage)
         e->v->chunks_damaged(e->v->ctx, e->repo, damage);
 }
 
+static bool wants_pack(void *ctx, const char *pack)
+{
+    const struct examining *e = ctx;
+    return backup_sample_has(&e->v->sample, pack);
+}
+
 /* Each pack once, whatever the number of sets that need it. */
 static bool examine(struct backup_verify *v, struct archive_repo *repo, struct archive_sets *sets,
                     struct chunks_examine *x, struct rd_err *err)
@@ -404,6 +431,7 @@ static bool examine(struct backup_verify *v, struct archive_repo *repo, struct a
                                  .sets = sets,
                                  .only = only,
                                  .presence = v->level < BACKUP_LEVEL_DIGEST,
+                                 .wants = wants_pack,
                                  .found = on_damage,
                                  .ctx = &e};
     for (size_t i = 0; i < sets->n; i++)
@@ -414,6 +442,8 @@ static bool examine(struct backup_verify *v, struct archive_repo *repo, struct a
     bool ok = chunks_examine(x, err);
     rd_watch_end(v->watch);
     v->n_damaged_chunks += x->n_damaged;
+    v->n_packs += x->n_packs;
+    v->n_packs_read += x->n_read;
     return ok;
 }
 

@@ -31,6 +31,7 @@ struct backup_verified {
     const struct archive_repo *repo;
     const struct archive_set *set;
     enum backup_verdict verdict;
+    enum backup_level level; /* up to which it was verified */
     struct rd_err err;       /* unless it is good */
     bool unsealed;           /* although there is a key */
     bool authentic;          /* the signature of the manifest was verified */
@@ -42,9 +43,10 @@ struct backup_verify {
     /* Set by the caller; borrowed. */
     const struct rd_watch *watch;
     enum backup_level level;
-    const char *id;     /* only this set, or "latest"; NULL: all sets and the stream */
-    const char *server; /* see struct backup_load */
-    int64_t now_ms;     /* of commands without a time, in a log that is loaded */
+    struct backup_sample sample; /* of sets, packs and segments: others are only listed */
+    const char *id;              /* only this set, or "latest"; NULL: all sets and the stream */
+    const char *server;          /* see struct backup_load */
+    int64_t now_ms;              /* of commands without a time, in a log that is loaded */
     /* Called after each set; when the stream was listed, for each of its segments that is damaged,
      * and after them. Each may be NULL. */
     void (*verified)(void *ctx, const struct backup_verified *verified);
@@ -63,6 +65,8 @@ struct backup_verify {
     size_t n_empty; /* repositories without sets */
     uint64_t n_damaged_segments, n_unknown_segments;
     uint64_t n_damaged_chunks; /* and other parts of packs */
+    /* With a sample: what there is, and what was read. */
+    uint64_t n_sets, n_sets_read, n_packs, n_packs_read, n_segments, n_segments_read;
 };
 
 /* Repository i. False: something could not be read. The sets and segments before it were verified,

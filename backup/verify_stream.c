@@ -7,6 +7,7 @@
 #include "backup/ahead.h"
 #include "base/digest.h"
 #include "base/show.h"
+#include "base/siphash.h"
 #include "capture/segment_in.h"
 
 bool backup_is_damage(const struct rd_err *err)
@@ -93,6 +94,20 @@ static bool is_unknown_key(struct backup_verify_stream *v, const struct archive_
     return !known;
 }
 
+bool backup_sample_has(const struct backup_sample *sample, const char *name)
+{
+    static const uint8_t key[RD_SIPHASH_KEY] = {0};
+    struct rd_siphash hash;
+    rd_siphash_begin(&hash, key);
+    rd_siphash_add(&hash, name, strlen(name));
+    return sample->of == 0 || rd_siphash_end(&hash).lo % sample->of == sample->part;
+}
+
+static bool is_sampled(const struct backup_verify_stream *v, const struct archive_segment *segment)
+{
+    return v->sample.of == 0 || segment->number % v->sample.of == v->sample.part;
+}
+
 static bool check_each(struct backup_verify_stream *v, struct archive_repo *repo,
                        const struct archive_stream *stream, struct rd_err *err)
 {
@@ -101,6 +116,11 @@ static bool check_each(struct backup_verify_stream *v, struct archive_repo *repo
         struct rd_err why = {0};
         char name[ARCHIVE_NAME_MAX];
         rd_watch_at(v->watch, i);
+        if (!is_sampled(v, &stream->segments[i])) {
+            order.any = false; /* the next one is read without it */
+            continue;
+        }
+        v->n_read++;
         if (read_segment(v, repo, &stream->segments[i], &order, &why))
             continue;
         if (archive_store_is_missing(&why)) {
@@ -130,6 +150,8 @@ static bool check_all(struct backup_verify_stream *v, const struct archive_strea
     struct backup_ahead ahead;
     if (v->level == BACKUP_LEVEL_LIST)
         return true;
+    if (v->sample.of > 0) /* reading ahead would read all of them */
+        return check_each(v, v->repo, stream, err);
     if (!backup_ahead_begin(&ahead, v->repo, stream, 0, stream->n, err))
         return false;
     bool ok = check_each(v, &ahead.repo, stream, err);

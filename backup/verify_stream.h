@@ -13,6 +13,14 @@
 #include "base/watch.h"
 #include "rebuild/knows.h"
 
+/* A part of what there is, another one each day: after so many days, all of it. */
+struct backup_sample {
+    unsigned part, of; /* part < of; of 0: all */
+};
+
+/* Whether what has this name is in the part. */
+bool backup_sample_has(const struct backup_sample *sample, const char *name);
+
 /* What is verified. Each level includes those before it. */
 enum backup_level {
     BACKUP_LEVEL_LIST,   /* all objects are there, with their sizes */
@@ -28,6 +36,7 @@ struct backup_verify_stream {
     const struct archive_sets *sets; /* of repo */
     const struct rd_seal_ring *ring;
     enum backup_level level;
+    struct backup_sample sample; /* of the segments that are read */
     /* Called when the segments were listed, and for each that is damaged or missing; may be NULL.
      */
     void (*listed)(void *ctx, const struct backup_verify_stream *v);
@@ -39,6 +48,7 @@ struct backup_verify_stream {
     bool is_listed; /* else nothing is known */
     bool known;     /* all that there is was read: n_damaged == 0 is a verdict */
     uint64_t n_segments, n_damaged;
+    uint64_t n_read; /* segments whose bytes were read */
     uint64_t n_interruptions;
     uint64_t n_unknown;    /* sealed with a key that is not given */
     struct rd_err unknown; /* of the first of them */

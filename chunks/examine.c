@@ -367,8 +367,9 @@ static bool examine_pack(struct examine *e, const struct chunks_name *name, stru
         why.reason.id = ARCHIVE_REASON_MISSING;
         return examine_used(e, number, &why, err);
     }
-    if (e->x->presence)
+    if (e->x->presence || (e->x->wants != NULL && !e->x->wants(e->x->ctx, name->name)))
         return true;
+    e->x->n_read++;
     if (!chunks_directory_read(e->x->repo->store, &e->codec, name->name, object->bytes,
                                &e->directory, &why)) {
         if (why.code == RD_ERR_MEMORY || why.code == RD_ERR_PROTOCOL) {

@@ -33,8 +33,9 @@ struct chunks_damage {
 struct chunks_examine {
     struct archive_repo *repo;
     struct archive_sets *sets;
-    const struct archive_set *only; /* what this set needs; NULL: what any set needs */
-    bool presence;                  /* only whether packs are there, with their sizes */
+    const struct archive_set *only;             /* what this set needs; NULL: what any set needs */
+    bool presence;                              /* only whether packs are there, with their sizes */
+    bool (*wants)(void *ctx, const char *pack); /* whether a pack is read; NULL: all are */
     void (*found)(void *ctx, const struct chunks_damage *damage);
     void *ctx;
     void (*tick)(void *ctx, uint64_t bytes); /* may be NULL; bytes that were read */
@@ -43,6 +44,7 @@ struct chunks_examine {
     bool *without;    /* private */
     bool *unreadable; /* out: of each set: its manifest or a recipe cannot be read */
     uint64_t n_packs, n_damaged;
+    uint64_t n_read; /* packs of which every byte was read */
 };
 
 bool chunks_examine(struct chunks_examine *x, struct rd_err *err);

@@ -1,6 +1,7 @@
 #include "backup/verify.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/backup/place.h"
@@ -169,6 +170,30 @@ Test(backup_verify, only_the_set_that_is_asked_for)
     v.id = "20010101";
     cr_assert_not(backup_verify(&v, &place.open, 0, &err));
     cr_expect_eq(err.code, RD_ERR_USAGE);
+}
+
+/* Each name is in one of the parts, and each part has its share. */
+Test(backup_verify, a_sample_has_everything_in_so_many_days)
+{
+    static const unsigned ofs[] = {2, 7, 1000};
+    const struct backup_sample all = {.of = 0};
+    char name[40];
+    for (size_t k = 0; k < sizeof ofs / sizeof *ofs; k++) {
+        unsigned n_first = 0;
+        for (unsigned i = 0; i < 2000; i++) {
+            unsigned n = 0;
+            snprintf(name, sizeof name, "20261129T21%04uZ-0000%04u", i, i);
+            for (unsigned part = 0; part < ofs[k]; part++) {
+                const struct backup_sample sample = {.part = part, .of = ofs[k]};
+                n += backup_sample_has(&sample, name);
+                n_first += part == 0 && backup_sample_has(&sample, name);
+            }
+            cr_assert_eq(n, 1, "%s of %u", name, ofs[k]);
+            cr_assert(backup_sample_has(&all, name));
+        }
+        cr_expect(n_first > 1000 / ofs[k] && n_first < 4000 / ofs[k] + 8, "%u: %u", ofs[k],
+                  n_first);
+    }
 }
 
 Test(backup_verify, a_repository_without_sets_is_counted)

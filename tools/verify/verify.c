@@ -1,5 +1,6 @@
 /* verify.c - `redoubt verify`: whether sets are what they were when they were made. */
 #include "backup/verify.h"
+#include "base/num.h"
 #include "tools/input/snapshot_in.h"
 #include "tools/tools.h"
 #include "tools/vault/vault.h"
@@ -7,11 +8,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+enum { SAMPLE_MAX = 1000, DAY_MS = 86400000 };
+
 struct run {
     struct cli *cli;
     struct vault vault;
     struct backup_verify verify;
-    int level;                      /* enum backup_level */
+    int level; /* enum backup_level */
+    const char *sample_text;
     const struct backup_open *open; /* the target that is verified */
     struct json_later streams;      /* with --json */
     struct json_later chunks;
@@ -35,7 +39,7 @@ static void print_set(const struct run *run, const struct backup_verified *v)
 
 static void print_good(const struct run *run, const struct backup_verified *v)
 {
-    const char *word = level_word(run->verify.level);
+    const char *word = level_word(v->level);
     const char *signature = v->authentic ? ", signature" : "";
     print_set(run, v);
     if (v->loaded)
@@ -75,11 +79,11 @@ static void put_verdict(struct run *run, const struct backup_verified *v)
         json_put_bool(json, "unknown_key", true);
         return;
     }
-    json_put_str(json, "level", level_word(run->verify.level));
+    json_put_str(json, "level", level_word(v->level));
     json_put_bool(json, "good", v->verdict == BACKUP_GOOD);
     json_put_bool(json, "authentic", v->authentic);
     json_put_bool(json, "refused", v->unsealed);
-    if (run->verify.level == BACKUP_LEVEL_LOAD)
+    if (v->level == BACKUP_LEVEL_LOAD)
         put_load(json, v);
 }
 
@@ -212,6 +216,8 @@ static void put_stream(struct json_write *json, const struct backup_verify_strea
     json_put_str(json, "repository", stream->repo->store->origin);
     json_put_str(json, "level", stream_word(stream));
     json_put_uint(json, "segments", stream->n_segments);
+    if (stream->sample.of > 0)
+        json_put_uint(json, "segments_read", stream->n_read);
     json_put_uint(json, "interruptions", stream->n_interruptions);
     if (stream->known || stream->n_damaged > 0)
         json_put_bool(json, "good", stream->n_damaged == 0);
@@ -222,9 +228,12 @@ static void print_good_stream(const struct run *run, const struct backup_verify_
 {
     bool several = run->open->n > 1;
     uint64_t n = stream->n_interruptions;
-    printf("%s stream%s%s: ok, %" PRIu64 " segment%s (%s)", stream->repo->target,
-           several ? " in " : "", several ? stream->repo->store->origin : "", stream->n_segments,
-           rd_show_plural(stream->n_segments), stream_word(stream));
+    printf("%s stream%s%s: ok, ", stream->repo->target, several ? " in " : "",
+           several ? stream->repo->store->origin : "");
+    if (stream->sample.of > 0)
+        printf("%" PRIu64 " of ", stream->n_read);
+    printf("%" PRIu64 " segment%s (%s)", stream->n_segments, rd_show_plural(stream->n_segments),
+           stream_word(stream));
     if (n > 0)
         printf(", %" PRIu64 " interruption%s", n, rd_show_plural(n));
     printf("\n");
@@ -261,11 +270,45 @@ static bool verify_repo(void *ctx, struct backup_open *open, size_t i, struct rd
     return backup_verify(&run->verify, open, i, err);
 }
 
+/* What the verdict is about: nothing is known of what was not read. */
+static void put_sample(struct run *run)
+{
+    struct json_write *json = &run->cli->out;
+    const struct backup_verify *v = &run->verify;
+    json_key(json, "sample");
+    json_obj(json);
+    json_put_uint(json, "part", v->sample.part + 1);
+    json_put_uint(json, "of", v->sample.of);
+    json_put_uint(json, "sets", v->n_sets);
+    json_put_uint(json, "sets_read", v->n_sets_read);
+    json_put_uint(json, "packs", v->n_packs);
+    json_put_uint(json, "packs_read", v->n_packs_read);
+    json_put_uint(json, "segments", v->n_segments);
+    json_put_uint(json, "segments_read", v->n_segments_read);
+    json_end(json);
+}
+
+static void report_sample(struct run *run)
+{
+    const struct backup_verify *v = &run->verify;
+    if (v->sample.of == 0)
+        return;
+    if (run->cli->json)
+        put_sample(run);
+    else if (!run->cli->quiet)
+        printf("part %u of %u: read %" PRIu64 " of %" PRIu64 " sets, %" PRIu64 " of %" PRIu64
+               " packs of chunks and %" PRIu64 " of %" PRIu64
+               " segments; the others were only listed\n",
+               v->sample.part + 1, v->sample.of, v->n_sets_read, v->n_sets, v->n_packs_read,
+               v->n_packs, v->n_segments_read, v->n_segments);
+}
+
 /* Damage takes precedence over what could not be read. */
 static int conclude(struct run *run, const struct vault_each *each)
 {
     struct cli *cli = run->cli;
     const struct backup_verify *v = &run->verify;
+    report_sample(run);
     if (cli->json) {
         json_put_uint(&cli->out, "good", v->n_good);
         json_put_uint(&cli->out, "damaged", v->n_bad);
@@ -300,11 +343,31 @@ static void prepare(struct run *run)
     snapshot_in_watch_memory(run->cli);
 }
 
+/* --sample 1/N: the part of today, in UTC. NULL, or what is wrong. */
+static const char *set_sample(struct run *run)
+{
+    const char *text = run->sample_text;
+    uint64_t of;
+    if (text == NULL)
+        return NULL;
+    if (strncmp(text, "1/", 2) != 0 || !rd_num_get_u64(rd_slice_str(text + 2), &of) || of < 2 ||
+        of > SAMPLE_MAX)
+        return "--sample must be a fraction from 1/2 to 1/1000";
+    if (run->verify.id != NULL || run->level == BACKUP_LEVEL_LIST)
+        return "--sample cannot be combined with --set and --level list";
+    run->verify.sample.of = (unsigned)of;
+    run->verify.sample.part = (unsigned)((uint64_t)(cli_now_ms() / DAY_MS) % of);
+    return NULL;
+}
+
 static int verify_all(struct run *run)
 {
     struct cli *cli = run->cli;
     struct vault_each each = {0};
     struct rd_err err = {0};
+    const char *wrong = set_sample(run);
+    if (wrong != NULL)
+        return cli_usage_error(cli, "%s", wrong);
     prepare(run);
     bool ok = vault_load(&run->vault, cli->args, cli->n_args, &err) &&
               vault_each_init(&each, cli, &run->vault, BACKUP_READ, &err) &&
@@ -343,6 +406,11 @@ int tool_verify(struct cli *cli, int argc, char **argv)
                                  .arg = "ID",
                                  .string = &run.verify.id,
                                  .help = "this set only, or \"latest\""};
+    opts[n++] = (struct cli_opt){.name = "sample",
+                                 .kind = CLI_STRING,
+                                 .arg = "1/N",
+                                 .string = &run.sample_text,
+                                 .help = "read a part, another one each day: all in N days"};
     opts[n++] = (struct cli_opt){.name = "server",
                                  .kind = CLI_STRING,
                                  .arg = "PROGRAM",
