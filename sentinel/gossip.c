@@ -1,4 +1,6 @@
 /* What hello messages of other Sentinels change. */
+#include <stdio.h>
+
 #include "sentinel/sentinel_impl.h"
 #include "sentinel/text_impl.h"
 
@@ -13,29 +15,50 @@ void sentinel_note_epoch(struct sentinel *s, uint64_t epoch)
 }
 
 /* A Sentinel has another address: for all masters that it watches, which share one link. */
-static void move_sentinel(struct sentinel *s, struct rd_slice id, const struct sentinel_addr *addr)
+static void move_sentinel(struct sentinel_instance *moved, const struct sentinel_addr *addr)
 {
+    struct sentinel *s = moved->s;
+    unsigned more = 0;
+    sentinel_event(s, SENTINEL_LEVEL_NOTICE, "+sentinel-address-switch", moved->master,
+                   " ip %s port %d for %s", sentinel_addr_host(s, addr), addr->port, moved->run_id);
     for (size_t i = 0; i < s->masters.n; i++) {
-        struct sentinel_instance *ri = sentinel_find_sentinel(s->masters.at[i], id);
+        struct sentinel_instance *ri =
+            sentinel_find_sentinel(s->masters.at[i], rd_slice_str(moved->run_id));
         if (ri == NULL)
             continue;
         ri->addr = *addr;
         sentinel_link_cut_both(s, ri->link);
+        more += ri != moved;
+    }
+    if (more > 0)
+        sentinel_event(s, SENTINEL_LEVEL_NOTICE, "+sentinel-address-update", moved,
+                       " %u additional matching instances", more);
+}
+
+static void forget_sentinel(struct sentinel *s, const char *id)
+{
+    for (size_t i = 0; i < s->masters.n; i++) {
+        struct sentinel_instance *m = s->masters.at[i];
+        struct sentinel_instance *ri = sentinel_find_sentinel(m, rd_slice_str(id));
+        if (ri == NULL)
+            continue;
+        sentinel_take_from(&m->sentinels, ri);
+        sentinel_drop(ri);
     }
 }
 
-/* Another Sentinel had this address: it is unknown where that one is now. */
+/* Another Sentinel had the address of a new one: it has been replaced, or announces itself soon. */
 static void take_address(struct sentinel_instance *m, const struct sentinel_addr *addr)
 {
     struct sentinel *s = m->s;
+    char id[SENTINEL_ID_LEN + 1];
     for (size_t i = 0; i < m->sentinels.n; i++) {
         struct sentinel_instance *ri = m->sentinels.at[i];
         if (!sentinel_addr_same(s, &ri->addr, addr))
             continue;
-        struct sentinel_addr nowhere = ri->addr;
-        nowhere.port = 0;
-        sentinel_event(s, SENTINEL_LEVEL_WARNING, "+sentinel-invalid-addr", ri, "%s", "");
-        move_sentinel(s, rd_slice_str(ri->run_id), &nowhere);
+        sentinel_event(s, SENTINEL_LEVEL_NOTICE, "+sentinel-invalid-addr", ri, "%s", "");
+        snprintf(id, sizeof id, "%s", ri->run_id);
+        forget_sentinel(s, id);
         return;
     }
 }
@@ -48,13 +71,10 @@ static struct sentinel_instance *meet(struct sentinel_instance *m,
     struct sentinel_instance *ri = sentinel_find_sentinel(m, hello->id);
     if (ri != NULL && sentinel_addr_same(s, &ri->addr, addr))
         return ri;
-    take_address(m, addr);
     if (ri != NULL) {
-        move_sentinel(s, hello->id, addr);
-        sentinel_event(s, SENTINEL_LEVEL_NOTICE, "+sentinel-address-switch", m,
-                       " ip %s port %d for %s", sentinel_addr_host(s, addr), addr->port,
-                       ri->run_id);
+        move_sentinel(ri, addr);
     } else {
+        take_address(m, addr);
         ri = sentinel_add_sentinel(m, hello->id, addr);
         if (ri == NULL)
             return NULL;

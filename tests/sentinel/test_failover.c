@@ -492,7 +492,31 @@ Test(hello, an_address_belongs_to_one_sentinel)
     cr_expect_str_eq(rig_events(&rig),
                      "+sentinel-invalid-addr sentinel " RIG_B " 10.0.1.2 26380 @ m 10.0.0.1 6379\n"
                      "+sentinel sentinel " ID_D " 10.0.1.2 26380 @ m 10.0.0.1 6379\n");
-    cr_expect(rig_has(rig_file(&rig), "sentinel known-sentinel m 10.0.1.2 0 " RIG_B));
+    cr_expect_null(strstr(rig_file(&rig), RIG_B));
+    cr_expect(rig_has(rig_other(&rig), "close 26380"));
+}
+
+/* Messages on its connection, and replies that are still due, name instances of both masters. */
+Test(hello, a_sentinel_of_several_masters_moves_and_is_replaced_for_all)
+{
+    begin(&rig, "");
+    cr_assert_eq(sentinel_monitor(rig.s, rd_slice_str("n"), rd_slice_str("10.0.0.9"), 6379, 2),
+                 SENTINEL_OK);
+    rig_hello(&rig, 6379, "10.0.1.2,26380," RIG_B ",0,n,10.0.0.9,6379,0");
+    rig_pass(&rig, 3000);
+    rig_events(&rig);
+    rig_hello(&rig, 6379, "10.0.1.5,26385," RIG_B ",0,m,10.0.0.1,6379,0");
+    cr_expect_str_eq(rig_events(&rig), "+sentinel-address-switch master m 10.0.0.1 6379 ip "
+                                       "10.0.1.5 port 26385 for " RIG_B "\n"
+                                       "+sentinel-address-update sentinel " RIG_B
+                                       " 10.0.1.5 26385 @ m 10.0.0.1 6379 1 additional matching "
+                                       "instances\n");
+    rig_hello(&rig, 6379, "10.0.1.5,26385," ID_D ",0,m,10.0.0.1,6379,0");
+    cr_expect(rig_has(rig_events(&rig), "+sentinel-invalid-addr sentinel " RIG_B
+                                        " 10.0.1.5 26385 @ m 10.0.0.1 6379"));
+    cr_expect_eq(sentinel_count_of(sentinel_at(rig.s, 1), SENTINEL_SENTINELS), 0);
+    cr_expect_eq(sentinel_count_of(sentinel_at(rig.s, 0), SENTINEL_SENTINELS), 2);
+    rig_pass(&rig, 3000);
 }
 
 Test(hello, a_newer_failover_of_another_sentinel_is_followed)

@@ -381,6 +381,32 @@ class Compared(unittest.TestCase):
         ours = self.alike("failover", self.events_of_failover)
         self.assertIn("+switch-master mine 127.0.0.1 MASTER 127.0.0.1 GOOD", ours)
 
+    # Host and id of the one that says hello, the epoch, the master, its port and its epoch.
+    HELLOS = (("10.0.0.5", "a", 0, "m", 9, 0), ("10.0.0.5", "a", 0, "n", 9, 0),
+              ("10.0.0.6", "a", 0, "m", 9, 0), ("10.0.0.6", "b", 0, "m", 9, 0),
+              ("10.0.0.6", "b", 3, "m", 9, 0), ("10.0.0.6", "b", 4, "m", 10, 4),
+              ("10.0.0.7", "a", 4, "m", 9, 4), ("10.0.0.7", "a", 5, "m", 9, 5),
+              ("10.0.0.7", "a", 5, "other", 9, 5), ("no-host", "c", 5, "m", 9, 5))
+
+    def events_of_hellos(self, kind):
+        lines = "".join(f"sentinel monitor {name} 127.0.0.1 9 2\n"
+                        f"sentinel down-after-milliseconds {name} 600000\n" for name in "mn")
+        with kind(lines) as w:
+            def act():
+                c = w.client()
+                for host, own_id, epoch, name, port, config_epoch in self.HELLOS:
+                    c.command("PUBLISH", "__sentinel__:hello",
+                              f"{host},26379,{own_id * 40},{epoch},{name},127.0.0.1,{port},"
+                              f"{config_epoch}")
+                return {}
+            events = self.events_of(w, act)
+            return events + sorted(x for x in w.file.splitlines() if "known-sentinel" in x)
+
+    def test_hello_messages_have_the_same_effect(self):
+        ours = self.alike("hellos", self.events_of_hellos)
+        for name in ("address-switch", "address-update", "invalid-addr"):
+            self.assertTrue(any(e.startswith(f"+sentinel-{name} ") for e in ours), ours)
+
     def events_of_script(self, text, millis, kind):
         with kind("sentinel deny-scripts-reconfig no\nsentinel monitor m 127.0.0.1 9 1\n"
                   "sentinel down-after-milliseconds m 600000\n") as w:
