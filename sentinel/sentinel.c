@@ -233,4 +233,12 @@ void sentinel_flush(struct sentinel *s)
 void sentinel_simulate(struct sentinel *s, unsigned failures)
 {
     s->failures = failures;
+    if ((failures & SENTINEL_CRASH_AFTER_ELECTION) != 0)
+        sentinel_log(s, SENTINEL_LEVEL_WARNING,
+                     "Failure simulation: this Sentinel will crash after being successfully "
+                     "elected as failover leader");
+    if ((failures & SENTINEL_CRASH_AFTER_PROMOTION) != 0)
+        sentinel_log(s, SENTINEL_LEVEL_WARNING,
+                     "Failure simulation: this Sentinel will crash after promoting the selected "
+                     "replica to master");
 }
