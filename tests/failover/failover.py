@@ -7,7 +7,8 @@ the next kill comes when everyone knows everyone.
 
 For each group, the times from a kill to the first +switch-master that a Sentinel publishes, until
 all Sentinels give the new address, and until the first write of each client at the new master. A
-write or an agreement that does not come within two minutes ends the run with status 1.
+write or an agreement that does not come within two minutes ends the run with status 1. What the
+Sentinels logged is printed for each kill that took more than ten seconds.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import server_under_test as sut
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 120
+SLOW = 10
 KINDS = {"real": [sentinels.Theirs] * 3,
          "mixed": [sentinels.Ours, sentinels.Theirs, sentinels.Ours],
          "half": [sentinels.Theirs, sentinels.Ours, sentinels.Theirs],
@@ -194,6 +196,7 @@ class Running:
     def kill(self):
         """Seconds by what happened."""
         old_port = self.master_port()
+        logged = [len(w.log) for w in self.watchers]
         master = next(s for s in self.servers if s.port == old_port)
         switched = []
         clients = self.events(switched)
@@ -214,6 +217,10 @@ class Running:
         sut.wait_for(self.quietly(has_all), PATIENCE, 0.02)
         for client in clients:
             client.close()
+        if max(found.values()) > SLOW:
+            for watcher, before in zip(self.watchers, logged):
+                print(f"{watcher.name} {watcher.port}, master {old_port}:\n{watcher.log[before:]}",
+                      flush=True)
         master.start()
         self.settle()
         return found
