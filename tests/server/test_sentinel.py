@@ -38,6 +38,14 @@ class ByName(Ours):
         return [link]
 
 
+def follows(server, port):
+    """A Sentinel that moves a server closes the connections of its clients."""
+    try:
+        return server.info("replication").get("master_port") == str(port)
+    except sut.ServerDied:
+        return False
+
+
 class WithFaults(Faulty, Ours):
     pass
 
@@ -111,11 +119,9 @@ class Failover(unittest.TestCase):
                          ("$", b"mine 127.0.0.1 %d 127.0.0.1 %d" % (old_port, port)))
         for server in running:
             if server not in (master, new):
-                wait_for(lambda s=server: s.info("replication").get("master_port") == str(port),
-                         FAILOVER_SECONDS, 0.1)
+                wait_for(lambda s=server: follows(s, port), FAILOVER_SECONDS, 0.1)
         master.start()
-        wait_for(lambda: master.info("replication").get("master_port") == str(port),
-                 FAILOVER_SECONDS, 0.1)
+        wait_for(lambda: follows(master, port), FAILOVER_SECONDS, 0.1)
         for w in watchers:
             self.assertEqual(state(w)[b"config-epoch"], state(watchers[0])[b"config-epoch"])
 
