@@ -93,6 +93,7 @@ struct engine_config {
     bool standstill;                 /* no eviction; expired keys stay, but reads do not see them */
     enum engine_level level;         /* whose commands and options clients may use */
     bool keep_newer; /* values of types that only newer servers have: engine/value/kept.h */
+    bool cluster;    /* a node of a cluster: only database 0, keys by slot (engine/by_slot.h) */
     bool replica;    /* the same for expired keys only: a master removes them with DEL */
 };
 

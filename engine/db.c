@@ -1,6 +1,7 @@
 #include "engine/db.h"
 
 #include "base/copy.h"
+#include "engine/by_slot.h"
 
 /* Calls of engine_db_ahead() after which a key's entry, and its value, are fetched. */
 enum { ENTRY_AFTER = 3, VALUE_AFTER = 6 };
@@ -18,6 +19,13 @@ void engine_db_init(struct engine_db *db, unsigned id, uint64_t seed)
     engine_table_init(&db->keys, &entries, seed);
     engine_table_init(&db->expires, &entries, seed);
     engine_table_init(&db->parts, &entries, seed);
+}
+
+void engine_db_keep_slots(struct engine_db *db, uint64_t seed)
+{
+    enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
+    db->by_slot = engine_by_slot_new(&entries, seed);
+    engine_mem_leave(before);
 }
 
 static void free_entry(void *ctx, void *item)
@@ -40,6 +48,8 @@ static void forget_all(struct engine_db *db)
 uint64_t engine_db_clear(struct engine_db *db)
 {
     uint64_t count = engine_db_count(db);
+    if (db->by_slot != NULL)
+        engine_by_slot_clear(db->by_slot);
     engine_table_done(&db->expires);
     engine_table_done(&db->parts);
     engine_table_drain(&db->keys, free_entry, NULL);
@@ -52,6 +62,9 @@ void engine_db_give(struct engine_db *db, struct engine_db *to, uint64_t seed)
     to->keys = db->keys;
     to->expires = db->expires;
     to->parts = db->parts;
+    to->by_slot = db->by_slot;
+    if (db->by_slot != NULL)
+        engine_db_keep_slots(db, seed);
     engine_table_init(&db->keys, &entries, seed);
     engine_table_init(&db->expires, &entries, seed);
     engine_table_init(&db->parts, &entries, seed);
@@ -75,6 +88,7 @@ void engine_db_done(struct engine_db *db)
 {
     engine_db_clear(db);
     engine_table_done(&db->keys);
+    engine_by_slot_free(db->by_slot);
 }
 
 struct engine_entry *engine_db_find(const struct engine_db *db, struct rd_slice key)
@@ -135,6 +149,8 @@ static struct engine_entry *new_entry(struct rd_slice key, size_t room)
 static void link_entry(struct engine_db *db, struct engine_entry *entry)
 {
     engine_table_add(&db->keys, entry);
+    if (RD_UNLIKELY(db->by_slot != NULL))
+        engine_by_slot_add(db->by_slot, entry);
     db->n_by_type[entry->value.type]++;
 }
 
@@ -197,6 +213,8 @@ static struct engine_entry *grow_entry(struct engine_db *db, struct engine_entry
         engine_table_replace(&db->keys, old, moved);
         if (expires)
             engine_table_replace(&db->expires, old, moved);
+        if (RD_UNLIKELY(db->by_slot != NULL))
+            engine_by_slot_replace(db->by_slot, old, moved);
     }
     return moved;
 }
@@ -286,6 +304,8 @@ void engine_db_remove(struct engine_db *db, struct engine_entry *entry,
         engine_table_remove(&db->expires, engine_entry_key(entry));
     engine_db_forget_parts(db, entry);
     engine_table_remove(&db->keys, engine_entry_key(entry));
+    if (RD_UNLIKELY(db->by_slot != NULL))
+        engine_by_slot_remove(db->by_slot, entry);
     db->n_by_type[entry->value.type]--;
     if (ret_value == NULL)
         engine_value_free(&entry->value);

@@ -23,11 +23,12 @@ struct engine_entry {
 };
 
 struct engine_db {
-    struct engine_table keys;    /* of struct engine_entry */
-    struct engine_table expires; /* the entries with an expiry */
-    struct engine_table parts;   /* at least the entries of which parts expire */
-    struct engine_table waiting; /* keys that sessions wait for; engine/block.h */
-    struct engine_table watched; /* keys that sessions watch; engine/watch.h */
+    struct engine_table keys;       /* of struct engine_entry */
+    struct engine_table expires;    /* the entries with an expiry */
+    struct engine_table parts;      /* at least the entries of which parts expire */
+    struct engine_table waiting;    /* keys that sessions wait for; engine/block.h */
+    struct engine_table watched;    /* keys that sessions watch; engine/watch.h */
+    struct engine_by_slot *by_slot; /* the entries of a node of a cluster; NULL: none are kept */
     unsigned id;
     int64_t avg_ttl_ms;     /* counts of keys that the expire cycle has seen */
     uint64_t expire_cursor; /* where the expire cycle resumes */
@@ -37,7 +38,10 @@ struct engine_db {
 
 void engine_db_init(struct engine_db *db, unsigned id, uint64_t seed);
 
-/* Frees all keys and tables. */
+/* For an empty database: keeps the keys by slot from here on. */
+void engine_db_keep_slots(struct engine_db *db, uint64_t seed);
+
+/* Frees all keys and tables. The database must not be used after it. */
 void engine_db_done(struct engine_db *db);
 
 static inline struct rd_slice engine_entry_key(const struct engine_entry *entry)

@@ -35,6 +35,8 @@ static void make_dbs(struct engine *e)
         e->dbs[i] = engine_alloc(sizeof *e->dbs[i]);
         engine_db_init(e->dbs[i], i, e->seed);
     }
+    if (e->config.cluster)
+        engine_db_keep_slots(e->dbs[0], e->seed);
 }
 
 struct engine *engine_new(const struct engine_opts *opts)

@@ -2,6 +2,7 @@
 #include "engine/snapshot_kept.h"
 
 #include "base/mem.h"
+#include "engine/by_slot.h"
 #include "engine/lru.h"
 #include "engine/script.h"
 #include "engine/value/kept.h"
@@ -249,6 +250,8 @@ static bool link_first(struct engine_loader *l, struct rd_err *err)
         return false;
     }
     engine_table_add_at(&w->db->keys, &slot, w->entry);
+    if (RD_UNLIKELY(w->db->by_slot != NULL))
+        engine_by_slot_add(w->db->by_slot, w->entry);
     w->db->n_by_type[w->entry->value.type]++;
     if (w->entry->expire_ms != ENGINE_NO_EXPIRE)
         engine_table_add(&w->db->expires, w->entry);

@@ -21,7 +21,7 @@ void engine_trash_free(struct engine_trash *trash)
     struct engine_mem before = engine_mem;
     engine_mem.kind = ENGINE_MEM_KEYS;
     engine_value_free(&trash->value);
-    engine_db_clear(&trash->db);
+    engine_db_done(&trash->db);
     for (int i = 0; i < ENGINE_MEM_KINDS; i++)
         trash->freed.bytes[i] = engine_mem.bytes[i] - before.bytes[i];
     engine_mem.kind = before.kind;

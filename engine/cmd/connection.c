@@ -26,6 +26,10 @@ void engine_cmd_select(struct engine_call *call)
     int64_t id;
     if (!engine_arg_int(call, call->argv[1], &id))
         return;
+    if (call->config->cluster && id != 0) {
+        engine_reply_error(call->reply, "ERR SELECT is not allowed in cluster mode");
+        return;
+    }
     if (engine_call_db(call, id) == NULL) {
         engine_reply_error(call->reply, "ERR DB index is out of range");
         return;

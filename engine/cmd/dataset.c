@@ -78,6 +78,10 @@ void engine_cmd_flushall(struct engine_call *call)
 void engine_cmd_swapdb(struct engine_call *call)
 {
     int64_t first, second;
+    if (call->config->cluster) {
+        engine_reply_error(call->reply, "ERR SWAPDB is not allowed in cluster mode");
+        return;
+    }
     if (!engine_arg_range(call, call->argv[1], INT32_MIN, INT32_MAX, &first,
                           "invalid first DB index") ||
         !engine_arg_range(call, call->argv[2], INT32_MIN, INT32_MAX, &second,

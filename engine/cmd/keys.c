@@ -233,6 +233,10 @@ void engine_cmd_move(struct engine_call *call)
 {
     struct rd_slice key = call->argv[1];
     struct engine_db *from = call->db;
+    if (call->config->cluster) {
+        engine_reply_error(call->reply, "ERR MOVE is not allowed in cluster mode");
+        return;
+    }
     struct engine_db *to = arg_db(call, call->argv[2]);
     if (to == NULL)
         return;
@@ -289,6 +293,11 @@ void engine_cmd_copy(struct engine_call *call)
     struct copy_opts opts;
     if (!copy_options(call, &opts))
         return;
+    if (call->config->cluster && opts.to->id != 0) {
+        engine_reply_error(call->reply,
+                           "ERR Copying to another database is not allowed in cluster mode");
+        return;
+    }
     if (from == opts.to && rd_slice_eq(call->argv[1], to_key)) {
         reply_same(call);
         return;

@@ -58,6 +58,10 @@ static bool has_star(struct rd_slice pattern)
 static bool may_read_all(struct engine_call *call, const char *option)
 {
     const struct engine_hooks *hooks = &call->engine->hooks;
+    if (call->config->cluster) { /* they may be on another node */
+        engine_reply_errorf(call->reply, "ERR %s option of SORT denied in Cluster mode.", option);
+        return false;
+    }
     if (hooks->reads_all == NULL ||
         hooks->reads_all(hooks->ctx, call->session, call->command, call->argc, call->argv))
         return true;
