@@ -36,6 +36,10 @@ void engine_refuse(struct engine_session *s, const struct engine_command *comman
         return;
     }
     engine_session_discard(s);
+    if (refusal->why == ENGINE_REFUSED_ROUTE) { /* clients follow it */
+        engine_reply_error(reply, text);
+        return;
+    }
     engine_reply_errorf(reply, "EXECABORT Transaction discarded because of: %s",
                         strncmp(text, "ERR ", 4) == 0 ? text + 4 : text);
 }
@@ -194,6 +198,20 @@ static enum engine_admit_answer admit_write_in_script(const struct engine_admit 
     return ENGINE_ADMIT_RUN;
 }
 
+/* Nearly all commands without keys need no question. */
+static enum engine_admit_answer route(const struct engine_admit *admit,
+                                      const struct engine_command *command, size_t argc,
+                                      const struct rd_slice *argv, struct engine_refusal *ret)
+{
+    if ((admit->state & ENGINE_ADMIT_CLUSTER) == 0 ||
+        (command->n_key_specs == 0 &&
+         (command->flags & (ENGINE_CMD_MOVABLE_KEYS | ENGINE_CMD_RUNS_QUEUE)) == 0) ||
+        admit->hooks->route(admit->ctx, admit->script, command, argc, argv, ret))
+        return ENGINE_ADMIT_RUN;
+    ret->why = ENGINE_REFUSED_ROUTE;
+    return ENGINE_ADMIT_REFUSE;
+}
+
 static enum engine_admit_answer admit_in_script(const struct engine_admit *admit,
                                                 const struct engine_session *s,
                                                 const struct engine_command *command, size_t argc,
@@ -224,7 +242,7 @@ static enum engine_admit_answer admit_in_script(const struct engine_admit *admit
     if (script->out_of_memory && !script->allow_oom && !script->obeyed && !script->wrote &&
         (command->flags & ENGINE_CMD_DENYOOM) != 0)
         return refuse(ret, ENGINE_REFUSED_OOM, no_memory);
-    return ENGINE_ADMIT_RUN;
+    return route(admit, command, argc, argv, ret);
 }
 
 /* ---- clients ---- */
@@ -337,12 +355,15 @@ static enum engine_admit_answer admit_client(const struct engine_admit *admit,
         if (lacking != ENGINE_PERMIT_OK)
             return refuse_permit(command, lacking, ret);
     }
+    enum engine_admit_answer answer = route(admit, command, argc, argv, ret);
+    if (answer != ENGINE_ADMIT_RUN)
+        return answer;
     if ((admit->state & ENGINE_ADMIT_CLIENTS_LIMITED) != 0 && !admit->hooks->still_open(admit->ctx))
         return ENGINE_ADMIT_GONE;
     if (too_long(s, command, argc, argv))
         return refuse(ret, ENGINE_REFUSED_TOO_LONG,
                       "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
-    enum engine_admit_answer answer = admit_resources(admit, s, command, ret);
+    answer = admit_resources(admit, s, command, ret);
     if (answer == ENGINE_ADMIT_RUN)
         answer = admit_mode(admit, s, command, ret);
     if (answer == ENGINE_ADMIT_RUN)

@@ -16,9 +16,9 @@
  * are those of Redis 7.0.15, because clients and tests depend on them:
  *
  *     unknown command, arity, protected commands, authentication, commands that MULTI excludes,
- *     permissions, memory of clients, arguments that are too long, memory of the dataset, disk
- *     errors, missing replicas, read-only replica, pub/sub in RESP2, stale replica, loading, a busy
- *     script, connections of replicas, CLIENT PAUSE
+ *     permissions, keys of other nodes, memory of clients, arguments that are too long, memory of
+ *     the dataset, disk errors, missing replicas, read-only replica, pub/sub in RESP2, stale
+ *     replica, loading, a busy script, connections of replicas, CLIENT PAUSE
  *
  * EXEC is checked for what its queue contains, too. A script has rules of its own; see struct
  * engine_admit_script. Commands of a log or a master were accepted once: only the first checks
@@ -54,7 +54,8 @@ enum engine_admit_state {
     ENGINE_ADMIT_BUSY_FUNCTION = 1 << 12,
     ENGINE_ADMIT_PAUSED = 1 << 13, /* CLIENT PAUSE ALL */
     ENGINE_ADMIT_PAUSED_WRITES = 1 << 14,
-    ENGINE_ADMIT_SENTINEL = 1 << 15 /* a Sentinel, which knows few commands */
+    ENGINE_ADMIT_SENTINEL = 1 << 15, /* a Sentinel, which knows few commands */
+    ENGINE_ADMIT_CLUSTER = 1 << 16   /* a node of a cluster: ask hooks->route */
 };
 
 /* What the user of a client lacks. */
@@ -64,6 +65,9 @@ enum engine_permit {
     ENGINE_PERMIT_NO_KEY,
     ENGINE_PERMIT_NO_CHANNEL
 };
+
+struct engine_admit_script;
+struct engine_refusal;
 
 /* Questions that are asked only if they matter. A hook is called only with its bit of the state;
  * find and protected may be NULL. */
@@ -75,6 +79,11 @@ struct engine_admit_hooks {
     /* Also records what was denied (ACL LOG). */
     enum engine_permit (*permit)(void *ctx, const struct engine_command *command, size_t argc,
                                  const struct rd_slice *argv);
+    /* Whether this node has the keys of the command, or of the queue of EXEC. False: *ret is set.
+     * script NULL: a client sent it. */
+    bool (*route)(void *ctx, const struct engine_admit_script *script,
+                  const struct engine_command *command, size_t argc, const struct rd_slice *argv,
+                  struct engine_refusal *ret);
     /* Disconnects clients that use too much memory. False: this one, too. */
     bool (*still_open)(void *ctx);
     /* Evicts keys. Whether the dataset is within its limit after that. */
@@ -87,6 +96,7 @@ struct engine_admit_script {
     bool allow_oom;     /* the flag allow-oom */
     bool out_of_memory; /* the limit was reached when the script began */
     bool obeyed;        /* it runs for a log or a master */
+    bool cross_slots;   /* it may use keys of several hash slots */
     bool all_commands;  /* also those that are not for scripts: DEBUG */
     bool wrote;         /* it called a write command: the limits do not stop it halfway. The caller
                            sets it after a write command was admitted */
@@ -117,6 +127,7 @@ enum engine_refused {
     ENGINE_REFUSED_NOAUTH,
     ENGINE_REFUSED_IN_MULTI,
     ENGINE_REFUSED_NOPERM,
+    ENGINE_REFUSED_ROUTE, /* by hooks->route */
     ENGINE_REFUSED_TOO_LONG,
     ENGINE_REFUSED_OOM,
     ENGINE_REFUSED_DISK,

@@ -267,6 +267,8 @@ void script_run(struct engine_call *call, const struct script_start *start)
                     start->read_only || (flagged && (start->flags & ENGINE_SCRIPT_NO_WRITES) != 0),
                 .allow_oom = flagged && (start->flags & ENGINE_SCRIPT_ALLOW_OOM) != 0,
                 .out_of_memory = out_of_memory,
+                .cross_slots =
+                    !flagged || (start->flags & ENGINE_SCRIPT_ALLOW_CROSS_SLOT_KEYS) != 0,
                 .obeyed = call->session->role != ENGINE_CLIENT,
                 .all_commands = call->config->scripts_run_all,
             },

@@ -11,6 +11,7 @@
 
 #include <sys/types.h>
 
+#include "base/slice.h"
 #include "engine/block.h"
 #include "engine/engine.h"
 #include "engine/session.h"
@@ -20,6 +21,9 @@ struct acl;
 struct client;
 struct clients;
 struct dispatch_table;
+struct engine_admit_script;
+struct engine_command;
+struct engine_refusal;
 struct durable;
 struct ldb_processes;
 struct monitors;
@@ -61,6 +65,11 @@ struct session_hooks {
     /* WAIT: the number of replicas that have the client's writes; the client no longer waits. */
     int64_t (*acked)(const struct client *c);
     void (*acks_ended)(struct client *c);
+
+    /* As engine_admit_hooks.route, for a node of a cluster; NULL: it is none. */
+    bool (*route)(struct client *c, const struct engine_admit_script *script,
+                  const struct engine_command *command, size_t argc, const struct rd_slice *argv,
+                  struct engine_refusal *ret);
 
     /* Evicts keys until the data set is within maxmemory; false: that is not possible. */
     bool (*make_room)(struct sessions *sessions);

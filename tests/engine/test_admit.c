@@ -121,6 +121,42 @@ Test(admit, the_level_decides_which_commands_of_later_versions_clients_have)
     }
 }
 
+static bool route(void *ctx, const struct engine_admit_script *script,
+                  const struct engine_command *command, size_t argc, const struct rd_slice *argv,
+                  struct engine_refusal *ret)
+{
+    (void)command, (void)argc, (void)argv;
+    unsigned *asked = ctx;
+    ++*asked;
+    ret->text = script != NULL ? "ERR not here" : "MOVED 1 there:6379";
+    return false;
+}
+
+Test(admit, keys_of_other_nodes)
+{
+    static const struct engine_admit_hooks hooks = {.route = route};
+    unsigned asked = 0;
+    struct engine_admit admit = {.state = ENGINE_ADMIT_CLUSTER, .hooks = &hooks, .ctx = &asked};
+    expect(&admit, "ping", "run");
+    expect(&admit, "flushall", "run");
+    cr_expect_eq(asked, 0);
+    expect(&admit, "get k", "MOVED 1 there:6379");
+    cr_expect_eq(refusal.why, ENGINE_REFUSED_ROUTE);
+    expect(&admit, "eval x 0", "MOVED 1 there:6379");
+    queue("get k");
+    expect(&admit, "exec", "MOVED 1 there:6379");
+    struct engine_reply reply = {.proto = 2};
+    engine_refuse(&s, engine_command_find(rd_slice_str("exec")), &refusal, &reply);
+    cr_expect_eq(memcmp(reply.buf.ptr, "-MOVED 1 there:6379\r\n", reply.buf.len), 0);
+    cr_expect_not(s.in_multi);
+    engine_reply_done(&reply);
+    const struct engine_admit_script script = {.read_only = false};
+    admit.who = ENGINE_ADMIT_SCRIPT;
+    admit.script = &script;
+    expect(&admit, "get k", "ERR not here");
+    cr_expect_eq(asked, 4);
+}
+
 Test(admit, a_client_that_did_not_log_in)
 {
     const struct engine_admit admit = {.state = ENGINE_ADMIT_UNAUTHENTICATED};

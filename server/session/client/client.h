@@ -38,8 +38,10 @@
     X(WRITE_QUEUED, 13, 0)                                                                         \
     X(PROTOCOL_ERROR, 14, 0)                                                                       \
     X(REPLICA, 15, 'S')                                                                            \
-    X(MASTER, 16, 'M') /* the connection to this server's own master */                            \
-    X(RUNNING, 17, 0)  /* client_is_running() */
+    X(MASTER, 16, 'M')   /* the connection to this server's own master */                          \
+    X(RUNNING, 17, 0)    /* client_is_running() */                                                 \
+    X(READONLY, 18, 'r') /* READONLY: a replica of a cluster may answer it */                      \
+    X(ASKING, 19, 0)     /* ASKING: until the next command */
 
 enum client_flag {
 #define X(name, bit, letter) CLIENT_##name = 1 << (bit),
@@ -111,6 +113,8 @@ struct client {
     struct replica *replica; /* replication.h; NULL: no REPLCONF or PSYNC was received */
     uint64_t write_offset;   /* of the stream after its last command: WAIT */
     int64_t wait_acks;       /* number of replicas that it waits for */
+
+    int slot; /* of the keys of its command, in a cluster; -1: it has none */
 
     struct pubsub_client *pubsub; /* of pubsub.c; NULL: no subscriptions */
     struct tracker *tracker; /* server/session/tracking/tracking.h; NULL: tracking was never on */

@@ -73,6 +73,14 @@ static bool make_room(void *ctx)
     return fits;
 }
 
+static bool route(void *ctx, const struct engine_admit_script *script,
+                  const struct engine_command *command, size_t argc, const struct rd_slice *argv,
+                  struct engine_refusal *ret)
+{
+    struct client *c = ctx;
+    return c->sessions->hooks.route(c, script, command, argc, argv, ret);
+}
+
 static const struct engine_command *find_name(void *ctx, struct rd_slice name)
 {
     const struct client *c = ctx;
@@ -83,6 +91,7 @@ static const struct engine_admit_hooks admit_hooks = {
     .find = find_name,
     .protected = may_use_protected,
     .permit = permit,
+    .route = route,
     .still_open = still_open,
     .make_room = make_room,
 };
@@ -110,6 +119,9 @@ struct engine_admit dispatch_describe(struct client *c)
         state |= ENGINE_ADMIT_RESTRICTED;
     if (RD_UNLIKELY(sessions->loop->settings.sentinel))
         state |= ENGINE_ADMIT_SENTINEL;
+    if (RD_UNLIKELY(sessions->hooks.route != NULL) && c->conn != NULL &&
+        (c->flags & CLIENT_MASTER) == 0)
+        state |= ENGINE_ADMIT_CLUSTER;
     if (sessions->clients->counting)
         state |= ENGINE_ADMIT_CLIENTS_LIMITED;
     if (sessions->loop->settings.maxmemory > 0 && sessions->state != SESSIONS_LOADING &&
@@ -500,6 +512,14 @@ static void withdraw_reply(struct client *c, size_t at, const struct rd_slice *a
     client_close_asap(c);
 }
 
+/* It is for the next command, or for a transaction. */
+static void end_asking(struct client *c, const struct rd_slice *argv, size_t argc)
+{
+    const struct engine_command *command = dispatch_find(c->sessions, argv, argc);
+    if (!c->session.in_multi && (command == NULL || strcmp(command->name, "asking") != 0))
+        c->flags &= ~(uint32_t)CLIENT_ASKING;
+}
+
 enum dispatch_status dispatch(struct client *c, size_t argc, const struct rd_slice *argv)
 {
     bool is_replica = (c->flags & CLIENT_REPLICA) != 0;
@@ -509,6 +529,8 @@ enum dispatch_status dispatch(struct client *c, size_t argc, const struct rd_sli
         withdraw_reply(c, at, argv, argc);
     if (RD_UNLIKELY(c->tracker != NULL))
         tracking_next_command(c, dispatch_find(c->sessions, argv, argc));
+    if (RD_UNLIKELY(c->flags & CLIENT_ASKING))
+        end_asking(c, argv, argc);
     if (RD_UNLIKELY(c->flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP | CLIENT_REPLY_SKIP_NEXT)) ||
         c->reply.off)
         client_end_reply(c);

@@ -99,6 +99,8 @@ static const char *on_start(void *ctx, struct engine_session *caller, unsigned f
     *ret_out_of_memory = sessions->memory_short && sessions->loop->settings.maxmemory > 0;
     if (caller->role != ENGINE_CLIENT)
         return NULL;
+    if (flags & ENGINE_SCRIPT_NO_CLUSTER && sessions->loop->settings.cluster_enabled)
+        return "ERR Can not run script on cluster, 'no-cluster' flag is set.";
     if (flags & ENGINE_SCRIPT_NO_FLAGS)
         return (limits & ENGINE_ADMIT_STALE) ? engine_refused_stale : NULL;
     if ((limits & ENGINE_ADMIT_STALE) && (flags & ENGINE_SCRIPT_ALLOW_STALE) == 0)
