@@ -227,6 +227,14 @@ static void release(struct engine_waiter *w)
     engine_scratch_free(w);
 }
 
+bool engine_block_key(const struct engine_session *s, struct rd_slice *ret)
+{
+    if (s->waiter == NULL || s->waiter->n_links == 0)
+        return false;
+    *ret = queue_name(s->waiter->links[0].queue);
+    return true;
+}
+
 int64_t engine_block_deadline(const struct engine_session *s)
 {
     return s->waiter->deadline_us;

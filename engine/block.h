@@ -45,6 +45,9 @@ void engine_block_set_proto(struct engine *e, engine_proto_fn fn, void *ctx);
 /* Unix time in microseconds; INT64_MAX: never. For blocked sessions only. */
 int64_t engine_block_deadline(const struct engine_session *s);
 
+/* The first key that a blocked session waits for; false: it waits for none. */
+bool engine_block_key(const struct engine_session *s, struct rd_slice *ret);
+
 enum engine_unblock {
     ENGINE_TIMEOUT,   /* reply as after a timeout */
     ENGINE_UNBLOCKED, /* CLIENT UNBLOCK ERROR: -UNBLOCKED … */

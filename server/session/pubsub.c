@@ -282,6 +282,34 @@ uint64_t pubsub_publish(struct sessions *sessions, enum pubsub_kind kind, struct
     return n;
 }
 
+static void tell_end(struct pubsub *pubsub, struct client *c, enum pubsub_kind kind,
+                     struct rd_slice channel)
+{
+    static const char *const begins[] = {[PUBSUB_CHANNEL] = "*3\r\n$11\r\nunsubscribe\r\n",
+                                         [PUBSUB_PATTERN] = "*3\r\n$12\r\npunsubscribe\r\n",
+                                         [PUBSUB_SHARD] = "*3\r\n$12\r\nsunsubscribe\r\n"};
+    rd_buf_reset(&pubsub->frame);
+    rd_buf_add(&pubsub->frame, begins[kind], strlen(begins[kind]));
+    put_bulk(&pubsub->frame, channel);
+    rd_buf_printf(&pubsub->frame, ":%zu\r\n", pubsub_count(c, kind));
+    send_frame(pubsub, c);
+}
+
+void pubsub_end_channel(struct sessions *sessions, enum pubsub_kind kind, struct rd_slice channel)
+{
+    struct pubsub *pubsub = sessions->pubsub;
+    struct rd_buf name = {0}; /* the last subscriber frees the name of the channel */
+    const struct topic *topic;
+    if (!rd_buf_add(&name, channel.ptr, channel.len))
+        return;
+    while ((topic = engine_table_find(&pubsub->kinds[kind].by_name, rd_buf_slice(&name))) != NULL) {
+        struct client *c = topic->first->client;
+        pubsub_unsubscribe(c, kind, rd_buf_slice(&name));
+        tell_end(pubsub, c, kind, rd_buf_slice(&name));
+    }
+    rd_buf_done(&name);
+}
+
 bool pubsub_hold(struct sessions *sessions, struct client *c)
 {
     if (RD_UNLIKELY(sessions->pubsub->held != NULL))

@@ -29,6 +29,9 @@ bool pubsub_subscribe(struct client *c, enum pubsub_kind kind, struct rd_slice n
 /* False: the client does not have this subscription. name may come from pubsub_first(). */
 bool pubsub_unsubscribe(struct client *c, enum pubsub_kind kind, struct rd_slice name);
 
+/* Ends all subscriptions of a channel, of which the clients are told: "sunsubscribe". */
+void pubsub_end_channel(struct sessions *sessions, enum pubsub_kind kind, struct rd_slice channel);
+
 /* The oldest subscription of a client; valid until it is removed. */
 bool pubsub_first(const struct client *c, enum pubsub_kind kind, struct rd_slice *ret);
 
