@@ -42,11 +42,11 @@ int dial(const struct settings *s, const struct addrinfo **untried)
     return fd;
 }
 
-bool dial_tls(struct conn *conn, struct rd_err *err)
+bool dial_tls(struct conn *conn, bool wanted, struct rd_err *err)
 {
     const struct settings *s = &conn->loop->settings;
     struct tls *tls;
-    if (!s->tls_replication)
+    if (!wanted)
         return true;
     if (!tls_new_client(&tls, s, err))
         return false;

@@ -4,7 +4,7 @@
  *     int fd = dial(&loop->settings, &untried);
  *     if (fd >= 0) {
  *         conn = conn_new(loop, fd, false, NULL);
- *         if (!dial_tls(conn, &err))
+ *         if (!dial_tls(conn, s->tls_replication, &err))
  *             ... log err.text if it has one, conn_free(conn) ...
  *         ... the socket is writable once it is connected, or cannot be; then dial() again
  *             while `untried` is not NULL: a host may serve only one of its addresses ...
@@ -22,7 +22,7 @@
  * addresses after it are left in *untried. -1: none does, by errno. */
 int dial(const struct settings *s, const struct addrinfo **untried);
 
-/* With tls-replication: begins a session. False: it cannot. */
-bool dial_tls(struct conn *conn, struct rd_err *err);
+/* Begins a session if `wanted` (tls-replication, tls-cluster). False: it cannot. */
+bool dial_tls(struct conn *conn, bool wanted, struct rd_err *err);
 
 #endif

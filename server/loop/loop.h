@@ -64,6 +64,10 @@ struct loop {
     bool (*room)(const struct loop *loop); /* another client may connect */
     /* A client has connected; TLS: before the handshake. */
     void (*accepted)(struct loop *loop, struct conn *conn);
+    /* A node of a cluster: the port of its bus (0: there is none), and another node has connected;
+     * with tls-cluster: before the handshake. */
+    int64_t bus_port;
+    void (*bus_accepted)(struct loop *loop, struct conn *conn);
     struct sessions *sessions;
 };
 

@@ -20,7 +20,7 @@ enum { MAX_LISTENERS = 64, ACCEPT_TURN = 1000 };
 struct listener {
     struct loop *loop;
     int fd;
-    bool tls, is_unix;
+    bool tls, is_unix, is_bus;
     bool pending; /* clients wait to be accepted */
     uv_poll_t poll;
 };
@@ -76,9 +76,14 @@ static bool may_be_missing(int error)
            error == EPFNOSUPPORT || error == EAFNOSUPPORT;
 }
 
+static const char *word_of(const struct listener *kind)
+{
+    return kind->is_bus ? "cluster" : kind->tls ? "TLS" : "TCP";
+}
+
 /* "*" is every IPv4 address, "::*" every IPv6 address; with a leading '-' it may be unavailable. */
 static bool open_address(struct loop *loop, struct listeners *all, const char *address,
-                         int64_t port, bool tls, struct rd_err *err)
+                         int64_t port, const struct listener *kind, struct rd_err *err)
 {
     bool optional = address[0] == '-';
     const char *host = address + optional;
@@ -97,8 +102,11 @@ static bool open_address(struct loop *loop, struct listeners *all, const char *a
     if (found != NULL)
         freeaddrinfo(found);
     if (fd >= 0) {
-        if (all->n < MAX_LISTENERS)
-            add(loop, all, fd)->tls = tls;
+        if (all->n < MAX_LISTENERS) {
+            struct listener *l = add(loop, all, fd);
+            l->tls = kind->tls;
+            l->is_bus = kind->is_bus;
+        }
         return true;
     }
     if (optional && (error == EADDRNOTAVAIL || may_be_missing(error)))
@@ -109,22 +117,34 @@ static bool open_address(struct loop *loop, struct listeners *all, const char *a
     if (!optional && may_be_missing(error))
         return true;
     return rd_err_sys(err, error, "Failed listening on port %d (%s), aborting.", (int)port,
-                      tls ? "TLS" : "TCP");
+                      word_of(kind));
+}
+
+static bool open_kind(struct loop *loop, struct listeners *all, int64_t port,
+                      const struct listener *kind, struct rd_err *err)
+{
+    if (port == 0)
+        return true;
+    for (size_t i = 0; i < loop->settings.n_bind; i++)
+        if (!open_address(loop, all, loop->settings.bind[i], port, kind, err)) {
+            err->text[0] = 0;
+            snprintf(err->text, sizeof err->text, "Failed listening on port %d (%s), aborting.",
+                     (int)port, word_of(kind));
+            return false;
+        }
+    return true;
 }
 
 static bool open_port(struct loop *loop, struct listeners *all, int64_t port, bool tls,
                       struct rd_err *err)
 {
-    if (port == 0)
-        return true;
-    for (size_t i = 0; i < loop->settings.n_bind; i++)
-        if (!open_address(loop, all, loop->settings.bind[i], port, tls, err)) {
-            err->text[0] = 0;
-            snprintf(err->text, sizeof err->text, "Failed listening on port %d (%s), aborting.",
-                     (int)port, tls ? "TLS" : "TCP");
-            return false;
-        }
-    return true;
+    return open_kind(loop, all, port, &(struct listener){.tls = tls}, err);
+}
+
+static bool open_bus(struct loop *loop, struct listeners *all, struct rd_err *err)
+{
+    const struct listener kind = {.tls = loop->settings.tls_cluster, .is_bus = true};
+    return open_kind(loop, all, loop->bus_port, &kind, err);
 }
 
 /* The socket has its permissions from the beginning: with chmod() after bind(), others could
@@ -168,12 +188,13 @@ static void on_listener_closed(uv_handle_t *handle)
     rd_free(handle->data);
 }
 
-static void close_all(struct listeners *all, bool keep_unix)
+/* Keeps those that no setting changes. */
+static void close_all(struct listeners *all, bool keep_fixed)
 {
     size_t kept = 0;
     for (size_t i = 0; i < all->n; i++) {
         struct listener *l = all->list[i];
-        if (keep_unix && l->is_unix) {
+        if (keep_fixed && (l->is_unix || l->is_bus)) {
             all->list[kept++] = l;
             continue;
         }
@@ -187,7 +208,7 @@ static void close_all(struct listeners *all, bool keep_unix)
 static bool make_tls(struct loop *loop, struct rd_err *err)
 {
     struct tls *tls = NULL;
-    if (loop->settings.tls_port == 0)
+    if (loop->settings.tls_port == 0 && (loop->bus_port == 0 || !loop->settings.tls_cluster))
         return true;
     if (!tls_new(&tls, &loop->settings, err))
         return false;
@@ -203,7 +224,8 @@ bool net_listen(struct loop *loop, struct rd_err *err)
         log_panic("out of memory");
     struct listeners *all = loop->listeners;
     if (!make_tls(loop, err) || !open_port(loop, all, loop->settings.port, false, err) ||
-        !open_port(loop, all, loop->settings.tls_port, true, err) || !open_unix(loop, all, err))
+        !open_port(loop, all, loop->settings.tls_port, true, err) || !open_bus(loop, all, err) ||
+        !open_unix(loop, all, err))
         return false;
     if (all->n == 0)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
@@ -246,11 +268,24 @@ static void log_accepted(const struct listener *l, int fd)
     }
 }
 
+/* Another node is not a client. */
+static void accept_node(const struct listener *l, int fd)
+{
+    set_options(l->loop, fd);
+    struct conn *conn = conn_new(l->loop, fd, false, l->tls ? l->loop->tls : NULL);
+    if (conn != NULL)
+        l->loop->bus_accepted(l->loop, conn);
+}
+
 /* A client counts from here on, also during the TLS handshake: for maxclients and `timeout`. */
 static void accept_socket(struct listener *l, int fd)
 {
     struct loop *loop = l->loop;
     log_accepted(l, fd);
+    if (l->is_bus) {
+        accept_node(l, fd);
+        return;
+    }
     if (!loop->room(loop)) {
         turn_away(l, fd, "-ERR max number of clients reached\r\n");
         return;

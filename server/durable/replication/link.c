@@ -181,7 +181,7 @@ static void connect_to_next(struct repl_link *link)
     link->conn = conn_new(link->durable->loop, fd, false, NULL);
     link->conn->ready = on_ready;
     link->conn->owner = link;
-    if (!dial_tls(link->conn, &err)) {
+    if (!dial_tls(link->conn, link->durable->loop->settings.tls_replication, &err)) {
         if (err.text[0] != '\0')
             log_warning("Unable to connect to MASTER: %s", err.text);
         close_link(link);

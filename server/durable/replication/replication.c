@@ -231,7 +231,8 @@ static void tick(struct durable *durable)
     bool master = !replication_is_replica(durable);
     if (r->link != NULL)
         link_cron(r->link);
-    bool failing_over = r->failover.state != FAILOVER_NONE;
+    bool failing_over = durable->sessions->clients->pauses[CLIENT_PAUSE_FAILOVER].until_ms != 0 ||
+                        r->failover.state != FAILOVER_NONE;
     if (master && r->master->n_peers > 0 && !failing_over &&
         r->ticks % durable->loop->settings.repl_ping_replica_period == 0 &&
         !repl_master_ping(r->master))
@@ -338,6 +339,30 @@ void replication_change_id(struct durable *durable)
     m->id = replication_fresh_id();
     m->id2 = (struct repl_replid){{0}};
     m->second = 0;
+}
+
+/* ---- what nodes of a cluster tell each other ---- */
+
+uint64_t replication_offset(const struct durable *durable)
+{
+    return durable->replication->master->offset;
+}
+
+void replication_link_state(const struct durable *durable, bool *ret_up, int64_t *ret_age_ms)
+{
+    const struct repl_link *link = durable->replication->link;
+    *ret_up = link_is_up(durable);
+    *ret_age_ms = INT64_MAX;
+    if (*ret_up)
+        *ret_age_ms = loop_mono_ms(durable->loop) - link->heard_ms;
+    else if (link != NULL && link->has_place)
+        *ret_age_ms = loop_mono_ms(durable->loop) - link->down_since_s * 1000;
+}
+
+bool replication_follows(const struct durable *durable, const char *host, int port)
+{
+    const struct repl_link *link = durable->replication->link;
+    return link != NULL && link->port == port && strcmp(link->host, host) == 0;
 }
 
 /* ---- snapshots ---- */

@@ -106,6 +106,16 @@ void replication_place_read(struct replication_place *place, struct rd_slice nam
 /* The dataset is that of a snapshot with this position. Call it when the server starts. */
 void replication_restored(struct durable *durable, const struct replication_place *place);
 
+/* How far the data is: bytes of the stream. */
+uint64_t replication_offset(const struct durable *durable);
+
+/* Of a replica: whether its master is connected, and for how long nothing was heard of it.
+ * INT64_MAX: the data was never the master's. */
+void replication_link_state(const struct durable *durable, bool *ret_up, int64_t *ret_age_ms);
+
+/* Whether this server follows that one. */
+bool replication_follows(const struct durable *durable, const char *host, int port);
+
 /* Limits on commands because of the role: bits of enum engine_admit_state. */
 uint32_t replication_limits(const struct durable *durable);
 

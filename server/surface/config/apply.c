@@ -45,7 +45,7 @@ static bool apply_tls(struct server *srv, struct settings_reading *reading)
 {
     static const char why[] = "Unable to update TLS configuration. Check server logs.";
     const struct settings *s = &srv->loop.settings;
-    if (s->tls_port != 0)
+    if (s->tls_port != 0 || (srv->loop.bus_port != 0 && s->tls_cluster))
         return change_ports(srv, reading, why);
     if (!s->tls_replication && !s->tls_cluster)
         return true;

@@ -298,7 +298,7 @@ void watch_peers_connect(struct watch *w, const struct sentinel_action *action)
     make_reader(p);
     p->next = w->peers;
     w->peers = p;
-    if (dial_tls(p->conn, &err)) {
+    if (dial_tls(p->conn, w->srv->loop.settings.tls_replication, &err)) {
         conn_watch(p->conn, false, true);
         return;
     }
