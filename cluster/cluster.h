@@ -200,6 +200,15 @@ unsigned cluster_size(const struct cluster *c);
 /* Of masters that could not reach it, as CLUSTER COUNT-FAILURE-REPORTS. */
 size_t cluster_failure_reports(struct cluster *c, struct cluster_node *node);
 
+struct cluster_link_info {
+    uint64_t conn;
+    bool inbound;                    /* the other node opened it */
+    const struct cluster_node *node; /* NULL: not known */
+    int64_t created_ms;
+};
+/* The connections, i from 0. False: there are no more. */
+bool cluster_link_at(const struct cluster *c, size_t i, struct cluster_link_info *ret);
+
 struct cluster_stats {
     uint64_t sent[CLUSTER_N_MESSAGES], received[CLUSTER_N_MESSAGES];
     uint64_t refused; /* messages that could not be read */

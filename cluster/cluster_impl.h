@@ -39,7 +39,8 @@ struct cluster_link {
     uint64_t number;
     struct cluster_node *node; /* that it was opened to; NULL: another node opened it */
     bool up;
-    bool reads_extensions; /* so says what the other end sent */
+    struct cluster_id from; /* of the last message; "": none that is known */
+    bool reads_extensions;  /* so says what the other end sent */
     int64_t created_ms;
     char own[CLUSTER_ADDRESS_MAX + 1], peer[CLUSTER_ADDRESS_MAX + 1];
     struct rd_buf input;

@@ -44,6 +44,19 @@ static void drop(struct cluster *c, struct cluster_link *link)
     rd_free(link);
 }
 
+bool cluster_link_at(const struct cluster *c, size_t i, struct cluster_link_info *ret)
+{
+    if (i >= c->n_links)
+        return false;
+    const struct cluster_link *link = c->links[i];
+    *ret = (struct cluster_link_info){
+        .conn = link->number,
+        .inbound = link->node == NULL,
+        .node = link->node != NULL ? link->node : cluster_node_find(c, &link->from),
+        .created_ms = link->created_ms};
+    return true;
+}
+
 void cluster_links_free(struct cluster *c)
 {
     while (c->n_links > 0) {

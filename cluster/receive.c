@@ -287,6 +287,7 @@ void cluster_on_message(struct cluster *c, struct cluster_link *link,
                         const struct cluster_message *m)
 {
     link->reads_extensions |= (m->message_flags[0] & CLUSTER_MESSAGE_HAS_EXTENSIONS) != 0;
+    link->from = m->sender;
     if (is_ping(m)) {
         receive_ping(c, link, m);
         return;
