@@ -14,6 +14,7 @@
 #include "server/loop/daemon.h"
 #include "server/loop/log.h"
 #include "server/loop/memory_test.h"
+#include "server/surface/node/node.h"
 #include "server/surface/server.h"
 #include "server/surface/watch/watch.h"
 #include "server/settings/item.h"
@@ -112,10 +113,6 @@ static bool can_be_served(const struct settings *s)
                     s->modules[0]);
         return false;
     }
-    if (s->cluster_enabled) {
-        log_warning("Fatal error: cluster-enabled: cluster mode is not supported");
-        return false;
-    }
     return true;
 }
 
@@ -147,6 +144,14 @@ static bool load_sentinel(struct server *srv)
 {
     struct rd_buf why = {0};
     bool ok = watch_new(srv, &why);
+    print_failure(ok, &why);
+    return ok;
+}
+
+static bool load_node(struct server *srv)
+{
+    struct rd_buf why = {0};
+    bool ok = node_new(srv, &why);
     print_failure(ok, &why);
     return ok;
 }
@@ -197,6 +202,8 @@ int main(int argc, char **argv)
     if (!srv.loop.settings.sentinel)
         log_role(srv.loop.settings.replicaof_host != NULL ? 'S' : 'M');
     else if (!load_sentinel(&srv))
+        return 1;
+    if (srv.loop.settings.cluster_enabled && !load_node(&srv))
         return 1;
     crash_watch(&srv);
     if (!daemon_prepare(&srv.loop))

@@ -17,7 +17,10 @@ static const struct settings_word words_acl_pubsub_default[] = {
 static const struct settings_word words_appendfsync[] = {
     {"everysec", AOF_FSYNC_EVERYSEC}, {"always", AOF_FSYNC_ALWAYS}, {"no", AOF_FSYNC_NO}, {0}};
 static const struct settings_word words_cluster_preferred_endpoint_type[] = {
-    {"ip", 0}, {"hostname", 1}, {"unknown-endpoint", 2}, {0}};
+    {"ip", SETTINGS_ENDPOINT_IP},
+    {"hostname", SETTINGS_ENDPOINT_HOSTNAME},
+    {"unknown-endpoint", SETTINGS_ENDPOINT_UNKNOWN},
+    {0}};
 static const struct settings_word words_allow[] = {
     {"no", SETTINGS_ALLOW_NO}, {"yes", SETTINGS_ALLOW_YES}, {"local", SETTINGS_ALLOW_LOCAL}, {0}};
 #define words_enable_debug_command     words_allow

@@ -121,4 +121,5 @@ void settings_to_engine(const struct settings *s, struct engine_config *config)
     config->lazyfree_lazy_user_flush = s->lazyfree_lazy_user_flush;
     config->notify_keyspace_events = s->notify_keyspace_events;
     config->level = settings_level(s);
+    config->cluster = s->cluster_enabled;
 }

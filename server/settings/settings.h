@@ -31,6 +31,11 @@ enum settings_loglevel {
 
 /* maxmemory-policy is an enum engine_policy, appendfsync an enum aof_fsync. */
 enum settings_allow { SETTINGS_ALLOW_NO, SETTINGS_ALLOW_YES, SETTINGS_ALLOW_LOCAL };
+enum settings_endpoint {
+    SETTINGS_ENDPOINT_IP,
+    SETTINGS_ENDPOINT_HOSTNAME,
+    SETTINGS_ENDPOINT_UNKNOWN
+};
 enum settings_tls_auth { SETTINGS_TLS_AUTH_NO, SETTINGS_TLS_AUTH_YES, SETTINGS_TLS_AUTH_OPTIONAL };
 enum settings_supervised {
     SETTINGS_SUPERVISED_NO,

@@ -56,6 +56,8 @@ void server_turn(struct server *srv)
     loop_clock(&srv->loop);
     if (srv->sentinel != NULL)
         srv->sentinel->turn(srv);
+    if (srv->cluster != NULL)
+        srv->cluster->turn(srv);
     clients_end_waits(&srv->sessions);
     clients_run_unblocked(&srv->sessions);
     if (script_busy(&srv->sessions) == 0 && engine_ready(srv->sessions.engine))
@@ -175,6 +177,8 @@ void server_init(struct server *srv)
     watch_signal(srv, &srv->on_child, on_child, SIGCHLD);
     if (srv->sentinel != NULL)
         srv->sentinel->begin(srv);
+    if (srv->cluster != NULL)
+        srv->cluster->begin(srv);
 }
 
 void server_free(struct server *srv)
@@ -182,6 +186,8 @@ void server_free(struct server *srv)
     peers_free(srv);
     if (srv->sentinel != NULL)
         srv->sentinel->end(srv);
+    if (srv->cluster != NULL)
+        srv->cluster->end(srv);
     replication_leave(&srv->durable);
     clients_free(srv->sessions.clients);
     background_free(&srv->loop); /* jobs use what is freed next */
@@ -216,6 +222,8 @@ bool server_start(struct server *srv)
     net_start(&srv->loop);
     if (srv->sentinel != NULL)
         return start_sentinel(srv);
+    if (srv->cluster != NULL && !srv->cluster->start(srv))
+        return false;
     srv->sessions.fx.off = true;
     if (!persist_load(&srv->durable))
         return false;
@@ -226,6 +234,8 @@ bool server_start(struct server *srv)
     log_notice("Ready to accept connections");
     daemon_ready();
     replication_start(&srv->durable);
+    if (srv->cluster != NULL && !srv->cluster->loaded(srv))
+        return false;
     loop_start_cron(&srv->loop, 1);
     return true;
 }

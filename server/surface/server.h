@@ -27,6 +27,7 @@
 #include "server/loop/loop.h"
 #include "server/session/sessions.h"
 
+struct node;
 struct server;
 struct watch;
 
@@ -47,6 +48,19 @@ struct server_sentinel {
     /* The lines of the configuration: each(ctx, "sentinel monitor", "sentinel monitor …"). */
     void (*lines)(const struct server *srv,
                   void (*each)(void *ctx, const char *option, const char *line), void *ctx);
+};
+
+/* What a server does that is a node of a cluster. server/surface/node/ sets it. */
+struct server_cluster {
+    void (*begin)(struct server *srv);  /* at the end of server_init() */
+    bool (*start)(struct server *srv);  /* before data is loaded; false: the reason was logged */
+    bool (*loaded)(struct server *srv); /* likewise */
+    void (*turn)(struct server *srv);   /* in every turn of the loop */
+    void (*end)(struct server *srv);    /* before the clients are freed */
+    /* Connections to and from other nodes, and their bytes. */
+    size_t (*links)(const struct server *srv, size_t *ret_bytes);
+    /* DEBUG CLUSTERLINK KILL: closes connections. False: there is no such node. */
+    bool (*kill_links)(struct server *srv, struct rd_slice id, bool to, bool from);
 };
 
 struct server {
@@ -75,6 +89,8 @@ struct server {
 
     const struct server_sentinel *sentinel; /* NULL: it is none */
     struct watch *watch;                    /* of the Sentinel */
+    const struct server_cluster *cluster;   /* NULL: it is no node of a cluster */
+    struct node *node;                      /* of the cluster */
 };
 
 /* The server whose sessions these are. */

@@ -30,7 +30,7 @@ LAYERS = {
     "backup": {"base", "rdb", "aof", "repl", "data", "archive", "chunks", "client",
                "rebuild", "history", "capture", "backup"},
     "server": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "sentinel",
-               "server"},
+               "cluster", "server"},
     "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "chunks", "backup", "client",
               "rebuild", "history", "json", "data", "stat", "capture", "cluster", "sentinel",
               "server", "tools"},

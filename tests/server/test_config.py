@@ -344,7 +344,7 @@ class Files(unittest.TestCase):
 
     def test_what_cannot_be_kept_ends_the_start(self):
         for line in ("user default on #00 ~* &* +@all", "loadmodule /nope.so",
-                     "aclfile nope.acl", "cluster-enabled yes"):
+                     "aclfile nope.acl"):
             with self.subTest(line):
                 self.write("t.conf", line + "\n")
                 self.assertEqual(self.run_one(program(), ["t.conf", "--port", "0"])[0], 1)

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "server/durable/replication/replication.h"
 #include "server/session/acl/acl.h"
 #include "server/session/monitor.h"
 #include "server/session/pubsub.h"
@@ -71,7 +72,8 @@ static bool set_name(struct dispatch_call *call, struct rd_slice name)
 static void hello_reply(struct dispatch_call *call)
 {
     struct engine_reply *r = call->reply;
-    bool sentinel = server_of(call->sessions)->sentinel != NULL;
+    const struct server *srv = server_of(call->sessions);
+    bool sentinel = srv->sentinel != NULL;
     engine_reply_map(r, sentinel ? 6 : 7);
     engine_reply_str(r, "server");
     engine_reply_str(r, "redis");
@@ -82,10 +84,10 @@ static void hello_reply(struct dispatch_call *call)
     engine_reply_str(r, "id");
     engine_reply_int(r, (int64_t)call->c->id);
     engine_reply_str(r, "mode");
-    engine_reply_str(r, sentinel ? "sentinel" : "standalone");
+    engine_reply_str(r, sentinel ? "sentinel" : srv->cluster != NULL ? "cluster" : "standalone");
     if (!sentinel) {
         engine_reply_str(r, "role");
-        engine_reply_str(r, "master");
+        engine_reply_str(r, replication_is_replica(&srv->durable) ? "replica" : "master");
     }
     engine_reply_str(r, "modules");
     engine_reply_array(r, 0);
@@ -148,7 +150,8 @@ void server_cmd_reset(struct dispatch_call *call)
     engine_session_done(&c->session);
     engine_session_init(&c->session, call->sessions->engine, ENGINE_CLIENT);
     c->session.ctx = c;
-    c->flags &= ~(uint32_t)(CLIENT_PUBSUB | CLIENT_MONITOR | CLIENT_NO_EVICT | CLIENT_REPLY_OFF);
+    c->flags &= ~(uint32_t)(CLIENT_PUBSUB | CLIENT_MONITOR | CLIENT_NO_EVICT | CLIENT_REPLY_OFF |
+                            CLIENT_READONLY | CLIENT_ASKING);
     c->reply.off = (c->flags & CLIENT_REPLY_SKIP) != 0;
     c->reply.proto = 2;
     call->reply->proto = 2;

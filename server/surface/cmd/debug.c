@@ -209,11 +209,23 @@ static void sub_match_random(struct dispatch_call *call)
 
 static void sub_cluster_link(struct dispatch_call *call)
 {
-    if (dispatch_arg_is(call->argv[2], "kill"))
+    struct server *srv = server_of(call->sessions);
+    struct rd_slice way = call->argv[3], id = call->argv[4];
+    bool all = dispatch_arg_is(way, "all");
+    bool to = all || dispatch_arg_is(way, "to"), from = all || dispatch_arg_is(way, "from");
+    if (!dispatch_arg_is(call->argv[2], "kill"))
+        subcommand_syntax(call);
+    else if (srv->cluster == NULL)
         engine_reply_error(call->reply,
                            "ERR Debug option only available for cluster mode enabled setup!");
+    else if (!srv->cluster->kill_links(srv, id, to, from))
+        engine_reply_errorf(call->reply, "ERR Unknown node %.*s",
+                            (int)(id.len < 128 ? id.len : 128), (const char *)id.ptr);
+    else if (!to && !from)
+        engine_reply_errorf(call->reply, "ERR Unknown direction %.*s",
+                            (int)(way.len < 128 ? way.len : 128), (const char *)way.ptr);
     else
-        subcommand_syntax(call);
+        engine_reply_ok(call->reply);
 }
 
 /* ---- what is stored ---- */

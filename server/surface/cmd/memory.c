@@ -77,7 +77,7 @@ static uint64_t put_overhead(struct dispatch_call *call, const struct info_memor
     put_num(call, "replication.backlog", (int64_t)m->backlog);
     put_num(call, "clients.slaves", (int64_t)m->clients_replicas);
     put_num(call, "clients.normal", (int64_t)m->clients_normal);
-    put_num(call, "cluster.links", 0);
+    put_num(call, "cluster.links", (int64_t)m->cluster_links);
     put_num(call, "aof.buffer", (int64_t)m->aof_buffer);
     put_num(call, "lua.caches", 0);
     put_num(call, "functions.caches", (int64_t)m->functions);

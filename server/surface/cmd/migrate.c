@@ -136,7 +136,8 @@ static void put_restore(struct migration *m, struct rd_slice key, struct rd_slic
     int64_t left = expire_ms < 0 ? 0 : expire_ms - loop_now_ms(m->call->sessions->loop);
     if (expire_ms >= 0 && left < 1)
         left = 1;
-    struct rd_slice argv[] = {rd_slice_str("RESTORE"), key,
+    bool cluster = server_of(m->call->sessions)->cluster != NULL;
+    struct rd_slice argv[] = {rd_slice_str(cluster ? "RESTORE-ASKING" : "RESTORE"), key,
                               rd_slice(digits, rd_num_put_i64(digits, left)), payload,
                               rd_slice_str("REPLACE")};
     rd_resp_put_command(m->to_restores, argv, m->replace ? 5 : 4);

@@ -282,7 +282,8 @@ static void put_all(struct rewrite *r)
             put_saves(r, item);
         else if (item->special == &settings_client_output_buffer_limit)
             put_limits(r, item);
-        else if (item->special != &settings_replicaof || r->now->replicaof_host != NULL)
+        else if (item->special != &settings_replicaof ||
+                 (r->now->replicaof_host != NULL && !r->now->cluster_enabled))
             put_one(r, item);
     }
 }

@@ -5,7 +5,6 @@
 #include "server/loop/log.h"
 #include "server/settings/item.h"
 
-#define CLUSTER    "cluster mode is not supported"
 #define DEFRAG     "active defragmentation is not supported"
 #define ONE_THREAD "a single thread handles all connections"
 
@@ -21,23 +20,6 @@ static const struct {
     {"active-defrag-max-scan-fields", DEFRAG},
     {"active-defrag-threshold-lower", DEFRAG},
     {"active-defrag-threshold-upper", DEFRAG},
-    {"cluster-allow-pubsubshard-when-down", CLUSTER},
-    {"cluster-allow-reads-when-down", CLUSTER},
-    {"cluster-allow-replica-migration", CLUSTER},
-    {"cluster-announce-bus-port", CLUSTER},
-    {"cluster-announce-hostname", CLUSTER},
-    {"cluster-announce-ip", CLUSTER},
-    {"cluster-announce-port", CLUSTER},
-    {"cluster-announce-tls-port", CLUSTER},
-    {"cluster-config-file", CLUSTER},
-    {"cluster-link-sendbuf-limit", CLUSTER},
-    {"cluster-migration-barrier", CLUSTER},
-    {"cluster-node-timeout", CLUSTER},
-    {"cluster-port", CLUSTER},
-    {"cluster-preferred-endpoint-type", CLUSTER},
-    {"cluster-replica-no-failover", CLUSTER},
-    {"cluster-replica-validity-factor", CLUSTER},
-    {"cluster-require-full-coverage", CLUSTER},
     {"ignore-warnings", "the server has no checks to ignore"},
     {"io-threads", ONE_THREAD},
     {"io-threads-do-reads", ONE_THREAD},

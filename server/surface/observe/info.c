@@ -47,7 +47,10 @@ static void put_build(const struct server *srv, struct rd_buf *out)
     stats_info_str(out, "redis_git_sha1", "00000000");
     stats_info_num(out, "redis_git_dirty", 0);
     stats_info_str(out, "redis_build_id", "0");
-    stats_info_str(out, "redis_mode", srv->sentinel != NULL ? "sentinel" : "standalone");
+    stats_info_str(out, "redis_mode",
+                   srv->sentinel != NULL  ? "sentinel"
+                   : srv->cluster != NULL ? "cluster"
+                                          : "standalone");
     if (uname(&os) == 0)
         rd_buf_printf(out, "os:%s %s %s\r\n", os.sysname, os.release, os.machine);
     stats_info_num(out, "arch_bits", sizeof(long) * 8);
@@ -81,14 +84,21 @@ static void section_server(struct server *srv, struct rd_buf *out)
     stats_info_str(out, "redoubt_version", REDOUBT_VERSION_STRING);
 }
 
+size_t info_cluster_links(const struct server *srv, size_t *ret_bytes)
+{
+    *ret_bytes = 0;
+    return srv->cluster != NULL ? srv->cluster->links(srv, ret_bytes) : 0;
+}
+
 static void section_clients(struct server *srv, struct rd_buf *out)
 {
     struct tracking_figures tracking;
+    size_t link_bytes;
     tracking_figures(&srv->sessions, &tracking);
     const struct clients *all = srv->sessions.clients;
     stats_info_num(out, "connected_clients",
                    (int64_t)all->n - srv->durable.replication->master->n_peers);
-    stats_info_num(out, "cluster_connections", 0);
+    stats_info_num(out, "cluster_connections", (int64_t)info_cluster_links(srv, &link_bytes));
     stats_info_num(out, "maxclients", srv->loop.settings.maxclients);
     stats_info_num(out, "client_recent_max_input_buffer", (int64_t)all->recent_max_input);
     stats_info_num(out, "client_recent_max_output_buffer", (int64_t)all->recent_max_output);
@@ -142,8 +152,7 @@ static void section_latency(struct server *srv, struct rd_buf *out)
 
 static void section_cluster(struct server *srv, struct rd_buf *out)
 {
-    (void)srv;
-    stats_info_num(out, "cluster_enabled", 0);
+    stats_info_num(out, "cluster_enabled", srv->cluster != NULL);
 }
 
 static void section_keyspace(struct server *srv, struct rd_buf *out)

@@ -39,9 +39,13 @@ struct info_memory {
     uint64_t replication;                      /* blocks of the stream */
     uint64_t not_evicted;                      /* not counted for maxmemory */
     uint64_t aof_buffer;
+    uint64_t cluster_links;
     uint64_t functions;
     uint64_t keys;
 };
+
+/* Connections to and from other nodes of the cluster; 0 if this is no node. */
+size_t info_cluster_links(const struct server *srv, size_t *ret_bytes);
 
 void info_memory(struct server *srv, struct info_memory *ret);
 

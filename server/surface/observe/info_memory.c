@@ -89,7 +89,11 @@ void info_memory(struct server *srv, struct info_memory *ret)
                                 .not_evicted = persist_memory(&srv->durable) + lacking,
                                 .aof_buffer = persist_memory(&srv->durable),
                                 .functions = engine_kept_functions(srv->sessions.engine, NULL)};
-    uint64_t connections = ret->clients_normal + ret->clients_replicas + ret->backlog;
+    size_t links;
+    info_cluster_links(srv, &links);
+    ret->cluster_links = links;
+    uint64_t connections =
+        ret->clients_normal + ret->clients_replicas + ret->backlog + ret->cluster_links;
     uint64_t scripts = engine_script_memory(srv->sessions.engine);
     ret->used = ret->startup + engine_memory(srv->sessions.engine, NULL) + scripts + connections +
                 ret->aof_buffer;
@@ -228,7 +232,7 @@ void info_section_memory(struct server *srv, struct rd_buf *out)
     stats_info_num(out, "mem_total_replication_buffers", (int64_t)m.replication);
     stats_info_num(out, "mem_clients_slaves", (int64_t)m.clients_replicas);
     stats_info_num(out, "mem_clients_normal", (int64_t)m.clients_normal);
-    stats_info_num(out, "mem_cluster_links", 0);
+    stats_info_num(out, "mem_cluster_links", (int64_t)m.cluster_links);
     stats_info_num(out, "mem_aof_buffer", (int64_t)m.aof_buffer);
     stats_info_str(out, "mem_allocator", heap_name());
     stats_info_num(out, "active_defrag_running", 0);
