@@ -186,6 +186,15 @@ Test(migrate, keys_are_renamed_by_prefix)
     cr_assert(is_piece(&plan, 0, "RENAME new:x y") && !plan.pieces[0].unchanged);
     cr_assert_eq(make(&plan, 0, "SET c a:x"), MIGRATE_PIECES);
     cr_assert(is_piece(&plan, 0, "SET c a:x") && plan.pieces[0].unchanged);
+    struct rd_slice name;
+    cr_assert(migrate_plan_rename(&plan, rd_slice_str("a:x"), &name, NULL));
+    cr_assert(rd_slice_is(name, "new:x"));
+    cr_assert(migrate_plan_has(&plan, 0, rd_slice_str("new:x")));
+    cr_assert(migrate_plan_has(&plan, 0, rd_slice_str("x")));
+    cr_assert_not(migrate_plan_has(&plan, 0, rd_slice_str("redoubt:migrate:x")));
+    plan.n_renames = 1; /* no key of the source becomes one that begins with a: */
+    cr_assert_not(migrate_plan_has(&plan, 0, rd_slice_str("a:x")));
+    plan.n_renames = 2;
     plan.cluster = true;
     cr_assert_eq(make(&plan, 0, "MSET a:x 1 b:y 2 c 3"), MIGRATE_PIECES);
     cr_assert(plan.n == 3 && is_piece(&plan, 0, "MSET new:x 1") && is_piece(&plan, 1, "MSET y 2"));

@@ -168,6 +168,32 @@ class Single(Migration):
         self.migrate("--prefix", "app:", status=4)
         self.assertIn("RENAME", self.err)
 
+    def test_keys_are_renamed_by_prefix(self):
+        self.source.command("MSET", "old:a", 1, "other", 2, "tmp:x", 3)
+        args = ("--rename-prefix", "old:=new:", "--rename-prefix", "tmp:=", "--not", "--prefix",
+                "other")
+        self.migrate(*args)
+        self.source.command("RPUSH", "old:l", 1)
+        self.source.command("MSET", "old:a", 5, "other", 4, "tmp:y", 3)
+        self.assertTrue(self.cut_over(*args)["same"])
+        self.assertEqual(sorted(self.target.command("KEYS", "[^r]*")),
+                         [b"new:a", b"new:l", b"x", b"y"])
+        self.assertEqual(self.target.command("GET", "new:a"), b"5")
+        self.source.command("CLIENT", "UNPAUSE")
+        self.target.command("SET", "new:a", "6")
+        self.assertFalse(self.cut_over(*args, status=1)["same"])
+
+    def test_the_rate_is_limited(self):
+        for i in range(20):
+            self.source.command("SET", f"k{i}", os.urandom(10000))
+        began = time.monotonic()
+        self.migrate("--limit-rate", "100kb")
+        for i in range(10):
+            self.source.command("SET", f"k{i}", os.urandom(10000))
+        self.migrate("--limit-rate", "100kb")
+        self.assertGreater(time.monotonic() - began, 2)
+        self.same()
+
     def test_an_unknown_command_is_named(self):
         self.source.command("SET", "a", "1")
         self.migrate()

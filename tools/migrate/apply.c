@@ -31,6 +31,24 @@ void migrate_wait(struct migrate *m, uint64_t ms)
     ppoll(NULL, 0, &limit, &m->waiting);
 }
 
+void migrate_pace(struct migrate *m, uint64_t bytes)
+{
+    enum { BURST_MS = 1000, SLICE_MS = 50 };
+    uint64_t now_ms = capture_now_ms(), due_ms;
+    if (m->rate == 0)
+        return;
+    m->paced += bytes;
+    due_ms = m->paced_ms + m->paced * 1000 / m->rate;
+    if (due_ms + BURST_MS < now_ms) { /* nothing was sent for a while */
+        m->paced = bytes;
+        m->paced_ms = now_ms;
+    }
+    while (now_ms < due_ms && !migrate_stopped(m)) {
+        migrate_wait(m, due_ms - now_ms < SLICE_MS ? due_ms - now_ms : SLICE_MS);
+        now_ms = capture_now_ms();
+    }
+}
+
 /* ---- commands ---- */
 
 static bool refuse(const struct migrate *m, const struct migrate_stream *stream,
@@ -332,6 +350,7 @@ static bool turn(struct migrate *m, struct migrate_stream *stream, bool *ret_idl
     if (round->n == 0)
         return !due || migrate_trim(m, stream, err);
     m->building = 1 - m->building;
+    migrate_pace(m, round->bytes);
     *ret_again = !migrate_round_send(m, round, err);
     return !*ret_again && (!due || migrate_trim(m, stream, err));
 }

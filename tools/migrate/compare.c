@@ -36,6 +36,7 @@ struct compare {
     int64_t expire_ms;
     enum rdb_kind kind;
     bool wanted;
+    bool is_target;
     struct rd_siphash library;
     struct rd_hash128 libraries; /* of this master */
 };
@@ -59,18 +60,23 @@ static void add_key(struct compare *c)
 static bool begin_key(struct compare *c, const struct rdb_event *ev, struct rd_err *err)
 {
     bool due = ev->key.expire_ms != RDB_NO_EXPIRE && ev->key.expire_ms <= c->due_ms;
-    c->wanted = filter_wants(&c->m->filter, ev) && !due;
+    struct rd_slice name = ev->key.name;
+    if (c->is_target)
+        c->wanted = migrate_plan_has(&c->m->plan, ev->key.db, name) && !due;
+    else
+        c->wanted = filter_wants(&c->m->filter, ev) && !due;
     c->side->due += due;
     if (!c->wanted) {
         rdb_reader_skip_value(c->reader);
         return true;
     }
-    c->key = rdb_content_key(&c->opts, ev->key.db, ev->key.name);
-    c->slot = rd_hash_slot(ev->key.name);
+    if (!c->is_target && !migrate_plan_rename(&c->m->plan, name, &name, err))
+        return false;
+    c->key = rdb_content_key(&c->opts, ev->key.db, name);
+    c->slot = rd_hash_slot(name);
     c->expire_ms = ev->key.expire_ms;
     c->kind = ev->key.type->kind;
     rdb_content_init(&c->content, &c->opts);
-    (void)err;
     return true;
 }
 
@@ -222,6 +228,7 @@ bool migrate_compare(struct migrate *m, struct rd_err *err)
     for (size_t i = 0; ok && i < m->n_paused; i++)
         ok = read_master(&c, &m->paused[i].target, i == 0, err);
     c.side = &sides[1];
+    c.is_target = true;
     for (size_t i = 0; ok && i < m->target.n_nodes; i++)
         ok = read_master(&c, &m->target.nodes[i].target, i == 0, err);
     if (ok)

@@ -98,6 +98,33 @@ static bool select_first(struct client_peer *peer, struct rd_err *err)
     return client_peer_send_line(peer, "SELECT 0", err) && client_peer_next(peer, &node, err);
 }
 
+struct sending {
+    struct migrate *m;
+    struct rd_src *src;
+    uint64_t offset; /* up to which the limit was applied */
+    bool rehearses;
+};
+
+/* Gives a key its name in the target. One that is not wanted gets the name of a position key, which
+ * the filter drops. */
+static bool take_key(void *ctx, struct rdb_event *ev, struct rd_err *err)
+{
+    struct sending *s = ctx;
+    struct migrate *m = s->m;
+    uint64_t offset = rd_src_offset(s->src);
+    if (!s->rehearses && m->rate > 0)
+        migrate_pace(m, offset - s->offset);
+    s->offset = offset;
+    if (migrate_stopped(m))
+        return rd_err_set(err, RD_ERR_CANCELLED, RD_NO_OFFSET, "stopped");
+    if (m->n_renames == 0)
+        return true;
+    if (filter_wants(&m->filter, ev))
+        return migrate_plan_rename(&m->plan, ev->key.name, &ev->key.name, err);
+    ev->key.name = rd_slice_str(MIGRATE_PREFIX "-");
+    return true;
+}
+
 static bool send_node(struct migrate *m, struct migrate_stream *stream,
                       const struct repl_capture_segment *segment, struct migrate_node *node,
                       const struct filter *filter, bool rehearses, struct rd_err *err)
@@ -111,6 +138,9 @@ static bool send_node(struct migrate *m, struct migrate_stream *stream,
     struct rd_src *src;
     if (!rebuild_stream_open_snapshot(&stream->in, segment, &src, err))
         return false;
+    struct sending sending = {.m = m, .src = src, .rehearses = rehearses};
+    replay.on_key = take_key;
+    replay.on_key_ctx = &sending;
     bool ok = replay_sender_init(&replay.sender, node->peer, replay.window, err) &&
               (rehearses ? replay_fits(&replay, src, filter, err)
                          : replay_source(&replay, src, filter, 0, err));
@@ -138,7 +168,7 @@ static bool send_all(struct migrate *m, struct migrate_stream *stream,
 {
     uint8_t slots[RD_HASH_SLOTS / 8];
     struct migrate_target *t = &m->target;
-    struct filter filter = m->filter;
+    struct filter filter = m->n_renames > 0 ? m->own_filter : m->filter;
     bool ok = true;
     for (size_t i = 0; ok && i < t->n_nodes; i++) {
         bool any = !t->clustered;

@@ -63,7 +63,9 @@ static bool begin_filter(struct migrate *m, struct rd_err *err)
     m->plan.renames = m->renames;
     m->plan.n_renames = m->n_renames;
     return filter_check(&m->filter, err) && filter_add_not(&m->filter, NULL, err) &&
-           filter_add_prefix(&m->filter, MIGRATE_PREFIX, err);
+           filter_add_prefix(&m->filter, MIGRATE_PREFIX, err) &&
+           filter_add_not(&m->own_filter, NULL, err) &&
+           filter_add_prefix(&m->own_filter, MIGRATE_PREFIX, err);
 }
 
 /* The source stays paused only if the target has the same data. */
@@ -135,6 +137,19 @@ static int run(struct migrate *m)
 }
 
 /* ---- options ---- */
+
+/* OLD=NEW, which may be empty. */
+static bool add_rename(void *ctx, const char *value, struct rd_err *err)
+{
+    struct migrate *m = ctx;
+    const char *equals = strchr(value, '=');
+    if (equals == NULL || m->n_renames == MIGRATE_RENAMES_MAX)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s",
+                          equals == NULL ? "not OLD=NEW" : "too many prefixes are renamed");
+    m->renames[m->n_renames++] = (struct migrate_rename){rd_slice(value, (size_t)(equals - value)),
+                                                         rd_slice_str(equals + 1)};
+    return true;
+}
 
 /* "90", "15m", "2h30m". */
 static bool set_pause(void *ctx, const char *value, struct rd_err *err)
@@ -237,6 +252,19 @@ int tool_migrate(struct cli *cli, int argc, char **argv)
         FILTER_OPTION("prefix", "P", filter_add_prefix, &m.filter, "keys that begin with P"),
         FILTER_OPTION("slot", "A[-B]", filter_add_slot, &m.filter, "keys of these cluster slots"),
         FILTER_OPTION("not", NULL, filter_add_not, &m.filter, "negate the next option"),
+        {.name = "rename-prefix",
+         .brief = true,
+         .kind = CLI_EACH,
+         .arg = "OLD=NEW",
+         .each = add_rename,
+         .ctx = &m,
+         .help = "keys that begin with OLD begin with NEW in the target"},
+        {.name = "limit-rate",
+         .brief = true,
+         .kind = CLI_SIZE,
+         .arg = "SIZE",
+         .number = &m.rate,
+         .help = "send at most SIZE a second"},
         PEER_URL_OPTIONS(&m.servers.peers),
         {0},
     };
@@ -252,9 +280,11 @@ int tool_migrate(struct cli *cli, int argc, char **argv)
     int status;
     peer_opts_init(&m.servers.peers);
     cli_filter_init(&m.filter, cli, cli_now_ms());
+    cli_filter_init(&m.own_filter, cli, cli_now_ms());
     if (cli_parse(cli, &usage, argc, argv, &status) && (status = check(&m)) == CLI_OK)
         status = run(&m);
     peer_opts_done(&m.servers.peers);
     filter_done(&m.filter);
+    filter_done(&m.own_filter);
     return status;
 }

@@ -243,8 +243,11 @@ struct migrate {
     const char *name, *spool;
     bool flush, replace, recopy, until_caught_up, from_cluster;
     uint64_t spool_size;
+    uint64_t rate; /* bytes a second; 0: no limit */
+    uint64_t paced, paced_ms;
     struct capture_servers servers; /* of the source */
     struct filter filter;
+    struct filter own_filter; /* drops position keys */
     struct migrate_rename renames[MIGRATE_RENAMES_MAX];
     size_t n_renames;
 
@@ -360,6 +363,8 @@ bool migrate_apply(struct migrate *m, struct rd_err *err);
 /* Waits, or returns at once if a signal came. */
 void migrate_wait(struct migrate *m, uint64_t ms);
 bool migrate_stopped(const struct migrate *m);
+/* Waits as long as so many bytes take with --limit-rate. */
+void migrate_pace(struct migrate *m, uint64_t bytes);
 
 /* report.c */
 void migrate_say(struct migrate *m, bool trouble, const char *fmt, ...) RD_PRINTF(3, 4);

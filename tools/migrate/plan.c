@@ -71,6 +71,51 @@ static const struct migrate_rename *find_rename(const struct migrate_plan *plan,
     return NULL;
 }
 
+static struct rd_slice put_name(uint8_t *name, struct rd_slice prefix, struct rd_slice rest)
+{
+    if (prefix.len > 0)
+        memcpy(name, prefix.ptr, prefix.len);
+    if (rest.len > 0)
+        memcpy(name + prefix.len, rest.ptr, rest.len);
+    return rd_slice(name, prefix.len + rest.len);
+}
+
+static struct rd_slice after(struct rd_slice key, struct rd_slice prefix)
+{
+    return rd_slice(key.ptr + prefix.len, key.len - prefix.len);
+}
+
+bool migrate_plan_rename(struct migrate_plan *plan, struct rd_slice key, struct rd_slice *ret,
+                         struct rd_err *err)
+{
+    const struct migrate_rename *r = find_rename(plan, key);
+    *ret = key;
+    if (r == NULL)
+        return true;
+    if (!reserve((void **)&plan->names, &plan->cap_names, key.len + r->to.len + 1, 1, err))
+        return false;
+    *ret = put_name(plan->names, r->to, after(key, r->from));
+    return true;
+}
+
+bool migrate_plan_has(struct migrate_plan *plan, uint64_t db, struct rd_slice key)
+{
+    if (migrate_key_is(key))
+        return false;
+    if (find_rename(plan, key) == NULL && migrate_plan_wants(plan, db, key))
+        return true;
+    for (size_t i = 0; i < plan->n_renames; i++) {
+        const struct migrate_rename *r = &plan->renames[i];
+        if (key.len < r->to.len || (r->to.len > 0 && memcmp(key.ptr, r->to.ptr, r->to.len) != 0) ||
+            !reserve((void **)&plan->names, &plan->cap_names, key.len + r->from.len + 1, 1, NULL))
+            continue;
+        struct rd_slice was = put_name(plan->names, r->from, after(key, r->to));
+        if (find_rename(plan, was) == r && migrate_plan_wants(plan, db, was))
+            return true;
+    }
+    return false;
+}
+
 /* The keys, without channels. False: they cannot be found, and the plan is refused if it needs
  * them. */
 static bool find_keys(struct migrate_plan *plan, const struct engine_command *cmd,
@@ -129,12 +174,8 @@ static bool rename_keys(struct migrate_plan *plan, const struct rd_slice **argv,
         const struct migrate_rename *r = find_rename(plan, *key);
         if (r == NULL)
             continue;
-        uint8_t *name = plan->names + at;
-        if (r->to.len > 0)
-            memcpy(name, r->to.ptr, r->to.len);
-        memcpy(name + r->to.len, key->ptr + r->from.len, key->len - r->from.len);
-        at += key->len - r->from.len + r->to.len;
-        *key = rd_slice(name, key->len - r->from.len + r->to.len);
+        *key = put_name(plan->names + at, r->to, after(*key, r->from));
+        at += key->len;
     }
     *argv = plan->args;
     return true;

@@ -74,6 +74,12 @@ bool migrate_plan_make(struct migrate_plan *plan, uint64_t db, const struct rd_s
                        size_t argc, struct rd_err *err);
 void migrate_plan_done(struct migrate_plan *plan);
 
+/* The name of a key in the target: `key` itself, or bytes of the plan until the next call. */
+bool migrate_plan_rename(struct migrate_plan *plan, struct rd_slice key, struct rd_slice *ret,
+                         struct rd_err *err);
+/* Whether a key of the target is a copy of a key that is wanted. */
+bool migrate_plan_has(struct migrate_plan *plan, uint64_t db, struct rd_slice key);
+
 /* Whether keys are left out or renamed. */
 bool migrate_plan_selects(const struct migrate_plan *plan);
 /* Whether a key of the source is copied. */

@@ -123,7 +123,11 @@ struct replay {
     bool no_snapshot, flush, replace, commands, dry_run, verify, no_expired;
     bool no_functions; /* of the snapshot */
     bool rehearses;    /* replay_fits() is under way */
-    int expiry;        /* enum replay_expiry */
+    /* Called for each key of a snapshot before the filter sees it; it may change its name. NULL:
+     * not. */
+    bool (*on_key)(void *ctx, struct rdb_event *ev, struct rd_err *err);
+    void *on_key_ctx;
+    int expiry; /* enum replay_expiry */
     uint64_t window;
     struct peer_opts servers;
     struct client_target target;

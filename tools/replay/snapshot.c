@@ -110,6 +110,9 @@ static bool send_events(struct replay *replay, struct job *job, int64_t shift_ms
         }
         if (ev.kind == RDB_FUNCTION && replay->no_functions)
             continue;
+        if (replay->on_key != NULL && ev.kind == RDB_KEY &&
+            !replay->on_key(replay->on_key_ctx, &ev, err))
+            return false;
         prepare(replay, job, &ev, shift_ms);
         if (!job_put(job, &ev, err))
             return false;
