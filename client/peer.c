@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KEEP_IDLE_S = 60, KEEP_EACH_S = 20, KEEP_COUNT = 3 };
+enum { KEEP_IDLE_S = 60, KEEP_EACH_S = 20, KEEP_COUNT = 3, SILENCE_MS = 1000 };
 
 uint64_t client_peer_now_ms(void)
 {
@@ -44,6 +44,7 @@ static void close_fd(struct client_peer *peer)
         close(peer->fd);
     peer->fd = -1;
     peer->connecting = false;
+    peer->probe_ms = 0;
 }
 
 /* A failure here is ignored: the connection works without it. */
@@ -204,11 +205,28 @@ static enum client_status connect_socket(struct client_peer *peer, struct rd_err
     return connect_next(peer, err) ? CLIENT_WAIT : CLIENT_FAIL;
 }
 
+/* False: the server answers without TLS. It is asked once, after some silence. */
+static bool may_use_tls(struct client_peer *peer, struct rd_err *err)
+{
+    uint64_t now = client_peer_now_ms();
+    if (peer->probe_ms == 0)
+        peer->probe_ms = now + SILENCE_MS;
+    if (now < peer->probe_ms)
+        return true;
+    peer->probe_ms = UINT64_MAX;
+    return !client_peer_speaks_plain(peer->fd) ||
+           rd_err_set_reason(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
+                             (struct rd_err_reason){.id = CLIENT_REASON_TLS_PLAIN},
+                             "TLS: the server answers without TLS only");
+}
+
 static enum client_status shake_hands(struct client_peer *peer, struct rd_err *err)
 {
     if (peer->tls == NULL && !client_peer_tls_new(&peer->tls, peer->target, peer->fd, err))
         return CLIENT_FAIL;
     enum client_status status = client_peer_tls_shake(peer->tls, &peer->tls_events, err);
+    if (status == CLIENT_WAIT && !may_use_tls(peer, err))
+        return CLIENT_FAIL;
     if (status == CLIENT_WAIT && peer->limit_ms != 0 && client_peer_now_ms() >= peer->limit_ms) {
         fail_sys(err, ETIMEDOUT, "TLS");
         return CLIENT_FAIL;
@@ -235,6 +253,9 @@ int client_peer_wait_ms(const struct client_peer *peer)
 {
     uint64_t limit = peer->connecting ? peer->try_limit_ms : peer->limit_ms;
     uint64_t now = client_peer_now_ms();
+    const bool will_ask = !peer->connecting && peer->probe_ms != 0 && peer->probe_ms != UINT64_MAX;
+    if (will_ask && (limit == 0 || peer->probe_ms < limit))
+        limit = peer->probe_ms;
     if (peer->connected || limit == 0)
         return -1;
     if (limit <= now)

@@ -4,6 +4,7 @@
  *     url.c          URLs
  *     peer.c         connecting; bytes in and out, not blocking
  *     peer_tls.c     the same through TLS
+ *     peer_plain.c   whether a server that does not answer speaks without TLS
  *     peer_ask.c     commands and replies, blocking
  *     peer_reply.c   replies as trees
  */
@@ -28,6 +29,8 @@ struct client_peer {
     struct rd_err tried;        /* why the address before this one failed */
     struct client_peer_tls *tls;
     short tls_events;  /* the events that TLS needs while it is connecting */
+    uint64_t probe_ms; /* when the server is asked without TLS why it does not answer; 0: not yet
+                          set; UINT64_MAX: it was asked */
     bool write_failed; /* earlier output of the peer is still to be read */
     struct rd_sink *out;
     struct rd_src *in;
@@ -39,6 +42,10 @@ uint64_t client_peer_now_ms(void);
 
 /* Waits with poll(). False: nothing arrived within the target's limit. */
 bool client_peer_poll(struct client_peer *peer, short events, const char *what, struct rd_err *err);
+
+/* Whether the server at the other end of fd answers a PING on a new connection without TLS, within
+ * a second. */
+bool client_peer_speaks_plain(int fd);
 
 /* ---- TLS ---- */
 

@@ -70,6 +70,14 @@ class Help(unittest.TestCase):
                 self.assertRegex(done.stdout, rf"\nExample:\n  .*\bredoubt {tool} .*\n$")
                 self.assertEqual(run("help", tool).stdout, done.stdout)
 
+    def test_help_all_describes_what_help_only_names(self):
+        brief = run("check-aof", "--help").stdout.partition("  also:")[2].splitlines()[0]
+        names = re.findall(r"(?<!\S)--[\w-]+", brief)
+        self.assertIn("--no-copy", names)
+        for name in names:
+            self.assertRegex(run("check-aof", "--help-all").stdout,
+                             rf"(?m)^ {{2,6}}(?:-\w, )?{name} +\w")
+
     def test_help_with_json_is_still_help(self):
         for tool in tools():
             with self.subTest(tool=tool):

@@ -6,9 +6,13 @@ The server is the redis-server of the machine.
 import json
 import os
 import pty
+import re
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
@@ -17,6 +21,7 @@ import redis_server  # noqa: E402
 import report_text  # noqa: E402
 
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
+FIXTURES = os.environ["REDOUBT_FIXTURES"]
 EMPTY = b"REDIS0011\xff" + bytes(8)
 
 
@@ -292,6 +297,81 @@ class Servers(unittest.TestCase):
             status, _, err = redoubt("check-rdb", option, "dump.rdb")
             self.assertEqual(status, 2)
             self.assertIn(f"{name} is for a server, but none is given", err)
+
+
+class Plain:
+    """A server without TLS: it replies to lines, and waits for the end of what is none."""
+
+    def __enter__(self):
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"rediss://127.0.0.1:{self.socket.getsockname()[1]}"
+        threading.Thread(target=self.serve, daemon=True).start()
+        return self
+
+    def serve(self):
+        while True:
+            try:
+                client, _ = self.socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.talk, args=(client,), daemon=True).start()
+
+    @staticmethod
+    def talk(client):
+        with client:
+            while data := client.recv(4096):
+                if data == b"PING\r\n":
+                    client.sendall(b"-NOAUTH Authentication required.\r\n")
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+
+class Mistakes(unittest.TestCase):
+    """What users type that is not what they mean."""
+
+    def test_tls_to_a_port_without_it_is_reported_at_once(self):
+        with Plain() as server:
+            began = time.monotonic()
+            status, _, err = redoubt("stat", "-t", "300", server.url)
+            self.assertLess(time.monotonic() - began, 150)
+        self.assertEqual(status, 6)
+        self.assertIn("TLS: the server answers without TLS only", err)
+        self.assertIn("try redis:// instead of rediss://", err)
+
+    def test_replay_of_the_folder_of_a_server(self):
+        with tempfile.TemporaryDirectory() as folder:
+            status, _, err = redoubt("replay", folder, "redis://127.0.0.1:1")
+            self.assertEqual(status, 2)
+            self.assertIn("the capture is empty", err)
+            os.mkdir(os.path.join(folder, "appendonlydir"))
+            for path in (folder, os.path.join(FIXTURES, "damaged", "aofdir-whole",
+                                              "appendonlydir")):
+                status, _, err = redoubt("replay", path, "redis://127.0.0.1:1")
+                self.assertEqual(status, 2)
+                self.assertIn("it has the data of a server, not a capture", err)
+                self.assertIn("redoubt convert --to resp FILE | redis-cli --pipe", err)
+
+    def test_stat_says_that_a_log_was_replayed(self):
+        path = os.path.join(FIXTURES, "damaged", "aofdir-whole")
+        self.assertIn("\n  read      a log or a capture, replayed", redoubt("stat", path)[1])
+        path = os.path.join(FIXTURES, "redis-7.0.15", "mixed.rdb")
+        out = redoubt("stat", path)[1]
+        self.assertNotIn("replayed", out)
+        self.assertRegex(out, r"used_memory also has 992 bytes \(2.3 %\) of hash tables")
+
+    def test_show_has_no_more_distinct_keys_than_keys(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "log.aof")
+            for n in range(1, 60):
+                with open(path, "wb") as f:
+                    f.writelines(b"*3\r\n$3\r\nSET\r\n$4\r\nk%03d\r\n$1\r\nv\r\n" % (i * 37 % 1000)
+                                 for i in range(n))
+                out = redoubt("show", "--stats", path)[1]
+                keys, distinct = re.search(r"(\d+) keys? in these commands, about (\d+)",
+                                           out).groups()
+                self.assertEqual(int(keys), n)
+                self.assertLessEqual(int(distinct), n)
 
 
 class Terminal(unittest.TestCase):

@@ -385,6 +385,35 @@ static void spell_with_value(const struct cli_opt *opt, size_t max, char *dst, s
     snprintf(dst, size, "%s%s%s", spell(opt).s, link, value ? arg : "");
 }
 
+/* What an option without a text of its own does: those that mean the same in several tools. */
+static const char *help_of(const struct cli_opt *opt)
+{
+    static const struct {
+        const char *name, *help;
+    } known[] = {{"force", "replace an output that exists"},
+                 {"dry-run", "print what would be done, and do nothing"},
+                 {"yes", "do not ask"},
+                 {"no-copy", "do not keep a copy of what is changed"},
+                 {"replace", "replace keys that exist"},
+                 {"output", "write to FILE instead of standard output"},
+                 {"rewrite", "encode every value again"},
+                 {"max-elements", "elements in one command"},
+                 {"max-bytes", "bytes in one command"},
+                 {"meta", "JSON: also the version, auxiliary fields and functions"},
+                 {"strings", "JSON: the form of keys and values"},
+                 {"before-command", "the data before the command at offset N"},
+                 {"layout", "write dump.rdb, or a log"},
+                 {"keep-unknown", "keep keys that unknown commands changed as they were"},
+                 {"skip-damaged", "leave out the records of damaged chunks"},
+                 {"window", "commands sent before their replies arrive"}};
+    if (opt->help != NULL)
+        return opt->help;
+    for (size_t i = 0; opt->name != NULL && i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].name, opt->name) == 0)
+            return known[i].help;
+    return "see the manual page";
+}
+
 static void print_option(const struct cli_opt *opt)
 {
     char spelled[100], left[120];
@@ -394,9 +423,9 @@ static void print_option(const struct cli_opt *opt)
     spell_with_value(opt, SIZE_MAX, spelled, sizeof spelled);
     snprintf(left, sizeof left, "  %s%s", opt->name != NULL ? letter : "", spelled);
     if (strlen(left) >= HELP_COLUMN)
-        printf("%s\n%*s%s\n", left, HELP_COLUMN, "", opt->help);
+        printf("%s\n%*s%s\n", left, HELP_COLUMN, "", help_of(opt));
     else
-        printf("%-*s%s\n", HELP_COLUMN, left, opt->help);
+        printf("%-*s%s\n", HELP_COLUMN, left, help_of(opt));
 }
 
 /* The options without a line of their own: their names in a paragraph. */
@@ -431,18 +460,21 @@ static void print_apart(const struct cli_opt *opts)
     }
 }
 
-static void print_help(const struct cli *cli, const struct cli_usage *usage)
+/* all: with a line for each option that is otherwise listed by its name only. */
+static void print_help(const struct cli *cli, const struct cli_usage *usage, bool all)
 {
     print_synopsis(cli, usage->synopsis);
     printf("\n%s\n\n", usage->about);
     for (const struct cli_opt *opt = usage->opts; opt != NULL && !is_last(opt); opt++) {
-        if (opt->help != NULL && !opt->brief && !opt->apart)
+        if (!opt->apart &&
+            (all ? opt->help != NULL || opt->brief : opt->help != NULL && !opt->brief))
             print_option(opt);
     }
-    print_brief(usage->opts);
+    if (!all)
+        print_brief(usage->opts);
     print_apart(usage->opts);
-    printf("  every tool: --json, --progress=auto|always|never|json, -q/--quiet,\n"
-           "              -v/--verbose, --color=auto|always|never, -h/--help, -V/--version\n");
+    printf("  every tool: --json, --progress=auto|always|never|json, -q/--quiet, --help,\n"
+           "              -v/--verbose, --color=auto|always|never, --help-all, --version\n");
     if (usage->example != NULL)
         printf("\nExample:\n  %s\n", usage->example);
 }
@@ -505,7 +537,7 @@ static int check_args(struct cli *cli, const struct cli_usage *usage)
 bool cli_parse(struct cli *cli, const struct cli_usage *usage, int argc, char **argv,
                int *ret_status)
 {
-    bool help = false, version = false;
+    bool help = false, help_all = false, version = false;
     const struct cli_opt common[] = {
         {.name = "json", .kind = CLI_FLAG, .flag = &cli->json},
         {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .flag = &cli->quiet},
@@ -523,6 +555,7 @@ bool cli_parse(struct cli *cli, const struct cli_usage *usage, int argc, char **
          .words = "auto|always|never",
          .choice = &cli->color_when},
         {.name = "help", .letter = 'h', .kind = CLI_FLAG, .flag = &help},
+        {.name = "help-all", .kind = CLI_FLAG, .flag = &help_all},
         {.name = "version", .letter = 'V', .kind = CLI_FLAG, .flag = &version},
         {0},
     };
@@ -547,10 +580,10 @@ bool cli_parse(struct cli *cli, const struct cli_usage *usage, int argc, char **
     *ret_status = parse_all(&parser);
     if (*ret_status != CLI_OK)
         return false;
-    if (help || version) {
+    if (help || help_all || version) {
         cli->json = false;
-        if (help)
-            print_help(cli, usage);
+        if (help || help_all)
+            print_help(cli, usage, help_all);
         else
             cli_print_version();
         return false;

@@ -178,9 +178,8 @@ int tool_demo(struct cli *cli, int argc, char **argv)
     };
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [FOLDER]",
-        .about =
-            "Makes a damaged snapshot and a torn append-only log in a new folder, and rescues\n"
-            "them step by step. Each command is shown and run.",
+        .about = "Makes a damaged snapshot and a torn append-only log in a new folder, and\n"
+                 "rescues them step by step. Each command is shown and run.",
         .opts = opts,
         .min_args = 0,
         .max_args = 1,

@@ -3,6 +3,7 @@
 #include "tools/tools.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -14,9 +15,33 @@ static bool check_target(const struct replay *replay, struct rd_err *err)
                       "the databases are those of the capture: -n cannot be used");
 }
 
+/* False: the path is what a server has, not a capture. */
+static bool is_capture(struct replay *replay, struct rd_err *err)
+{
+    static const char *const of_servers[] = {"dump.rdb", "appendonlydir", "appendonly.aof.manifest",
+                                             "appendonly.aof"};
+    char path[PATH_MAX];
+    struct stat st;
+    bool found = false;
+    if (rebuild_stream_is(replay->path))
+        return true;
+    for (size_t i = 0; !found && i < sizeof of_servers / sizeof *of_servers; i++)
+        found =
+            snprintf(path, sizeof path, "%s/%s", replay->path, of_servers[i]) < (int)sizeof path &&
+            stat(path, &st) == 0;
+    if (!found)
+        return true;
+    cli_hint(replay->cli, "redoubt convert --to resp FILE | redis-cli --pipe sends the data of a "
+                          "snapshot or log");
+    rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it has the data of a server, not a capture");
+    rd_err_origin(err, replay->path);
+    return false;
+}
+
 static bool begin(struct replay *replay, struct rd_err *err)
 {
-    if (!rebuild_stream_open(&replay->in, replay->path, false, err) || !replay_find(replay, err))
+    if (!is_capture(replay, err) || !rebuild_stream_open(&replay->in, replay->path, false, err) ||
+        !replay_find(replay, err))
         return false;
     if (replay->dry_run)
         return true;

@@ -100,7 +100,9 @@ uint64_t show_stats_keys(const struct show_stats *stats)
     double estimate = 0.7213 / (1 + 1.079 / m) * m * m / sum;
     if (estimate < 2.5 * m && empty > 0)
         estimate = m * log(m / empty);
-    return (uint64_t)llround(estimate);
+    /* It is an estimate, but there are not more names than uses of them. */
+    uint64_t n = (uint64_t)llround(estimate);
+    return n < stats->all.keys ? n : stats->all.keys;
 }
 
 static bool on_key(void *ctx, struct rd_slice key)

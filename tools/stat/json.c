@@ -56,7 +56,7 @@ static uint64_t tables_of(const struct stat_read *read, const struct stat_db *db
     return stat_memory_tables(read->layout, db->count.keys, db->count.expires);
 }
 
-static uint64_t tables(const struct stat_read *read)
+uint64_t stat_json_tables(const struct stat_read *read)
 {
     uint64_t all = 0;
     for (size_t i = 0; i < read->sum.n_dbs; i++)
@@ -275,7 +275,7 @@ void stat_json_sums(struct json_write *json, const struct stat_read *read)
     json_key(json, "total");
     json_obj(json);
     put_count(json, &sum->all);
-    json_put_uint(json, "tables", tables(read));
+    json_put_uint(json, "tables", stat_json_tables(read));
     json_end(json);
     put_types(json, sum);
     put_encodings(json, sum);

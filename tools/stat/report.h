@@ -6,15 +6,19 @@
 #include "stat/read.h"
 #include "tools/cli/cli.h"
 
-/* Prints text of at most 80 columns to `out`, with at most `n` rows in each list. */
+/* Prints text of at most 80 columns to `out`, with at most `n` rows in each list. replayed: the
+ * snapshot was made from a log or a capture. */
 bool stat_text_print(const struct cli *cli, FILE *out, const struct stat_read *read,
-                     const char *path, size_t n, struct rd_err *err);
+                     const char *path, bool replayed, size_t n, struct rd_err *err);
 
 /* Writes the fields of an open object; lists have at most `n` elements. */
 bool stat_json_put(struct json_write *json, const struct stat_read *read, size_t n,
                    struct rd_err *err);
 /* The same without the lists of keys, prefixes and patterns. */
 void stat_json_sums(struct json_write *json, const struct stat_read *read);
+
+/* The hash tables of all databases, which belong to no key. */
+uint64_t stat_json_tables(const struct stat_read *read);
 
 /* What changed between two snapshots: `read` continues the sums of `old`. */
 bool stat_change_print(const struct cli *cli, FILE *out, const struct stat_read *read,
@@ -31,6 +35,8 @@ struct stat_name {
     char s[STAT_NAME_MAX];
 };
 struct stat_name stat_fit(struct rd_slice bytes, size_t width);
+/* The same, with blanks at its end to fill the columns. */
+struct stat_name stat_column(struct rd_slice bytes, size_t width);
 
 /* Writes the line with the column names, and one line for each key; the latter is a stat_row_fn for
  * a sink. Bytes that are not printable are written as \xHH; a backslash is doubled. */

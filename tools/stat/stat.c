@@ -122,7 +122,9 @@ static bool report(struct job *job, struct rd_err *err)
         return true;
     if (old != NULL)
         return stat_change_print(cli, stdout, &in->read, in->path, was, old_path, top, err);
-    return stat_text_print(cli, stdout, &in->read, in->path, top, err);
+    bool replayed = false;
+    return (server_in_is(in->path) || snapshot_in_replays(in->path, &in->log, &replayed, err)) &&
+           stat_text_print(cli, stdout, &in->read, in->path, replayed, top, err);
 }
 
 static bool work(struct job *job, struct rd_err *err)

@@ -20,6 +20,29 @@ struct rd_shown stat_percent(uint64_t part, uint64_t whole)
     return text;
 }
 
+static bool continues(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* Where the nth character of a text begins. */
+static size_t place_of(const char *text, size_t n)
+{
+    size_t at = 0;
+    for (; text[at] != '\0'; at++)
+        if (!continues(text[at]) && n-- == 0)
+            break;
+    return at;
+}
+
+static size_t characters(const char *text)
+{
+    size_t n = 0;
+    for (; *text != '\0'; text++)
+        n += !continues(*text);
+    return n;
+}
+
 struct stat_name stat_fit(struct rd_slice bytes, size_t width)
 {
     static const char dots[] = "...";
@@ -34,11 +57,23 @@ struct stat_name stat_fit(struct rd_slice bytes, size_t width)
     size_t len = strlen(name.s) - 2;
     memmove(name.s, name.s + 1, len);
     name.s[len] = '\0';
-    if (len > width) {
-        size_t head = (width - 3) * 2 / 3, tail = width - 3 - head;
-        memmove(name.s + head + 3, name.s + len - tail, tail + 1);
-        memcpy(name.s + head, dots, 3);
+    size_t n = characters(name.s);
+    if (n > width) {
+        size_t head = (width - 3) * 2 / 3, tail = place_of(name.s, n - (width - 3 - head));
+        head = place_of(name.s, head);
+        memcpy(name.s + head, dots, 3); /* over at least four characters */
+        memmove(name.s + head + 3, name.s + tail, len - tail + 1);
     }
+    return name;
+}
+
+struct stat_name stat_column(struct rd_slice bytes, size_t width)
+{
+    struct stat_name name = stat_fit(bytes, width);
+    size_t len = strlen(name.s), n = characters(name.s);
+    for (; n < width && len + 1 < sizeof name.s; n++)
+        name.s[len++] = ' ';
+    name.s[len] = '\0';
     return name;
 }
 
@@ -80,13 +115,17 @@ static void put_bar(const struct screen *s, uint64_t part, uint64_t whole)
 
 /* ---- the sections ---- */
 
-static void print_head(const struct screen *s, const char *path)
+static void print_head(const struct screen *s, const char *path, bool replayed)
 {
     const struct stat_read *read = s->read;
     const struct stat_meta *meta = &read->meta;
     const struct stat_count *all = &read->sum.all;
     fprintf(s->out, "%s%s%s\n", cli_color(s->cli, s->out, CLI_BOLD),
             stat_fit(rd_slice_str(path), 78).s, cli_color(s->cli, s->out, CLI_PLAIN));
+    if (replayed)
+        fputs("  read      a log or a capture, replayed: size and format are those of a\n"
+              "            snapshot of its data\n",
+              s->out);
     fprintf(s->out, "  format    %s", rdb_version_text(meta->dialect, meta->version).s);
     if (meta->writer.version[0] != '\0')
         fprintf(s->out, "\n  written   by %s %s", meta->writer.valkey ? "Valkey" : "Redis",
@@ -102,6 +141,10 @@ static void print_head(const struct screen *s, const char *path)
     if (meta->used_memory > 0)
         fprintf(s->out, "            %s used by the server when it wrote the file\n",
                 rd_show_bytes((uint64_t)meta->used_memory).s);
+    if (all->keys > 0)
+        fprintf(s->out, "            used_memory also has %s (%s) of hash tables, and buffers\n",
+                rd_show_bytes(stat_json_tables(read)).s,
+                stat_percent(stat_json_tables(read), all->memory).s);
 }
 
 static void print_count(const struct screen *s, const char *name, const struct stat_count *count)
@@ -191,9 +234,8 @@ static void print_prefixes(const struct screen *s)
         const struct stat_prefix *row = &table->rows[i];
         struct rd_shown db = db_of(s, row->db);
         size_t room = NAME - strlen(db.s);
-        fprintf(s->out, "  %s%-*s %12s %10s", db.s, (int)room,
-                stat_fit(stat_prefix_name(table, row), room).s, rd_show_count(row->keys).s,
-                rd_show_bytes(row->memory).s);
+        fprintf(s->out, "  %s%s %12s %10s", db.s, stat_column(stat_prefix_name(table, row), room).s,
+                rd_show_count(row->keys).s, rd_show_bytes(row->memory).s);
         put_bar(s, row->memory, s->read->sum.all.memory);
     }
     if (table->n > s->n)
@@ -206,7 +248,7 @@ static void print_prefixes(const struct screen *s)
 static void print_pattern(void *ctx, const struct stat_pattern *row, struct rd_slice name)
 {
     const struct screen *s = ctx;
-    fprintf(s->out, "  %-*s %12s %10s", NAME, stat_fit(name, NAME).s, rd_show_count(row->keys).s,
+    fprintf(s->out, "  %s %12s %10s", stat_column(name, NAME).s, rd_show_count(row->keys).s,
             rd_show_bytes(row->memory).s);
     put_bar(s, row->memory, s->read->sum.all.memory);
 }
@@ -265,8 +307,8 @@ static void print_top(const struct screen *s, const char *title, const struct st
         const struct stat_top_row *row = &top->rows[i];
         struct rd_shown db = db_of(s, row->key.db);
         size_t room = 26 - strlen(db.s);
-        fprintf(s->out, "  %s%-*s %-6s %15s %10s %10s\n", db.s, (int)room,
-                stat_fit(stat_top_name(row), room).s, rdb_kind_name(row->key.type->kind),
+        fprintf(s->out, "  %s%s %-6s %15s %10s %10s\n", db.s,
+                stat_column(stat_top_name(row), room).s, rdb_kind_name(row->key.type->kind),
                 rd_show_count(row->key.elements).s, rd_show_bytes(row->key.largest).s,
                 rd_show_bytes(row->key.memory).s);
     }
@@ -308,10 +350,10 @@ static void print_sizes(const struct screen *s)
 }
 
 bool stat_text_print(const struct cli *cli, FILE *out, const struct stat_read *read,
-                     const char *path, size_t n, struct rd_err *err)
+                     const char *path, bool replayed, size_t n, struct rd_err *err)
 {
     struct screen s = {cli, out, read, n};
-    print_head(&s, path);
+    print_head(&s, path, replayed);
     if (read->sum.all.keys == 0)
         return true;
     print_findings(&s);
