@@ -105,14 +105,21 @@ static bool put_sets(struct rd_sink *out, const char *target, const struct summa
     return put_figures(out, target, figures, sizeof figures / sizeof *figures);
 }
 
+static bool put_pause(struct rd_sink *out, const char *target, bool paused)
+{
+    const struct figure figure = {"paused", "Whether backups are paused.", paused, false};
+    return put_figures(out, target, &figure, 1);
+}
+
 /* ---- the file ---- */
 
 enum { FIGURES_MAX = 65536 };
 
-/* The figures of the sets as an earlier run wrote them, if there are any. */
-static bool keep_sets(struct rd_sink *out, const char *path)
+/* The figures of the sets as an earlier run wrote them, if there are any, and `with_run` those of
+ * the run. */
+static bool keep_figures(struct rd_sink *out, const char *path, bool with_run)
 {
-    static const char run[] = "redoubt_backup_last_run_";
+    static const char run[] = "redoubt_backup_last_run_", pause[] = "redoubt_backup_paused";
     struct rd_buf text = {0};
     struct rd_slice left = {0};
     if (backup_read_file(path, FIGURES_MAX, &text, NULL))
@@ -120,7 +127,8 @@ static bool keep_sets(struct rd_sink *out, const char *path)
     while (left.len > 0) {
         const uint8_t *end = memchr(left.ptr, '\n', left.len);
         size_t len = end != NULL ? (size_t)(end - left.ptr) + 1 : left.len;
-        if (end != NULL && memmem(left.ptr, len, run, strlen(run)) == NULL)
+        if (end != NULL && (with_run || memmem(left.ptr, len, run, strlen(run)) == NULL) &&
+            memmem(left.ptr, len, pause, strlen(pause)) == NULL)
             rd_sink_write(out, left.ptr, len);
         left = rd_slice(left.ptr + len, left.len - len);
     }
@@ -157,9 +165,24 @@ bool backup_metrics(const struct backup_target *target, struct backup_open *open
         if (listed)
             put_sets(out, target->name, &sum);
         else
-            keep_sets(out, path);
+            keep_figures(out, path, false);
+        put_pause(out, target->name, false);
         ok = rd_sink_close(out, err);
     }
     archive_sets_done(&sets);
     return ok;
+}
+
+bool backup_metrics_pause(const struct backup_target *target, bool paused, struct rd_err *err)
+{
+    const char *path = backup_get(target, BACKUP_KEY_METRICS_FILE);
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true, .mode = 0644);
+    struct rd_sink *out;
+    if (path == NULL)
+        return true;
+    if (!rd_sink_open_file(&out, path, &opts, err))
+        return false;
+    keep_figures(out, path, true);
+    put_pause(out, target->name, paused);
+    return rd_sink_close(out, err);
 }

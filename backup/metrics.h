@@ -16,4 +16,7 @@ bool backup_metrics_check(const struct backup_target *target, struct rd_err *err
 bool backup_metrics(const struct backup_target *target, struct backup_open *open, bool good,
                     struct rd_err *err);
 
+/* Changes only the figure that says whether backups of the target are paused. */
+bool backup_metrics_pause(const struct backup_target *target, bool paused, struct rd_err *err);
+
 #endif

@@ -14,7 +14,8 @@ REDOUBT = os.environ["REDOUBT"]
 
 
 # The page of each tool's objects; the others are described in their manual pages.
-BACKUP = ("archive", "backup", "copy", "list", "prune", "restore", "unlock", "verify")
+BACKUP = ("archive", "backup", "copy", "list", "pause", "prune", "restore", "resume", "unlock",
+          "verify")
 JSON_PAGES = {
     **{tool: f"{tool}-json" for tool in ("capture", "check-aof", "check-rdb", "cluster",
                                          "convert", "diff", "doctor", "replay", "show", "split",

@@ -17,7 +17,7 @@ from captures import command
 from redis_server import RedisServer
 from test_exit_status import master_with, rows_after
 
-STATUSES = list(range(9))
+STATUSES = list(range(10))
 
 
 def table():
@@ -97,6 +97,40 @@ class BackupCells(BackupCase):
             file.write(f"[other]\nsource = {self.missing}\nrepository = {self.repository}\n"
                        f"key-file = {self.key}\n")
         self.ends(8, "backup")
+
+    def case_backup_9(self):
+        self.backed_up()
+        self.good("pause", "nightly")
+        self.ends(9, "backup", "nightly")
+
+    # ---- pause, resume ----
+
+    def case_pause_0(self):
+        self.backed_up()
+        self.ends(0, "pause", "nightly")
+
+    def case_pause_2(self):
+        self.ends(2, "pause", "weekly")
+        self.ends(2, "pause")
+
+    def case_pause_3(self):
+        self.ends(3, "pause", "nightly")
+
+    def case_pause_4(self):
+        self.unsupported("pause", "nightly")
+
+    def case_resume_0(self):
+        self.backed_up()
+        self.ends(0, "resume", "nightly")
+
+    def case_resume_2(self):
+        self.ends(2, "resume", "weekly")
+
+    def case_resume_3(self):
+        self.ends(3, "resume", "nightly")
+
+    def case_resume_4(self):
+        self.unsupported("resume", "nightly")
 
     # ---- doctor ----
 
@@ -397,7 +431,7 @@ class BackupCells(BackupCase):
 
     def test_cells(self):
         cells = table()
-        self.assertEqual(len(cells), 12)
+        self.assertEqual(len(cells), 14)
         for tool, row in cells.items():
             self.assertEqual(sorted(row), STATUSES)
             for status, text in row.items():

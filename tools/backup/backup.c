@@ -1,4 +1,5 @@
 /* backup.c - `redoubt backup`: a verified set of each target into its repositories. */
+#include "archive/pause.h"
 #include "backup/metrics.h"
 #include "backup/source.h"
 #include "tools/cli/stop.h"
@@ -11,7 +12,7 @@
 struct run {
     struct cli *cli;
     struct vault vault;
-    size_t n_good, n_bad;
+    size_t n_good, n_bad, n_paused;
     bool partial; /* one repository failed, but not all */
     int status;   /* of the first failure */
 };
@@ -150,12 +151,51 @@ static bool take_set(struct run *run, struct backup_set *set, struct rd_err *err
     return false;
 }
 
+/* In one repository is enough. A repository that does not answer fails later. */
+static bool find_pause(struct backup_open *open, struct archive_pause *ret)
+{
+    for (size_t i = 0; i < open->n; i++)
+        if (open->stores[i] != NULL && archive_pause_read(&open->repos[i], ret, NULL) &&
+            ret->paused)
+            return true;
+    return false;
+}
+
+/* No hook runs, and no heartbeat is sent. */
+static void report_pause(struct run *run, const struct backup_target *target,
+                         const struct archive_pause *pause)
+{
+    struct json_write *json = &run->cli->out;
+    struct rd_err err = {0};
+    run->n_paused++;
+    cli_warn(run->cli, "%s is paused since %s%s%s: no set was made; redoubt resume %s ends it",
+             target->name, rd_show_time(pause->since_ms).s, pause->reason[0] != '\0' ? ", " : "",
+             rd_show_plain(rd_slice_str(pause->reason)).s, target->name);
+    backup_metrics_pause(target, true, &err);
+    report_partial(run, &err);
+    if (!run->cli->json)
+        return;
+    json_obj(json);
+    json_put_str(json, "target", target->name);
+    json_put_bool(json, "ok", false);
+    json_put_bool(json, "paused", true);
+    json_put_int(json, "since_ms", pause->since_ms);
+    json_put_str(json, "reason", pause->reason);
+    json_end(json);
+}
+
 static void backup_target(struct run *run, const struct backup_target *target)
 {
     struct rd_err err = {0};
     struct backup_open open = {0};
     struct backup_set set = {.open = &open};
+    struct archive_pause pause;
     bool opened = backup_open(target, BACKUP_WRITE, &open, &err);
+    if (opened && find_pause(&open, &pause)) {
+        report_pause(run, target, &pause);
+        backup_close(&open);
+        return;
+    }
     bool ok = opened && take_set(run, &set, &err);
     if (ok) {
         run->n_good++;
@@ -191,7 +231,7 @@ static int backup_all(struct run *run)
         json_end(&cli->out);
     if (run->n_bad > 0)
         return run->n_good > 0 ? CLI_PARTIAL : run->status;
-    return run->partial ? CLI_PARTIAL : CLI_OK;
+    return run->partial ? CLI_PARTIAL : run->n_paused > 0 ? CLI_PAUSED : CLI_OK;
 }
 
 int tool_backup(struct cli *cli, int argc, char **argv)

@@ -64,6 +64,7 @@ enum cli_status {
     CLI_PROTOCOL = 6,
     CLI_LOCKED = 7,
     CLI_PARTIAL = 8,
+    CLI_PAUSED = 9,   /* backups of the target are paused */
     CLI_SIGNAL = 128, /* and the number of the signal: SIGHUP 129, SIGINT 130, SIGTERM 143 */
     CLI_INTERRUPTED = 130,
 };

@@ -235,6 +235,7 @@ void doctor_fix(struct doctor_verdict *v, const char *fmt, ...) RD_PRINTF(2, 3);
     X(masters_host)                                                                                \
     X(replicas_host)                                                                               \
     X(backup_age)                                                                                  \
+    X(backup_paused)                                                                               \
     X(backup_stream)                                                                               \
     X(backup_elsewhere)                                                                            \
     X(backup_sealed)

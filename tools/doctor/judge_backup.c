@@ -1,4 +1,5 @@
 /* judge_backup.c - the age of the newest good backup, and where it is. */
+#include "archive/pause.h"
 #include "archive/stream.h"
 #include "tools/doctor/doctor.h"
 
@@ -61,6 +62,52 @@ void doctor_judge_backup_age(const struct doctor *d, struct doctor_verdict *v)
     }
     for (size_t i = 0; i < d->vault.config.n_targets; i++)
         if (!judge_target(d, &d->vault.config.targets[i], v, &err)) {
+            if (v->state != DOCTOR_FOUND)
+                doctor_unknown(v, "%s", rd_err_render(&err, line, sizeof line));
+            return;
+        }
+}
+
+/* ---- pauses ---- */
+
+static bool judge_pause(struct archive_repo *repo, struct doctor_verdict *v, struct rd_err *err)
+{
+    struct archive_pause pause;
+    if (!archive_pause_read(repo, &pause, err))
+        return false;
+    if (pause.paused)
+        doctor_found(v, "backups of %s in %s are paused since %s%s%s", repo->target,
+                     rd_show_plain(rd_slice_str(repo->store->origin)).s,
+                     rd_show_time(pause.since_ms).s, pause.reason[0] != '\0' ? ": " : "",
+                     rd_show_plain(rd_slice_str(pause.reason)).s);
+    else if (v->state != DOCTOR_FOUND)
+        doctor_passed(v, "backups of %s are not paused", repo->target);
+    return true;
+}
+
+static bool judge_pauses(const struct backup_target *target, struct doctor_verdict *v,
+                         struct rd_err *err)
+{
+    struct backup_open open;
+    if (!backup_open(target, BACKUP_LIST, &open, err))
+        return false;
+    bool ok = true;
+    for (size_t i = 0; ok && i < open.n; i++)
+        ok = backup_is_open(&open, i, err) && judge_pause(&open.repos[i], v, err);
+    backup_close(&open);
+    return ok;
+}
+
+void doctor_judge_backup_paused(const struct doctor *d, struct doctor_verdict *v)
+{
+    struct rd_err err = {0};
+    char line[DOCTOR_TEXT_MAX];
+    if (!d->with_backup) {
+        doctor_skipped(v, "--target or --repository is not given");
+        return;
+    }
+    for (size_t i = 0; i < d->vault.config.n_targets; i++)
+        if (!judge_pauses(&d->vault.config.targets[i], v, &err)) {
             if (v->state != DOCTOR_FOUND)
                 doctor_unknown(v, "%s", rd_err_render(&err, line, sizeof line));
             return;

@@ -177,6 +177,8 @@ const struct doctor_check doctor_checks[] = {
     {"backup-age", DOCTOR_GROUP_BACKUP, S | F, DOCTOR_ERROR, doctor_judge_backup_age,
      "Changes since the newest good backup are lost with the host.",
      "redoubt backup TARGET; check the timer or the cron job"},
+    {"backup-paused", DOCTOR_GROUP_BACKUP, S | F, DOCTOR_WARNING, doctor_judge_backup_paused,
+     "No backup is made until somebody resumes them.", "redoubt resume TARGET"},
     {"backup-stream", DOCTOR_GROUP_BACKUP, S | F, DOCTOR_ERROR, doctor_judge_backup_stream,
      "Moments after the missing segments can be restored only from the next set on.",
      "redoubt list TARGET shows what can be restored; redoubt backup TARGET makes another"},

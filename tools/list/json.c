@@ -212,3 +212,15 @@ void list_json_chain(struct json_write *json, const struct list_chain *chain)
     put_outages(json, chain);
     json_end(json);
 }
+
+void list_json_pause(struct json_write *json, const struct archive_repo *repo,
+                     const struct archive_pause *pause)
+{
+    json_obj(json);
+    json_put_str(json, "target", repo->target);
+    json_put_str(json, "repository", repo->store->origin);
+    json_put_int(json, "since_ms", pause->since_ms);
+    json_put_str(json, "host", pause->host);
+    json_put_str(json, "reason", pause->reason);
+    json_end(json);
+}

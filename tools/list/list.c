@@ -21,7 +21,7 @@ struct run {
     bool details;
     bool sizes;
     struct json_write *json; /* where the lists go; NULL: they are printed */
-    struct json_later streams;
+    struct json_later streams, pauses;
     int status;
 };
 
@@ -211,6 +211,18 @@ static void check_age(struct run *run, const struct archive_repo *repo, struct a
     run->status = CLI_FINDINGS;
 }
 
+static bool list_pause(struct run *run, struct archive_repo *repo, struct rd_err *err)
+{
+    struct archive_pause pause;
+    if (!archive_pause_read(repo, &pause, err))
+        return false;
+    if (pause.paused && run->json != NULL)
+        list_json_pause(&run->pauses.json, repo, &pause);
+    else if (pause.paused && !run->cli->quiet)
+        list_text_pause(&pause);
+    return true;
+}
+
 static bool list_repo(void *ctx, struct backup_open *open, size_t at, struct rd_err *err)
 {
     struct run *run = ctx;
@@ -222,7 +234,7 @@ static bool list_repo(void *ctx, struct backup_open *open, size_t at, struct rd_
     check_sets(run, repo, &sets);
     warn_of_keys(run, repo, &sets);
     check_age(run, repo, &sets);
-    ok = ok && list_stream(run, repo, &sets, err);
+    ok = ok && list_stream(run, repo, &sets, err) && list_pause(run, repo, err);
     archive_sets_done(&sets);
     return ok;
 }
@@ -230,14 +242,15 @@ static bool list_repo(void *ctx, struct backup_open *open, size_t at, struct rd_
 /* Both lists, as members of an open object. */
 static bool list_json(struct run *run, struct json_write *json, struct rd_err *err)
 {
-    if (!json_later_init(&run->streams, err))
+    if (!json_later_init(&run->streams, err) || !json_later_init(&run->pauses, err))
         return false;
     run->json = json;
     json_key(json, "sets");
     json_array(json);
     vault_each(&run->each, list_repo, run);
     json_end(json);
-    if (!json_later_put(&run->streams, json, "streams", err))
+    if (!json_later_put(&run->streams, json, "streams", err) ||
+        !json_later_put(&run->pauses, json, "paused", err))
         return false;
     vault_each_put_errors(&run->each, json);
     return true;

@@ -9,6 +9,7 @@
 #define TOOLS_LIST_LIST_H
 
 #include "archive/moments.h"
+#include "archive/pause.h"
 #include "tools/vault/vault.h"
 
 /* Segments that follow each other: begin to end - 1. */
@@ -39,13 +40,16 @@ void list_text_header(void);
 void list_text_set(const struct archive_set *set, const struct list_sizes *sizes, int64_t now_ms,
                    bool details);
 void list_text_chain(const struct list_chain *chain);
+void list_text_pause(const struct archive_pause *pause);
 
 void list_json_set(struct json_write *json, const struct archive_repo *repo,
                    const struct archive_set *set, const struct list_sizes *sizes);
 void list_json_chain(struct json_write *json, const struct list_chain *chain);
+void list_json_pause(struct json_write *json, const struct archive_repo *repo,
+                     const struct archive_pause *pause);
 
 /* Writes the page; json is the object with the members "now_ms", "sets",
- * "streams" and "errors". */
+ * "streams", "paused" and "errors". */
 bool list_html_write(struct rd_sink *out, struct rd_slice json, struct rd_err *err);
 
 #endif

@@ -129,3 +129,13 @@ void list_text_chain(const struct list_chain *chain)
     if (!is_recorded(chain))
         printf("    except in interruptions that an older version did not record\n");
 }
+
+void list_text_pause(const struct archive_pause *pause)
+{
+    printf("  backups are paused since %s", rd_show_time(pause->since_ms).s);
+    if (pause->host[0] != '\0')
+        printf(", by %s", rd_show_plain(rd_slice_str(pause->host)).s);
+    if (pause->reason[0] != '\0')
+        printf(": %s", rd_show_plain(rd_slice_str(pause->reason)).s);
+    printf("\n");
+}
