@@ -22,9 +22,10 @@ STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 0 auto; padding: 1rem; }
 nav { border-bottom: 1px solid var(--line); padding-bottom: .5rem; }
 nav a { margin-right: 1rem; }
-pre { background: var(--code); padding: .75rem; overflow-x: auto; border-radius: .25rem; }
+pre { background: var(--code); padding: .75rem; border-radius: .25rem; white-space: pre-wrap;
+  overflow-wrap: anywhere; }
 code { background: var(--code); padding: 0 .2em; overflow-wrap: anywhere; }
-pre code { background: none; padding: 0; overflow-wrap: normal; }
+pre code { background: none; padding: 0; }
 .table { overflow-x: auto; }
 table { border-collapse: collapse; }
 td, th { border: 1px solid var(--line); padding: .25rem .5rem; text-align: left;
