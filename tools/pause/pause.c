@@ -117,9 +117,8 @@ int tool_pause(struct cli *cli, int argc, char **argv)
                                  .help = "why; list and doctor print it"};
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] TARGET…",
-        .about =
-            "Pauses the backups of each TARGET: until `redoubt resume`, `redoubt backup` makes\n"
-            "no set of it, and ends with status 9.",
+        .about = "Pauses the backups of each TARGET: until `redoubt resume`, `redoubt backup`\n"
+                 "makes no set of it, and ends with status 9.",
         .opts = opts,
         .min_args = 1,
         .max_args = CLI_MANY,
