@@ -49,6 +49,25 @@ static bool restore_file(struct job *job, const struct archive_file *file, const
                                     : write_to(job, file, backup_restore_snapshot, path, err);
 }
 
+/* A file that is replaced may have most of the new one. If it was changed meanwhile, it is not
+ * used. */
+static bool replace_file(struct job *job, const struct archive_file *file, const char *path,
+                         struct rd_err *err)
+{
+    struct rd_err why = {0};
+    if (!job->out->replaces)
+        return restore_file(job, file, path, err);
+    job->r->over = path;
+    bool ok = restore_file(job, file, path, &why);
+    job->r->over = NULL;
+    if (!ok && job->r->kept.id[0] != '\0') {
+        job->r->kept = (struct chunks_over){.kept = 0};
+        return restore_file(job, file, path, err);
+    }
+    rd_err_adopt(err, &why);
+    return ok;
+}
+
 static bool write_text(struct job *job, const char *path, const char *text, struct rd_err *err)
 {
     struct rd_sink *sink;
@@ -173,9 +192,9 @@ static bool restore_snapshot(struct job *job, const struct archive_file *file, c
     if (names_folder(to) && !backup_staging_folder(&job->out->staging, to, err))
         return false;
     if (!is_folder(to))
-        return restore_file(job, file, to, err);
+        return replace_file(job, file, to, err);
     return refuse_log(job, to, err) && join(path, to, "dump.rdb", err) &&
-           restore_file(job, file, path, err);
+           replace_file(job, file, path, err);
 }
 
 /* ---- a cluster ---- */

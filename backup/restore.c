@@ -1,8 +1,11 @@
 #include "backup/restore.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "backup/replay.h"
 #include "backup/stored_log.h"
@@ -66,6 +69,31 @@ static bool open_rest(struct backup_restore *r, const struct archive_file *file,
     return chunks_open_rest(ret, r->repo, r->set, file, &r->open->keys.ring, &r->lost, err);
 }
 
+/* With what the file that is replaced has. */
+static bool open_over(struct backup_restore *r, const struct archive_file *file,
+                      struct rd_src **ret, struct rd_err *err)
+{
+    struct stat st;
+    if (r->over == NULL || file->role != ARCHIVE_ROLE_RDB ||
+        file->compression != ARCHIVE_COMPRESSION_CHUNKS)
+        return true;
+    int fd = open(r->over, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return true;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return true;
+    }
+    r->old = (struct spool){.fd = fd, .open = true, .size = (uint64_t)st.st_size};
+    bool ok = chunks_open_over(ret, r->repo, &r->source->sets, r->set, file, &r->open->keys.ring,
+                               &r->old, &r->kept, err);
+    if (!ok || *ret == NULL) {
+        spool_done(&r->old);
+        r->kept = (struct chunks_over){.kept = 0};
+    }
+    return ok;
+}
+
 /* Where a file is stored as chunks, a few keys need few of them. */
 static bool open_file(struct backup_restore *r, const struct archive_file *file,
                       struct rd_src **ret, struct rd_err *err)
@@ -84,6 +112,8 @@ static bool open_file(struct backup_restore *r, const struct archive_file *file,
         r->cost.n_bytes += cost.n_bytes;
         r->cost.set_bytes += cost.set_bytes;
     }
+    if (*ret == NULL && !open_over(r, file, ret, err))
+        return false;
     return *ret != NULL || archive_set_open(r->repo, r->set, file, ring, ret, err);
 }
 
@@ -99,6 +129,7 @@ bool backup_restore_file(struct backup_restore *r, const struct archive_file *fi
     bool ok = rd_pump(src, out, tick, &reading, err);
     rd_watch_end(r->watch);
     rd_src_close(src);
+    spool_done(&r->old);
     return ok;
 }
 
@@ -311,6 +342,7 @@ static bool try_sets(struct backup_restore *r, struct archive_sets *sets, struct
     r->counts = (struct rebuild_counts){0}; /* another repository may have failed before */
     r->lost = (struct chunks_lost){0};
     r->cost = (struct chunks_cost){0};
+    r->kept = (struct chunks_over){.kept = 0};
     r->set = NULL;
     return find_set(r, sets, err) && r->write(r, err);
 }

@@ -42,6 +42,8 @@ struct backup_restore {
     bool keep_unknown; /* see struct rebuild_data */
     const struct filter
         *filter;       /* of a set: other keys may be left out, which is faster; NULL: none */
+    const char *over;  /* a file that is there, and is replaced: what it has in common with a
+                          snapshot in chunks is not read from the repository; NULL: none */
     bool skip_damaged; /* of a set in chunks: leave out records whose chunks cannot be read */
     bool final;        /* what write() does cannot be taken back: no other repository is tried */
     /* Writes r->set, with the functions below. Called again for another repository if it fails. */
@@ -58,10 +60,13 @@ struct backup_restore {
     struct chunks_lost lost; /* with skip_damaged: what was left out */
     struct chunks_cost cost; /* with a filter: what was read of files of which not all was read */
 
+    struct chunks_over kept; /* what was taken of `over`; id "": nothing */
+
     /* Private. */
     struct backup_open *open;
+    struct spool old; /* `over` */
     struct backup_restore_source sources[BACKUP_STORES];
-    const struct backup_restore_source *source; /* the one that is tried */
+    struct backup_restore_source *source; /* the one that is tried */
 };
 
 /* RD_ERR_USAGE: there is no such set, or the moment cannot be proved. */

@@ -250,8 +250,11 @@ bool chunks_assemble_places(struct chunks_assembler *a, struct archive_store *st
                             const struct chunks_codec *codec, const struct chunks_recipe *recipe,
                             struct rd_err *err)
 {
+    uint64_t bytes = 0;
     bool ok = init(a, store, codec, recipe, chunks_rooms_usual().cache, err);
-    a->fetch.ahead = true;
+    for (size_t i = 0; i < recipe->n_orders; i++)
+        bytes += recipe->orders[i].stored;
+    a->fetch.ahead = bytes > CHUNKS_AHEAD / 8;
     return ok && read_orders(a, err);
 }
 

@@ -21,6 +21,7 @@
 #include "archive/repo.h"
 #include "base/seal.h"
 #include "data/filter.h"
+#include "data/spool.h"
 
 /* ---- writing ---- */
 
@@ -85,5 +86,23 @@ struct chunks_cost {
 bool chunks_open_keys(struct rd_src **ret, struct archive_repo *repo, const struct archive_set *set,
                       const struct archive_file *file, const struct rd_seal_ring *ring,
                       const struct filter *filter, struct chunks_cost *cost, struct rd_err *err);
+
+/* What was taken of an older version of a file, and what was read; known when the source is closed.
+ */
+struct chunks_over {
+    char id[ARCHIVE_ID_MAX]; /* the set that the older version is of */
+    uint64_t kept;           /* bytes */
+    uint64_t n_requests, n_bytes;
+};
+
+/* As chunks_open_src(), with a file that is the same file of another one of these sets, as its
+ * digest shows: what it has is taken from it, and only the chunks with other items are read. *ret
+ * NULL: it is of no set, or of no use. At its end the source fails unless all bytes are those of
+ * the manifest, for example because the older file was changed. old, sets and counts are
+ * borrowed. */
+bool chunks_open_over(struct rd_src **ret, struct archive_repo *repo, struct archive_sets *sets,
+                      const struct archive_set *set, const struct archive_file *file,
+                      const struct rd_seal_ring *ring, const struct spool *old,
+                      struct chunks_over *counts, struct rd_err *err);
 
 #endif

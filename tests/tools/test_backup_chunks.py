@@ -124,6 +124,36 @@ class Chunks(BackupCase):
         self.assertNotIn("read_bytes", self.json(
             "restore", "--prefix", "use", "--to", self.path("use.rdb"))[0])
 
+    def test_a_restore_over_an_older_one_reads_what_differs(self):
+        datas = [snapshot(4000)]
+        datas += [snapshot(4000, changed=range(i * 20, i * 20 + 40)) for i in range(1, 5)]
+        datas.append(snapshot(4000, order=4, changed={1}))
+        ids = [self.back_up(data)["id"] for data in datas]
+        out = self.path("over.rdb")
+        args = ("--to", out, "--force")
+        self.assertNotIn("kept_bytes", self.json("restore", *args)[0])
+        self.assertEqual(self.read("over.rdb"), datas[-1])
+        for old, new in ((5, 2), (2, 3), (3, 0), (0, 4), (4, 5), (5, 5)):
+            self.write("over.rdb", datas[old])
+            done = self.json("restore", "--set", ids[new], *args)[0]
+            self.assertEqual(self.read("over.rdb"), datas[new])
+            self.assertEqual(done["kept_of"], ids[old])
+            self.assertGreater(done["kept_bytes"], len(datas[new]) * 0.9)
+        self.write("over.rdb", datas[0])
+        said = self.good("restore", "--set", ids[1], *args)
+        self.assertIn(b"of the file that was there, of set " + ids[0].encode(), said)
+        for other in (datas[0][:-9], datas[0] + b"x", b"", datas[0][:5000] + b"!" +
+                      datas[0][5001:]):
+            self.write("over.rdb", other)
+            self.assertNotIn("kept_of", self.json("restore", "--set", ids[1], *args)[0])
+            self.assertEqual(self.read("over.rdb"), datas[1])
+        os.mkdir(self.path("data"))
+        self.write("data/dump.rdb", datas[0])
+        done = self.json("restore", "--set", ids[1], "--to", self.path("data"), "--force")[0]
+        self.assertEqual(done["kept_of"], ids[0])
+        self.assertLess(done["read_bytes"], 60000)
+        self.assertEqual(self.read("data", "dump.rdb"), datas[1])
+
     def test_sizes(self):
         self.back_up(snapshot(20000))
         self.back_up(snapshot(20000, changed={7}))

@@ -61,6 +61,12 @@ static void put_json(struct restore *run)
         json_put_uint(json, "read_bytes", run->r.cost.n_bytes);
         json_put_uint(json, "set_bytes", run->r.cost.set_bytes);
     }
+    if (run->r.kept.id[0] != '\0') {
+        json_put_str(json, "kept_of", run->r.kept.id);
+        json_put_uint(json, "kept_bytes", run->r.kept.kept);
+        json_put_uint(json, "read_requests", run->r.kept.n_requests);
+        json_put_uint(json, "read_bytes", run->r.kept.n_bytes);
+    }
     json_key(json, "objects");
     json_array(json);
     for (size_t i = 0; i < n_objects(run); i++) {
@@ -104,6 +110,17 @@ static void print_cost(const struct restore *run)
                rd_show_bytes(cost->set_bytes).s);
 }
 
+/* What the file that was replaced saved. */
+static void print_kept(const struct restore *run)
+{
+    const struct chunks_over *kept = &run->r.kept;
+    if (kept->id[0] != '\0')
+        printf("  took %s of the file that was there, of set %s, and read %s in %" PRIu64
+               " request%s\n",
+               rd_show_bytes(kept->kept).s, kept->id, rd_show_bytes(kept->n_bytes).s,
+               kept->n_requests, rd_show_plural(kept->n_requests));
+}
+
 /* Each command succeeded on the server, so the data is not the same now. */
 static void warn_of_refused(struct restore *run)
 {
@@ -145,6 +162,7 @@ void restore_report(struct restore *run)
     if (restore_sends(run) && !run->dry_run)
         print_keys(run);
     print_cost(run);
+    print_kept(run);
     for (size_t i = 0; run->dry_run && i < n_objects(run); i++) {
         get_object(run, i, name, &bytes);
         printf("  %s, %s\n", name, rd_show_bytes(bytes).s);
