@@ -36,7 +36,8 @@ def tools():
 
 
 # Their arguments are targets of the configuration.
-OF_TARGETS = ("archive", "backup", "check-config", "list", "prune", "restore", "unlock", "verify")
+OF_TARGETS = ("archive", "backup", "check-config", "copy", "list", "pause", "prune", "restore",
+              "resume", "unlock", "verify")
 
 
 def in_bash(script, *args):
@@ -169,7 +170,7 @@ class Usage(unittest.TestCase):
 
     def test_a_missing_argument(self):
         for tool in tools():
-            if tool == "version":  # it needs none
+            if tool in ("demo", "version"):  # they need none
                 continue
             with self.subTest(tool=tool):
                 self.check_refused(run(tool), f"redoubt {tool}: ")
@@ -186,7 +187,7 @@ class Usage(unittest.TestCase):
     def test_a_missing_file_is_an_io_error_with_its_name(self):
         for tool in tools():
             # They read no file that is named so.
-            if tool in ("capture", "migrate", "version", *OF_TARGETS):
+            if tool in ("capture", "demo", "migrate", "version", *OF_TARGETS):
                 continue
             with self.subTest(tool=tool):
                 args = {

@@ -183,7 +183,7 @@ int tool_demo(struct cli *cli, int argc, char **argv)
         .opts = opts,
         .min_args = 0,
         .max_args = 1,
-        .example = "redoubt demo",
+        .example = "redoubt demo rescue",
     };
     struct rd_err err = {0};
     uint64_t flush_at = 0;

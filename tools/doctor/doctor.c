@@ -213,10 +213,8 @@ int tool_doctor(struct cli *cli, int argc, char **argv)
     struct cli_opt opts[VAULT_OPTS + sizeof own / sizeof own[0]] = {0};
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] URL|DIR|FILE|--target NAME",
-        .about =
-            "Checks a running server or Sentinel, the folder of a server, or the configuration of\n"
-            "a Sentinel, for settings and states that cost data. Exit status 1: something is\n"
-            "wrong; 8: something was not examined.",
+        .about = "Checks a server or a Sentinel, running or by its files, for what can cost data.\n"
+                 "Exit status 1: something is wrong; 8: something was not examined.",
         .opts = opts,
         .max_args = 1,
         .example = "redoubt doctor --rpo 60s redis://localhost",
