@@ -122,7 +122,7 @@ static bool same_history(const struct repl_capture_segment *segment,
 static void missing_segments(const struct repl_capture_segment *segment, uint64_t end,
                              const struct repl_capture_segment *next, struct rd_err *why)
 {
-    uint64_t first = segment->number + 1, last = next->number - 1;
+    uint64_t first = repl_capture_last(segment) + 1, last = next->number - 1;
     char names[80];
     if (first == last)
         snprintf(names, sizeof names, "segment %" PRIu64, first);
@@ -141,9 +141,9 @@ bool repl_capture_follows(const struct repl_capture_segment *segment, uint64_t e
                           const struct repl_capture_segment *next, struct rd_err *err)
 {
     struct rd_err why = {0};
-    if (next->number > segment->number + 1) {
+    if (next->number > repl_capture_last(segment) + 1) {
         missing_segments(segment, end, next, &why);
-    } else if (next->number <= segment->number) {
+    } else if (next->number <= repl_capture_last(segment)) {
         rd_err_set(&why, RD_ERR_CORRUPT, 16, "there are two segments %" PRIu64, next->number);
     } else if (next->continues && next->start > end) {
         rd_err_set(&why, RD_ERR_CORRUPT, RD_NO_OFFSET,

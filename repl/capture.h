@@ -50,14 +50,17 @@ enum {
 struct repl_capture_segment {
     char name[REPL_CAPTURE_NAME]; /* of the file */
     uint64_t number;              /* from 1, without gaps */
-    uint64_t start;               /* offset of its first byte in the history */
-    int64_t start_us;             /* when that byte was written */
-    uint64_t db;                  /* selected there */
-    bool in_multi;                /* it begins between MULTI and EXEC */
-    struct repl_replid run;       /* id of the program run that began it */
-    struct repl_replid replid;    /* of the history */
-    struct repl_replid replid2;   /* the history that this one continues, or not set: up to */
-    uint64_t offset2;             /* offset2 both are the same */
+    uint64_t last; /* of one that was made of several (repl/capture_merge.h): the number of the
+                      last of them; else 0 */
+    uint8_t last_sha256[REPL_CAPTURE_SHA]; /* then its sha256 below */
+    uint64_t start;                        /* offset of its first byte in the history */
+    int64_t start_us;                      /* when that byte was written */
+    uint64_t db;                           /* selected there */
+    bool in_multi;                         /* it begins between MULTI and EXEC */
+    struct repl_replid run;                /* id of the program run that began it */
+    struct repl_replid replid;             /* of the history */
+    struct repl_replid replid2; /* the history that this one continues, or not set: up to */
+    uint64_t offset2;           /* offset2 both are the same */
 
     uint64_t chapter;       /* from 1; a new one begins with a new replid */
     uint64_t chapter_start; /* offset */
@@ -103,6 +106,12 @@ void repl_capture_list_done(struct repl_capture_list *list);
  * with the offsets and segment numbers that are missing or duplicated. */
 bool repl_capture_follows(const struct repl_capture_segment *segment, uint64_t end,
                           const struct repl_capture_segment *next, struct rd_err *err);
+
+/* The last number that is in a segment. */
+static inline uint64_t repl_capture_last(const struct repl_capture_segment *segment)
+{
+    return segment->last != 0 ? segment->last : segment->number;
+}
 
 /* The name of the snapshot of a segment that has one. */
 void repl_capture_snapshot_name(const struct repl_capture_segment *segment,

@@ -165,7 +165,7 @@ static enum repl_capture_status client_live_end(struct repl_capture_reader *r)
     r->torn = r->file.seg.size > r->cursor.at ? r->file.seg.size - r->cursor.at : 0;
     if (!list(r))
         return REPL_CAPTURE_FAIL;
-    if (name_after(r, r->file.seg.number) == NULL)
+    if (name_after(r, repl_capture_last(&r->file.seg)) == NULL)
         return at_end(r);
     /* It may have been closed in between: writers do so before they begin another one. */
     if (!repl_capture_file_refresh(&r->file, &r->err))
@@ -218,7 +218,7 @@ static enum repl_capture_status next_block(struct repl_capture_reader *r)
         return take_block(r);
     case CAPTURE_NEXT_END:
         r->piece.head.len = 0;
-        return next_file(r, r->file.seg.number);
+        return next_file(r, repl_capture_last(&r->file.seg));
     case CAPTURE_NEXT_LIVE:
         r->piece.head.len = 0;
         return client_live_end(r);

@@ -54,12 +54,19 @@ bool repl_capture_name_get(const char *name, const char *ending, uint64_t *ret_n
 
 /* ---- header ---- */
 
+static uint32_t version_of(const struct repl_capture_segment *seg)
+{
+    if (seg->last != 0)
+        return CAPTURE_VERSION_MERGED;
+    return seg->recorded ? CAPTURE_VERSION_RECORDED : CAPTURE_VERSION;
+}
+
 void repl_capture_header_put(uint8_t dst[CAPTURE_HEADER], const struct repl_capture_segment *seg,
                              uint64_t *ret_seed)
 {
     memset(dst, 0, CAPTURE_HEADER);
     memcpy(dst, header_magic, 8);
-    rd_put_le32(dst + 8, seg->recorded ? CAPTURE_VERSION_RECORDED : CAPTURE_VERSION);
+    rd_put_le32(dst + 8, version_of(seg));
     rd_put_le32(dst + 12, (seg->in_multi ? IN_MULTI : 0u) | (seg->begins ? BEGINS : 0u) |
                               (seg->continues ? CONTINUES : 0u) |
                               (seg->has_snapshot ? SNAPSHOT : 0u) |
@@ -77,6 +84,9 @@ void repl_capture_header_put(uint8_t dst[CAPTURE_HEADER], const struct repl_capt
     memcpy(dst + 152, seg->replid.hex, REPL_REPLID_LEN);
     memcpy(dst + 192, seg->replid2.hex, REPL_REPLID_LEN);
     rd_put_le64(dst + 232, seg->interrupted ? (uint64_t)seg->since_us : 0);
+    rd_put_le64(dst + 240, seg->last);
+    if (seg->last != 0)
+        memcpy(dst + 248, seg->last_sha256, REPL_CAPTURE_SHA);
     *ret_seed = capture_sum_put(dst, CAPTURE_HEADER - 8, 0);
 }
 
@@ -107,9 +117,9 @@ bool repl_capture_header_get(const uint8_t src[CAPTURE_HEADER], struct repl_capt
         return rd_err_set(err, RD_ERR_CHECKSUM, 0, "checksum mismatch in the header");
     uint32_t version = rd_get_le32(src + 8), flags = rd_get_le32(src + 12);
     uint32_t known = IN_MULTI | BEGINS | CONTINUES | SNAPSHOT;
-    if (version != CAPTURE_VERSION && version != CAPTURE_VERSION_RECORDED)
+    if (version < CAPTURE_VERSION || version > CAPTURE_VERSION_MERGED)
         return rd_err_set(err, RD_ERR_UNSUPPORTED, 8, "version %" PRIu32 " of the format", version);
-    seg.recorded = version == CAPTURE_VERSION_RECORDED;
+    seg.recorded = version >= CAPTURE_VERSION_RECORDED;
     if ((flags & ~(known | (seg.recorded ? INTERRUPTED : 0u))) != 0)
         return rd_err_set(err, RD_ERR_CORRUPT, 12, "unknown flags %#" PRIx32, flags);
     seg.in_multi = (flags & IN_MULTI) != 0;
@@ -120,6 +130,10 @@ bool repl_capture_header_get(const uint8_t src[CAPTURE_HEADER], struct repl_capt
     seg.since_us = seg.interrupted ? (int64_t)rd_get_le64(src + 232) : 0;
     seg.until_us = seg.interrupted ? REPL_CAPTURE_NEVER : 0;
     seg.number = rd_get_le64(src + 16);
+    if (version == CAPTURE_VERSION_MERGED) {
+        seg.last = rd_get_le64(src + 240);
+        memcpy(seg.last_sha256, src + 248, REPL_CAPTURE_SHA);
+    }
     seg.start = rd_get_le64(src + 24);
     seg.start_us = (int64_t)rd_get_le64(src + 32);
     seg.db = rd_get_le64(src + 40);
@@ -130,6 +144,8 @@ bool repl_capture_header_get(const uint8_t src[CAPTURE_HEADER], struct repl_capt
     memcpy(seg.snapshot_sha256, src + 80, REPL_CAPTURE_SHA);
     if (!get_ids(src, &seg))
         return rd_err_set(err, RD_ERR_CORRUPT, 112, "the ids are not 40 hexadecimal digits");
+    if (version == CAPTURE_VERSION_MERGED && seg.last <= seg.number)
+        return rd_err_set(err, RD_ERR_CORRUPT, 240, "it ends with segment %" PRIu64, seg.last);
     seg.latest_us = REPL_CAPTURE_NO_TIME;
     seg.end = seg.start;
     *ret = seg;

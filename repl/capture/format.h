@@ -8,6 +8,7 @@
 enum {
     CAPTURE_VERSION = 1,
     CAPTURE_VERSION_RECORDED = 2, /* interruptions are recorded */
+    CAPTURE_VERSION_MERGED = 3,   /* and it was made of several segments */
     CAPTURE_HEADER = REPL_CAPTURE_HEAD,
     CAPTURE_BLOCK = 72, /* header of a block */
     CAPTURE_TRAILER = REPL_CAPTURE_TAIL,

@@ -292,7 +292,7 @@ static void check_order(struct verify *v)
     if (!v->has_last)
         return;
     uint64_t end = v->last_end;
-    if (v->last_open && seg->continues && seg->number == v->last.number + 1)
+    if (v->last_open && seg->continues && seg->number == repl_capture_last(&v->last) + 1)
         end = seg->start; /* the end of the previous segment is unknown */
     if (!repl_capture_follows(&v->last, end, seg, &why))
         finding(v, &why, seg->name);
