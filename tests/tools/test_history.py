@@ -189,6 +189,14 @@ class History(Recorded):
                              check=True).stdout
         self.assertIn(b"created: string of 1 byte", out)
 
+    def test_a_folder_with_a_snapshot_only_has_no_history(self):
+        self.put("dump.rdb", snapshot([]))
+        done = subprocess.run([REDOUBT, "history", "k"], cwd=self.folder, capture_output=True,
+                              check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"there is no capture and no log in the current folder: use --in",
+                      done.stderr)
+
 
 class Indexes(Recorded):
     """A capture of several segments."""

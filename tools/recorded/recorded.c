@@ -36,11 +36,12 @@ static const char *look_here(void)
     return is_log_folder(".") ? "appendonlydir" : ".";
 }
 
-static bool is_log(const char *folder)
+static bool is_log(struct cli *cli, const char *folder)
 {
-    struct aof_job job = {.path = folder};
+    struct aof_job job = {.cli = cli, .path = folder};
     bool found = aof_job_find(&job, NULL);
     aof_job_done(&job);
+    cli_hint(cli, "%s", ""); /* of another question */
     return found;
 }
 
@@ -52,7 +53,7 @@ static bool find_path(struct recorded *r, struct rd_err *err)
         return true;
     }
     r->job.path = in;
-    if (r->in == NULL && !is_log(in))
+    if (r->in == NULL && !is_log(r->cli, in))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "there is no capture and no log in the current folder: use --in");
     if (!aof_job_find(&r->job, err))
