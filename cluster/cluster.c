@@ -59,7 +59,8 @@ struct cluster *cluster_new(const struct cluster_opts *opts)
                                             .require_full_coverage = true,
                                             .allow_replica_migration = true,
                                             .port = 6379,
-                                            .bus_port = 16379};
+                                            .bus_port = 16379,
+                                            .dropped = -1};
     return c;
 }
 
@@ -81,6 +82,12 @@ void cluster_free(struct cluster *c)
 struct cluster_settings *cluster_settings(struct cluster *c)
 {
     return &c->settings;
+}
+
+void cluster_settings_changed(struct cluster *c)
+{
+    if (c->myself != NULL)
+        cluster_refresh_myself(c);
 }
 
 static void add_myself(struct cluster *c)

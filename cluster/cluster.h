@@ -69,6 +69,7 @@ struct cluster_settings {
     uint16_t port;       /* as other nodes are told */
     uint16_t plain_port; /* the one without TLS if `port` is with it; else 0 */
     uint16_t bus_port;
+    int dropped; /* messages of this type are passed over, for tests; -1: none */
     char address[CLUSTER_ADDRESS_MAX + 1]; /* "": as other nodes see it */
     char hostname[CLUSTER_NAME_MAX + 1];
     char human_name[CLUSTER_NAME_MAX + 1];
@@ -79,6 +80,8 @@ struct cluster *cluster_new(const struct cluster_opts *opts);
 void cluster_free(struct cluster *c);
 
 struct cluster_settings *cluster_settings(struct cluster *c);
+/* What was changed in them is seen at once, instead of after the next tick. */
+void cluster_settings_changed(struct cluster *c);
 
 /* Reads nodes.conf, before cluster_start(). False with *err if a server does not start with it. */
 bool cluster_load(struct cluster *c, struct rd_slice text, int64_t now_ms, struct rd_err *err);

@@ -137,6 +137,8 @@ static void on_bytes(struct cluster *c, struct cluster_link *link, struct rd_sli
     struct rd_err err = {0};
     if (cluster_message_read(&m, bytes, &err)) {
         c->stats.received[m.type]++;
+        if ((int)m.type == c->settings.dropped)
+            return;
         cluster_on_message(c, link, &m);
         return;
     }

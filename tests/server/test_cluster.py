@@ -269,6 +269,17 @@ class Node(Cases):
             self.assertEqual(shard[:2], [b"slots", [0, 9]])
             self.assertIn(b"role", shard[3][0])
 
+    def test_what_it_announces_changes_at_once(self):
+        with OurNode() as node:
+            c, before = node.client(), node.known()[node.id][1]
+            for name, value, place in (("announce-port", "1234", f":1234@{node.port + 10000}"),
+                                       ("announce-bus-port", "1235", f":{node.port}@1235"),
+                                       ("announce-hostname", "a.example", before + ",a.example")):
+                c.command("CONFIG", "SET", "cluster-" + name, value)
+                self.assertEqual(node.known()[node.id][1], place)
+                c.command("CONFIG", "SET", "cluster-" + name, "0" if value.isdigit() else "")
+                self.assertEqual(node.known()[node.id][1], before)
+
     def test_reset_forgets_all_and_hard_takes_another_id(self):
         with OurNode() as node:
             node.own()

@@ -1,5 +1,6 @@
 /* CLUSTER, and the commands that a node answers otherwise than a server. */
 #include <arpa/inet.h>
+#include <limits.h>
 #include <stdio.h>
 
 #include "base/num.h"
@@ -8,6 +9,7 @@
 #include "server/session/client/client.h"
 #include "server/session/dispatch/subcommand.h"
 #include "server/session/pubsub.h"
+#include "server/surface/cmd/commands.h"
 #include "server/surface/node/node_impl.h"
 
 static int shown(struct rd_slice arg)
@@ -363,6 +365,7 @@ static const struct subcommand subcommands[] = {
 
 void node_cmd_cluster(struct dispatch_call *call)
 {
+    node_settings(node_of(call));
     node_clock(node_of(call));
     SUBCOMMAND_RUN(call, subcommands);
 }
@@ -418,12 +421,27 @@ static void cmd_failover(struct dispatch_call *call)
                                     "FAILOVER command instead.");
 }
 
+/* DEBUG DROP-CLUSTER-PACKET-FILTER type: for tests of clusters. */
+static void cmd_debug(struct dispatch_call *call)
+{
+    int64_t type;
+    if (call->argc != 3 || !dispatch_arg_is(call->argv[1], "drop-cluster-packet-filter")) {
+        server_cmd_debug(call);
+        return;
+    }
+    if (!dispatch_arg_i64(call, call->argv[2], INT_MIN, INT_MAX, &type, NULL))
+        return;
+    cluster_settings(node_of(call)->cluster)->dropped = (int)type;
+    engine_reply_ok(call->reply);
+}
+
 void node_register(struct server *srv)
 {
     static const struct dispatch_row rows[] = {
         {"cluster", node_cmd_cluster}, {"readonly", cmd_readonly}, {"readwrite", cmd_readwrite},
         {"asking", cmd_asking},        {"publish", cmd_publish},   {"spublish", cmd_spublish},
         {"replicaof", cmd_replicaof},  {"slaveof", cmd_replicaof}, {"failover", cmd_failover},
+        {"debug", cmd_debug},
     };
     dispatch_register(&srv->sessions, rows, sizeof rows / sizeof *rows);
 }

@@ -54,8 +54,7 @@ static void set_ports(const struct node *n, struct cluster_settings *to)
     to->bus_port = or_else(s->cluster_announce_bus_port, n->srv->loop.bus_port);
 }
 
-/* CONFIG SET can change them at any time. */
-static void settings_changed(struct node *n)
+void node_settings(struct node *n)
 {
     const struct settings *s = &n->srv->loop.settings;
     struct cluster_settings *to = cluster_settings(n->cluster);
@@ -69,6 +68,7 @@ static void settings_changed(struct node *n)
     set_ports(n, to);
     snprintf(to->address, sizeof to->address, "%s", s->cluster_announce_ip);
     snprintf(to->hostname, sizeof to->hostname, "%s", s->cluster_announce_hostname);
+    cluster_settings_changed(n->cluster);
 }
 
 /* ---- time ---- */
@@ -90,7 +90,7 @@ static void on_timer(uv_timer_t *timer)
 static void tick(struct node *n)
 {
     n->tick_due = false;
-    settings_changed(n);
+    node_settings(n);
     node_clock(n);
     node_links_limit(n);
     cluster_tick(n->cluster, wall_ms());
@@ -292,7 +292,7 @@ static bool start(struct server *srv)
     uv_timer_init(srv->loop.uv, &n->timer);
     n->timer.data = n;
     uv_timer_start(&n->timer, on_timer, TICK_MS, TICK_MS);
-    settings_changed(n);
+    node_settings(n);
     node_clock(n);
     cluster_start(n->cluster, wall_ms());
     node_act(n);

@@ -46,6 +46,9 @@ static inline struct node *node_of(const struct dispatch_call *call)
 /* Passes the time, and how far the replication is, to the library; before other functions of it. */
 void node_clock(struct node *n);
 
+/* Passes the settings, which CONFIG SET can change at any time. */
+void node_settings(struct node *n);
+
 /* Does what the library asks for. */
 void node_act(struct node *n);
 
