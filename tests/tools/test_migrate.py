@@ -381,6 +381,27 @@ class FromCluster(Migration, RealNodes):
         self.assertEqual(kills.compare(nodes, [self.target]), ([], 2 * len(self.tags)))
 
 
+    def test_a_snapshot_that_was_not_copied_comes_before_all_commands(self):
+        nodes = self.cluster(2)
+        a, b = nodes
+        self.tags = {kills.migrate_kills.slot_of(text): text for text in ("0", "2", "3", "6", "7")}
+        slots = [slot for slot in self.tags if slot < 8192]
+        for node in nodes:
+            node.command("CONFIG", "SET", "repl-diskless-sync-delay", "0")
+        for slot in slots:
+            self.write(a, slot, 2)
+        self.source = a
+        self.migrate()
+        # As if the first run had been killed between the copies of the two snapshots.
+        self.target.command("HDEL", "redoubt:migrate:migrate", f"at:127.0.0.1-{a.port}")
+        for slot in slots:
+            self.write(a, slot, 1)
+            self.move(slot, a, b, nodes)
+            self.write(b, slot, 1)
+        self.assertEqual(self.migrate()["snapshots"], 1)
+        self.assertEqual(kills.compare(nodes, [self.target]), ([], 2 * len(slots)))
+
+
 class Kills(unittest.TestCase):
     def run_kills(self, kind, rounds):
         done, differ, n, counts, output, _ = kills.KINDS[kind](rounds, 7, lambda text: None)

@@ -68,7 +68,7 @@ bool migrate_find_streams(struct migrate *m, struct rd_err *err)
         stream->slots = links[i].slots;
     }
     rd_free(links);
-    return ok;
+    return ok && migrate_owners_begin(m, err);
 }
 
 /* ---- positions in the spool ---- */
@@ -257,7 +257,7 @@ static void leave_late(struct migrate *m)
     for (size_t i = 0; i < m->n_streams; i++) {
         struct migrate_stream *stream = m->streams[i];
         bool has_none = stream->is_open && earliest(m, stream).chapter == 0;
-        stream->late = !fresh && has_none && m->n_streams > 1 && !stream->joins;
+        stream->late = !fresh && has_none && m->n_streams > 1 && !stream->known && !stream->joins;
         if (!stream->late)
             continue;
         rebuild_stream_close(&stream->in);
@@ -300,7 +300,6 @@ bool migrate_attach(struct migrate *m, bool *ret_again, struct rd_err *err)
     for (size_t i = 0; ok && i < m->n_streams; i++)
         if (m->streams[i]->is_open)
             ok = settle(m, m->streams[i], ret_again, err);
-    ok = ok && migrate_owners_begin(m, err);
     if (ok)
         migrate_owners_rewind(m);
     if (ok)

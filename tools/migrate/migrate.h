@@ -149,6 +149,7 @@ struct migrate_stream {
     uint64_t owned_from; /* where the owners of now began */
     bool blocked;        /* the next command waits; it arrived at blocked_us */
     bool waits;          /* `need` is known */
+    bool known;          /* a master since the beginning, or its slots were adopted */
     bool late, joins;    /* a master that joined later, and whether it can be copied */
     int64_t blocked_us;
     uint64_t ask_ms;
@@ -169,6 +170,7 @@ enum { MIGRATE_SEEN = 65536 };
 struct migrate_owners {
     int now[RD_HASH_SLOTS], before[RD_HASH_SLOTS];
     uint64_t changed_ms;
+    bool begun;
     struct migrate_seen seen[MIGRATE_SEEN];
     uint64_t stuck; /* streams that could not go on, since one did */
 };
@@ -310,8 +312,8 @@ bool migrate_flush(struct migrate *m, const struct migrate_stream *stream,
 bool migrate_is_applied(const struct migrate_stream *stream, const struct repl_capture_event *ev,
                         unsigned group);
 
-/* owners.c: reads the owners, once the positions are known, those of before if needed; and whether
- * a command goes on now. */
+/* owners.c: reads the owners, or begins with the slots of now, as soon as the masters are known;
+ * takes those of before if the positions are older; and whether a command goes on now. */
 bool migrate_owners_begin(struct migrate *m, struct rd_err *err);
 void migrate_owners_rewind(struct migrate *m);
 /* Whether the snapshot of a master that joined later can be copied now: it may have keys that

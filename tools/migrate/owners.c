@@ -95,6 +95,7 @@ static void load_line(struct migrate *m, char *line)
     if (stream == NULL || slots == NULL || strlen(slots + 1) < RD_HASH_SLOTS)
         return;
     stream->owned_from = strtoull(at, NULL, 10);
+    stream->known = true;
     for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++) {
         if ((slots[1 + slot] - '0') & 1)
             m->owners.now[slot] = i;
@@ -124,10 +125,12 @@ static bool load(struct migrate *m, bool *ret_found, struct rd_err *err)
 static bool begin_first(struct migrate *m, struct rd_err *err)
 {
     struct migrate_owners *o = &m->owners;
-    for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++)
-        for (size_t i = 0; i < m->n_streams; i++)
+    for (size_t i = 0; i < m->n_streams; i++) {
+        m->streams[i]->known = true;
+        for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++)
             if (has_slot(m->streams[i], slot))
                 o->now[slot] = o->before[slot] = (int)i;
+    }
     return save(m, err);
 }
 
@@ -135,12 +138,9 @@ bool migrate_owners_begin(struct migrate *m, struct rd_err *err)
 {
     struct migrate_owners *o = &m->owners;
     bool found;
-    if (m->n_streams < 2 && !m->source.capture.cluster)
+    if (o->begun || m->n_streams == 0 || !m->source.capture.cluster)
         return true;
-    for (size_t i = 0; i < m->n_streams; i++) {
-        m->streams[i]->clear = 0;
-        m->streams[i]->blocked = false;
-    }
+    o->begun = true;
     for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++)
         o->now[slot] = o->before[slot] = -1;
     if (!load(m, &found, err))
@@ -151,8 +151,12 @@ bool migrate_owners_begin(struct migrate *m, struct rd_err *err)
 void migrate_owners_rewind(struct migrate *m)
 {
     bool old = false;
-    for (size_t i = 0; i < m->n_streams; i++)
-        old |= m->streams[i]->is_open && m->streams[i]->safe.offset < m->streams[i]->owned_from;
+    for (size_t i = 0; i < m->n_streams; i++) {
+        struct migrate_stream *stream = m->streams[i];
+        stream->clear = 0;
+        stream->blocked = stream->waits = false;
+        old |= stream->is_open && stream->safe.offset < stream->owned_from;
+    }
     if (old)
         memcpy(m->owners.now, m->owners.before, sizeof m->owners.now);
 }
