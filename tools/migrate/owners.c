@@ -116,6 +116,7 @@ static bool load(struct migrate *m, bool *ret_found, struct rd_err *err)
         load_line(m, line);
     if (file != NULL)
         fclose(file);
+    m->owners.changed_ms = capture_now_ms(); /* those of before stay for a while */
     return true;
 }
 
