@@ -34,6 +34,9 @@ enum {
 struct engine_bucket {
     uint64_t meta;
     void *slots[SLOTS];
+#if UINTPTR_MAX < UINT64_MAX
+    void *unused[SLOTS]; /* a bucket is a cache line here, too */
+#endif
 };
 
 #define ALL_BYTES 0x0101010101010101u
