@@ -34,9 +34,10 @@ class BrowserError(Exception):
 
 
 class Browser:
-    def __init__(self, width=1280, height=800, dark=False):
+    def __init__(self, width=1280, height=800, dark=False, more=()):
         self.size = width, height
         self.dark = dark
+        self.more = more  # arguments of the browser
         self.folder = self.session = None
         self.programs = []
 
@@ -57,7 +58,7 @@ class Browser:
         args = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                 "--no-first-run", "--disable-background-networking", "--disable-extensions",
                 f"--user-data-dir={profile}", "--hide-scrollbars", "--remote-debugging-port=0",
-                "--window-size=%d,%d" % self.size]
+                "--window-size=%d,%d" % self.size, *self.more]
         self._run("chromium", *args, "about:blank")
         log = self._run("chromedriver", "--port=0")
         debugger = self._port("chromium", os.path.join(profile, "DevToolsActivePort"), r"(\d+)\n")
@@ -142,6 +143,20 @@ class Browser:
     def run(self, script, *args):
         """Runs a script in the page and gives what it returns."""
         return self._ask("/execute/sync", script=script, args=list(args))
+
+    def run_async(self, script, *args):
+        """Runs a script whose last argument is a function, and gives what it is called with."""
+        self._ask("/timeouts", script=1000 * START_SECONDS)
+        return self._ask("/execute/async", script=script, args=list(args))
+
+    def in_frame(self, selector, script):
+        """Runs a script in a frame of the page."""
+        found = self._ask("/element", using="css selector", value=selector)
+        self._ask("/frame", id=found)
+        try:
+            return self.run(script)
+        finally:
+            self._ask("/frame", id=None)
 
     def click(self, selector):
         """As a pointer does, in the middle of the first element that matches."""
