@@ -27,7 +27,7 @@ import page_checks  # noqa: E402
 
 REDOUBT = os.environ["REDOUBT"]
 PAGE = os.environ["REDOUBT_PAGE"]
-FIXTURES = os.path.join(HERE, "..", "..", "fixtures")
+FIXTURES = os.path.realpath(os.path.join(HERE, "..", "..", "fixtures"))
 DAMAGED = 500
 SEED = 20261129
 
@@ -318,6 +318,54 @@ class Use(InBrowser):
         self.wait_for("#panel iframe")
         self.browser.wait(lambda: self.browser.in_frame(
             "#panel iframe", "return document.querySelectorAll('.figure').length") > 0)
+        self.assertEqual(self.browser.console(), [])
+
+    def view(self, name, ready):
+        """Opens a view, and waits until a script gives true."""
+        self.browser.run("document.getElementById(arguments[0]).click()", "tab-" + name)
+        self.browser.wait(lambda: self.browser.run("return " + ready))
+
+    def note(self, name, begins):
+        return f"document.getElementById('{name}')?.innerText.startsWith('{begins}: ')"
+
+    def test_keys_are_found_and_their_values_shown(self):
+        self.give(self.file("dump.rdb", content("redis-7.0.15/mixed.rdb")))
+        self.verdict()
+        self.view("keys", self.note("keys-note", "Keys"))
+        self.assertEqual(self.text("#keys-note"), "Keys: 62")
+        self.browser.run("document.getElementById('key-search').value = 'zulu:26'")
+        self.browser.run("document.querySelector('#panel form').requestSubmit()")
+        self.browser.wait(lambda: self.text("#keys-note") == "Keys: 1")
+        self.browser.run("document.querySelector('#keys details').open = true")
+        self.browser.wait(lambda: "00000000  2d ee 66 91 e3" in self.text("#keys"))
+        self.assertIn("expires 2130-", self.text("#keys"))
+        self.assertEqual(self.browser.console(), [])
+
+    def test_a_log_shows_its_commands_and_the_data_before_one(self):
+        root = os.path.join(FIXTURES, "redis-7.0.15", "aof-multi.aof.d", "appendonlydir")
+        self.give(root, into="#folder")
+        self.assertIn("sound", self.verdict())
+        self.view("commands", self.note("commands-note", "Commands"))
+        self.assertEqual(self.text("#commands-note"), "Commands: 194")
+        self.browser.run("document.querySelectorAll('#commands .small')[5].click()")
+        self.wait_for("#commands a[download='appendonlydir.before-6.rdb']")
+        self.browser.run("document.getElementById('marked').click()")
+        self.browser.wait(lambda: self.text("#commands-note") == "Commands: 1")
+        self.assertIn("removes", self.text("#commands .marked"))
+        self.view("time", "document.querySelector('#panel iframe') !== null")
+        self.assertEqual(self.browser.console(), [])
+
+    def test_two_files_are_compared(self):
+        self.give(self.file("a.rdb", content("redis-7.0.15/mixed.rdb")))
+        self.verdict()
+        self.give(self.file("b.rdb", content("redis-7.0.15/lists.rdb")))
+        self.browser.wait(lambda: "b.rdb" in self.text("#sources"))
+        self.verdict()
+        self.view("compare", "document.getElementById('compare') !== null")
+        self.browser.run("document.getElementById('compare').click()")
+        self.wait_for("#panel iframe")
+        self.browser.wait(lambda: "bigelems" in self.browser.in_frame(
+            "#panel iframe", "return document.body.innerText"))
         self.assertEqual(self.browser.console(), [])
 
     def test_cancel(self):

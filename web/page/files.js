@@ -4,9 +4,18 @@
 "use strict";
 
 const BLOCK = 1 << 20;       /* of a file that the run makes */
-const SLICE = 1 << 20;       /* of an input: what is read at a time */
-const SLICES_KEPT = 6;
+const SLICE = 4 << 20;       /* of an input: what is read at a time */
+const SLICES_KEPT = 3;
 const BLOCKS_KEPT = 12;      /* in memory, of all files */
+
+/* Frees bytes now. The browser collects them late, when hundreds of MiB are there; a message that
+ * nobody can receive takes them away. */
+const free = bytes => {
+  const {port1, port2} = new MessageChannel();
+  port2.close();
+  port1.postMessage(null, [bytes.buffer]);
+  port1.close();
+};
 
 /* The last used entries of a map, of which the others are given to `leave`. */
 class Recent {
@@ -30,7 +39,7 @@ class Recent {
 class Input {
   constructor(name, size, changed, bytes) {
     Object.assign(this, {name, size, changed, bytes});
-    this.slices = new Recent(SLICES_KEPT, () => {});
+    this.slices = new Recent(SLICES_KEPT, free);
   }
   slice(i) {
     let found = this.slices.get(i);
@@ -126,6 +135,7 @@ class Host {
     this.names = new Map();  /* path: number */
     this.recent = new Recent(BLOCKS_KEPT, ({block, store}) => {
       if (block.dirty) block.kept = store(block.bytes);
+      free(block.bytes);
       block.bytes = null;
     });
   }

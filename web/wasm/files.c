@@ -311,7 +311,8 @@ int fstat(int fd, struct stat *ret)
 {
     const struct open_file *file = of(fd);
     if (file == NULL && fd >= 0 && fd < FIRST) {
-        *ret = (struct stat){.st_mode = S_IFIFO | 0600, .st_nlink = 1};
+        *ret = (struct stat){
+            .st_dev = 2, .st_ino = (ino_t)fd + 1, .st_mode = S_IFIFO | 0600, .st_nlink = 1};
         return 0;
     }
     return file == NULL ? -1 : describe(file->is_folder ? HOST_FOLDER : HOST_FILE, file->file, ret);
