@@ -115,11 +115,9 @@ static bool put_pause(struct rd_sink *out, const char *target, bool paused)
 
 enum { FIGURES_MAX = 65536 };
 
-/* The figures of the sets as an earlier run wrote them, if there are any, and `with_run` those of
- * the run. */
-static bool keep_figures(struct rd_sink *out, const char *path, bool with_run)
+/* The figures that an earlier run wrote, if there are any, but for those with this name. */
+static bool keep_figures(struct rd_sink *out, const char *path, const char *but_for)
 {
-    static const char run[] = "redoubt_backup_last_run_", pause[] = "redoubt_backup_paused";
     struct rd_buf text = {0};
     struct rd_slice left = {0};
     if (backup_read_file(path, FIGURES_MAX, &text, NULL))
@@ -127,8 +125,7 @@ static bool keep_figures(struct rd_sink *out, const char *path, bool with_run)
     while (left.len > 0) {
         const uint8_t *end = memchr(left.ptr, '\n', left.len);
         size_t len = end != NULL ? (size_t)(end - left.ptr) + 1 : left.len;
-        if (end != NULL && (with_run || memmem(left.ptr, len, run, strlen(run)) == NULL) &&
-            memmem(left.ptr, len, pause, strlen(pause)) == NULL)
+        if (end != NULL && memmem(left.ptr, len, but_for, strlen(but_for)) == NULL)
             rd_sink_write(out, left.ptr, len);
         left = rd_slice(left.ptr + len, left.len - len);
     }
@@ -162,11 +159,12 @@ bool backup_metrics(const struct backup_target *target, struct backup_open *open
     bool ok = rd_sink_open_file(&out, path, &opts, err);
     if (ok) {
         put_run(out, target->name, good);
-        if (listed)
+        if (listed) {
             put_sets(out, target->name, &sum);
-        else
-            keep_figures(out, path, false);
-        put_pause(out, target->name, false);
+            put_pause(out, target->name, false);
+        } else {
+            keep_figures(out, path, "redoubt_backup_last_run_");
+        }
         ok = rd_sink_close(out, err);
     }
     archive_sets_done(&sets);
@@ -182,7 +180,7 @@ bool backup_metrics_pause(const struct backup_target *target, bool paused, struc
         return true;
     if (!rd_sink_open_file(&out, path, &opts, err))
         return false;
-    keep_figures(out, path, true);
+    keep_figures(out, path, "redoubt_backup_paused");
     put_pause(out, target->name, paused);
     return rd_sink_close(out, err);
 }

@@ -9,6 +9,7 @@ import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from test_check_rdb import REDOUBT, CheckRdbTest, fixture  # noqa: E402
+import report_text  # noqa: E402
 
 
 def unpacked(packed):
@@ -94,8 +95,9 @@ class Logs(CheckRdbTest):
         self.write("log.gz", packed)
         if os.path.exists(self.path("out.aof")):
             os.unlink(self.path("out.aof"))
-        return self.run_program([os.path.abspath(REDOUBT), "check-aof", *args, "--salvage",
-                                 "out.aof", "log.gz"])
+        status, out, err = self.run_program([os.path.abspath(REDOUBT), "check-aof", *args,
+                                             "--salvage", "out.aof", "log.gz"])
+        return status, report_text.unwrapped(out), err
 
     def out(self):
         with open(self.path("out.aof"), "rb") as f:

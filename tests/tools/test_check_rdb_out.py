@@ -3,8 +3,12 @@
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import report_text  # noqa: E402
 
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
 FIXTURE = os.path.join(os.environ["REDOUBT_FIXTURES"], "redis-7.0.15", "tiny.rdb")
@@ -22,8 +26,10 @@ class Case(unittest.TestCase):
         path = os.path.join(self.dir.name, "in.rdb")
         with open(path, "wb") as f:
             f.write(data)
-        return subprocess.run([REDOUBT, "check-rdb", "--salvage", self.out, "--force", *args, path],
-                              capture_output=True, check=False)
+        run = subprocess.run([REDOUBT, "check-rdb", "--salvage", self.out, "--force", *args, path],
+                             capture_output=True, check=False)
+        run.stdout = report_text.unwrapped(run.stdout.decode()).encode()
+        return run
 
     def in_json(self, data):
         run = self.salvage(data, "--json")
@@ -74,7 +80,8 @@ class Correction(Case):
             f.write(wrong)
         run = subprocess.run([REDOUBT, "check-rdb", path], capture_output=True, check=False)
         self.assertEqual(run.returncode, 1)
-        self.assertIn(f"  {without:10} {line}, as the checksum proves\n", run.stdout.decode())
+        self.assertIn(f"  {without:10} {line}, as the checksum proves\n",
+                      report_text.unwrapped(run.stdout.decode()))
         self.assertIn(f"hint: --salvage OUT writes the file {hint}", run.stderr.decode())
         run = self.salvage(wrong)
         self.assertEqual(run.returncode, 8)

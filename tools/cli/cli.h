@@ -89,10 +89,12 @@ struct cli_progress {
     bool drawn;
 };
 
-/* A report that is being written; see cli_wrap_begin(). */
+/* A report that is being written: cli_wrap_begin(). */
 struct cli_wrap {
     FILE *from, *to;
-    struct rd_buf text;
+    char line[4096]; /* of the report: what there is of it */
+    size_t len;
+    bool whole; /* the line is longer, and is not broken */
 };
 
 struct cli {
@@ -293,12 +295,9 @@ const char *cli_color(const struct cli *cli, FILE *stream, enum cli_color color)
 
 /* ---- reports ---- */
 
-/* Prints lines, and breaks those of more than 80 columns at blanks. What follows a label of 10
- * letters, as in "  checksum   matches", stays right of it. */
-void cli_wrap(FILE *out, struct rd_slice text);
-
-/* What is printed to the returned stream until _end() goes through cli_wrap() to `out`, with the
- * colours of `out`. One at a time. */
+/* What is printed to the returned stream until _end() goes to `out`, with its colours; lines of
+ * more than 80 columns are broken at blanks. What follows a label of 10 letters stays right of it,
+ * as in "  checksum   matches". Lines of 4,096 bytes are not broken. One at a time. */
 FILE *cli_wrap_begin(struct cli *cli, FILE *out);
 void cli_wrap_end(struct cli *cli);
 

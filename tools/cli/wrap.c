@@ -72,38 +72,67 @@ static void put_line(FILE *out, const char *text, const char *end)
     fputc('\n', out);
 }
 
-void cli_wrap(FILE *out, struct rd_slice text)
+static void end_line(struct cli_wrap *w)
 {
-    const char *at = (const char *)text.ptr, *end = at + text.len;
-    while (at < end) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        stop = stop != NULL ? stop : end;
-        put_line(out, at, stop);
-        at = stop + (stop < end);
+    if (w->whole) {
+        fwrite(w->line, 1, w->len, w->to);
+        fputc('\n', w->to);
+    } else {
+        put_line(w->to, w->line, w->line + w->len);
+    }
+    w->len = 0;
+    w->whole = false;
+}
+
+static void add_part(struct cli_wrap *w, const char *text, size_t len)
+{
+    while (len > 0) {
+        size_t room = sizeof w->line - w->len;
+        size_t n = len < room ? len : room;
+        memcpy(w->line + w->len, text, n);
+        w->len += n;
+        text += n;
+        len -= n;
+        if (w->len == sizeof w->line) {
+            fwrite(w->line, 1, w->len, w->to);
+            w->len = 0;
+            w->whole = true;
+        }
     }
 }
 
 static ssize_t add_text(void *ctx, const char *text, size_t len)
 {
-    return rd_buf_add(ctx, text, len) ? (ssize_t)len : 0;
+    struct cli_wrap *w = ctx;
+    for (const char *at = text, *end = text + len; at < end;) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        add_part(w, at, (size_t)((stop != NULL ? stop : end) - at));
+        if (stop == NULL)
+            break;
+        end_line(w);
+        at = stop + 1;
+    }
+    return (ssize_t)len;
 }
 
 FILE *cli_wrap_begin(struct cli *cli, FILE *out)
 {
     const cookie_io_functions_t functions = {.write = add_text};
-    cli->wrap.from = fopencookie(&cli->wrap.text, "w", functions);
-    if (cli->wrap.from == NULL)
-        cli_out_of_memory(cli, COLUMNS);
-    cli->wrap.to = out;
-    return cli->wrap.from;
+    struct cli_wrap *w = &cli->wrap;
+    w->to = out;
+    w->from = fopencookie(w, "w", functions);
+    if (w->from == NULL)
+        return out; /* no memory: a report with long lines is better than none */
+    return w->from;
 }
 
 void cli_wrap_end(struct cli *cli)
 {
-    if (fclose(cli->wrap.from) != 0)
-        cli_out_of_memory(cli, cli->wrap.text.len);
-    cli->wrap.from = NULL;
-    cli_wrap(cli->wrap.to, rd_buf_slice(&cli->wrap.text));
-    fflush(cli->wrap.to);
-    rd_buf_done(&cli->wrap.text);
+    struct cli_wrap *w = &cli->wrap;
+    if (w->from != NULL)
+        fclose(w->from);
+    w->from = NULL;
+    if (w->len > 0 || w->whole)
+        end_line(w);
+    fflush(w->to);
 }
