@@ -15,6 +15,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import hexfile  # noqa: E402
+import report_text  # noqa: E402
 import vectorset  # noqa: E402
 from fake_server import crc64  # noqa: E402
 from rdb_text import HASH, LIST, SET, STRING, ZSET, Key, length, snapshot  # noqa: E402
@@ -127,7 +128,8 @@ class Modules(Case):
                 ("merge", ("merge", path, "-o", self.path("m.rdb")), "m.rdb"),
                 ("split", ("split", "--by", "db", path, "-o", self.path("s")), "s/db-0.rdb"),
                 ("salvage", ("check-rdb", "--salvage", self.path("r.rdb"), path), "r.rdb")):
-            yield name, self.run_tool(*args, *filters), self.path(out)
+            text = report_text.unwrapped(self.run_tool(*args, *filters))
+            yield name, text, self.path(out)
 
     def test_a_server_without_the_modules_loads_what_excludes_them(self):
         with RedisServer() as server:
