@@ -42,7 +42,7 @@ class Report(CheckRdbTest):
             _, out, _ = self.check(self.write("f", data))
             self.assertEqual(out.splitlines()[-1], "f: " + said)
         _, out, _ = self.check("--salvage", "out.rdb", self.write("f", good[:-12]))
-        self.assertEqual(out.splitlines()[-1].split(",")[0], "out.rdb: 1 key")
+        self.assertEqual(out.splitlines()[-1].split(",")[0], "out.rdb: 1 key (1 doubtful)")
 
     def test_keys_before_the_damage_do_not_include_the_broken_one(self):
         """Nor those after it, of a value whose framing is intact."""

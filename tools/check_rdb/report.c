@@ -515,16 +515,16 @@ static void print_out(struct cli *cli, FILE *out, const struct check_file *file)
             is_stdout ? "standard output" : rd_show_plain(rd_slice_str(file->out)).s,
             rd_show_count(file->out_keys).s, rd_show_plural(file->out_keys));
     if (sv->keys_doubted > 0)
-        fprintf(out, ", %s of them doubtful", rd_show_count(sv->keys_doubted).s);
+        fprintf(out, " (%s doubtful)", rd_show_count(sv->keys_doubted).s);
     if (is_stdout)
         fputs(", not verified", out);
     else if (!file->well_formed)
         fputs(", NOT WELL FORMED", out);
     else
         fputs(check_is_verified(file) ? ", verified" : ", well formed", out);
-    if (is_unproved(file))
-        fputs("; no checksum verifies them", out);
-    else if (!sv->proved)
+    if (is_unproved(file) && !is_stdout)
+        fputs("; contents not verified", out);
+    else if (!is_unproved(file) && !sv->proved)
         fputs("; the input has no checksum", out);
     fputc('\n', out);
 }
