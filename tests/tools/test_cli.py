@@ -175,6 +175,16 @@ class Usage(unittest.TestCase):
             with self.subTest(tool=tool):
                 self.check_refused(run(tool), f"redoubt {tool}: ")
 
+    def test_a_range_of_times_that_ends_before_it_begins(self):
+        for tool, begin in (("history", "since"), ("undo", "from"), ("show", "from"),
+                            ("replay", "from")):
+            with self.subTest(tool=tool):
+                args = [tool, "x", f"--{begin}", "2026-01-02T00:00:00Z", "--until"]
+                self.check_refused(run(*args, "2026-01-01T23:59:59Z"),
+                                   f"--until (2026-01-01T23:59:59Z) is before --{begin} "
+                                   "(2026-01-02T00:00:00Z)")
+                self.assertNotIn("is before", run(*args, "2026-01-02T00:00:00Z").stderr)
+
     def test_a_usage_error_is_reported_in_json_too(self):
         for tool in tools():
             with self.subTest(tool=tool):

@@ -340,6 +340,27 @@ void cli_forget_arguments(struct cli *cli)
     cli->n_args = 0;
 }
 
+static const struct cli_opt *find_time(const struct parser *p, const char *name)
+{
+    const struct cli_opt *opt = find_name(p->opts, rd_slice_str(name));
+    return opt != NULL && opt->kind == CLI_TIME ? opt : NULL;
+}
+
+/* A range that ends before it begins selects nothing, which would look like an answer. A time of
+ * day that has not come yet is one of yesterday. Times that are not given are the least or the
+ * greatest number. */
+static int check_range(const struct parser *p)
+{
+    const struct cli_opt *until = find_time(p, "until"), *from = find_time(p, "from");
+    from = from != NULL ? from : find_time(p, "since");
+    if (from == NULL || until == NULL || *from->time_ms == INT64_MIN ||
+        *until->time_ms == INT64_MIN || *until->time_ms >= *from->time_ms)
+        return CLI_OK;
+    return cli_usage_error(p->cli, "--until (%s) is before --%s (%s)",
+                           rd_show_time(*until->time_ms).s, from->name,
+                           rd_show_time(*from->time_ms).s);
+}
+
 static int parse_all(struct parser *p)
 {
     bool options = true;
@@ -357,7 +378,7 @@ static int parse_all(struct parser *p)
         if (status != CLI_OK)
             return status;
     }
-    return CLI_OK;
+    return check_range(p);
 }
 
 /* ---- help ---- */
