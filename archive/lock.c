@@ -52,8 +52,7 @@ static void parse_member(struct archive_json *in, const char *name, struct archi
         archive_json_skip(in);
 }
 
-/* What cannot be read has the default time and no owner: it is a lock all the
- * same. */
+/* What cannot be read has the default time and no owner: it is a lock all the same. */
 static void parse_holder(struct rd_slice text, struct archive_lock_holder *ret)
 {
     char name[40];
@@ -112,8 +111,7 @@ static bool is_id(const char *text)
            strspn(text, "0123456789abcdef") == ARCHIVE_LOCK_ID - 1;
 }
 
-/* "NUMBER-ID". Everything else, such as the rest of an interrupted upload, is
- * not a lock. */
+/* "NUMBER-ID". Everything else, such as the rest of an interrupted upload, is not a lock. */
 static void on_object(void *arg, const char *name, uint64_t size)
 {
     struct entries *list = arg;
@@ -133,8 +131,8 @@ static void on_object(void *arg, const char *name, uint64_t size)
     list->no_memory = !add_entry(list, &e) || list->no_memory;
 }
 
-/* *ret has entries of before, or none. entries_done() in any case. There is no
- * limit: a run whose removals fail leaves an object with each heartbeat. */
+/* *ret has entries of before, or none. entries_done() in any case. There is no limit: a run whose
+ * removals fail leaves an object with each heartbeat. */
 static bool read_folder(const struct archive_lock *lock, struct archive_store *store,
                         struct entries *ret, struct rd_err *err)
 {
@@ -163,8 +161,7 @@ static bool put_own(struct archive_lock *lock, struct archive_store *store, uint
     return ok;
 }
 
-/* Removes the own objects but one; what remains is removed by the next renewal.
- */
+/* Removes the own objects but one; what remains is removed by the next renewal. */
 static void remove_own(const struct entries *list, struct archive_store *store, uint64_t but)
 {
     for (size_t i = 0; i < list->n; i++)
@@ -174,8 +171,7 @@ static void remove_own(const struct entries *list, struct archive_store *store, 
 
 /* ---- the holder of an object ---- */
 
-/* The text of a lock that exists. Its holder may remove it meanwhile: then
- * *ret_there is false. */
+/* The text of a lock that exists. Its holder may remove it meanwhile: then *ret_there is false. */
 static bool read_text(struct archive_store *store, const char *name, struct rd_buf *ret,
                       bool *ret_there, struct rd_err *err)
 {
@@ -314,9 +310,8 @@ static enum archive_lock_state judge(struct archive_lock *lock, struct archive_s
     return (uint64_t)*ret_age_ms >= holder->expire_ms ? ARCHIVE_LOCK_EXPIRED : ARCHIVE_LOCK_ALIVE;
 }
 
-/* True if no other process has the lock: all objects of others are stale.
- * *ret_gone: one of them does not exist any more, so its holder has released or
- * renewed the lock. */
+/* True if no other process has the lock: all objects of others are stale. *ret_gone: one of them
+ * does not exist any more, so its holder has released or renewed the lock. */
 static bool all_stale(struct archive_lock *lock, struct archive_store *store,
                       const struct entries *list, bool *ret_gone, struct rd_err *err)
 {
@@ -373,9 +368,8 @@ static const struct entry *newcomer(const struct entries *before, const struct e
     return NULL;
 }
 
-/* Of two that come at the same time, the one with the greater id withdraws, and
- * the other one waits for that. Neither has the lock while it sees the other.
- */
+/* Of two that come at the same time, the one with the greater id withdraws, and the other one waits
+ * for that. Neither has the lock while it sees the other. */
 static bool is_alone(struct archive_lock *lock, struct archive_store *store,
                      const struct entries *before, struct entries *now, struct rd_err *err)
 {
@@ -437,8 +431,7 @@ static bool take_lock(struct archive_lock *lock, struct archive_store *store,
     return false;
 }
 
-/* *list: what is there, and may be taken. *ret_old: there is a lock of an older
- * version, too. */
+/* *list: what is there, and may be taken. *ret_old: there is a lock of an older version, too. */
 static bool is_free(struct archive_lock *lock, struct archive_store *store, struct entries *list,
                     bool *ret_old, struct rd_err *err)
 {
