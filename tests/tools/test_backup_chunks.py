@@ -24,11 +24,11 @@ def snapshot(keys, order=0, changed=()):
     names = list(range(keys))
     if order:
         random.Random(order).shuffle(names)
-    body = b"REDIS0011\xfe\x00"
+    body = bytearray(b"REDIS0011\xfe\x00")
     for k in names:
         rng = random.Random(k + (10**9 if k in changed else 0))
         body += record(b"key:%d" % k, b"%d %x" % (k, rng.getrandbits(500)))
-    return body + b"\xff" + bytes(8)  # no checksum
+    return bytes(body) + b"\xff" + bytes(8)  # no checksum
 
 
 class Chunks(BackupCase):
