@@ -56,6 +56,16 @@ const char *archive_compression_suffix(enum archive_compression compression)
 
 /* ---- contents ---- */
 
+bool archive_file_set_name(struct archive_file *file, const char *name, bool sealed,
+                           struct rd_err *err)
+{
+    snprintf(file->name, sizeof file->name, "%s", name);
+    int len = snprintf(file->object, sizeof file->object, "%s%s%s", name,
+                       archive_compression_suffix(file->compression), sealed ? ".sealed" : "");
+    return (len > 0 && (size_t)len < sizeof file->object) ||
+           rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the name of an object is too long");
+}
+
 bool archive_manifest_add_file(struct archive_manifest *m, const struct archive_file *file,
                                struct rd_err *err)
 {

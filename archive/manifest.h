@@ -145,6 +145,10 @@ struct archive_manifest {
     size_t signed_len; /* bytes of the text that the HMAC covers */
 };
 
+/* Sets the name of a file, and that of its object: `name` is not its own field, and its compression
+ * is set. RD_ERR_LIMIT: it is too long. */
+bool archive_file_set_name(struct archive_file *file, const char *name, bool sealed,
+                           struct rd_err *err);
 /* What a file takes in its repository: its object, and what it added to the chunks. */
 static inline uint64_t archive_file_bytes(const struct archive_file *file)
 {

@@ -71,12 +71,8 @@ static bool copy_plain(struct job *job, const struct archive_set *set,
 {
     struct rd_src *src;
     struct rd_sink *sink;
-    int len =
-        snprintf(copy->object, sizeof copy->object, "%s%s%s", file->name,
-                 archive_compression_suffix(file->compression), job->key != NULL ? ".sealed" : "");
-    if (len < 0 || (size_t)len >= sizeof copy->object)
-        return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the name of an object is too long");
-    if (!archive_set_open(job->from, set, file, job->from->ring, &src, err))
+    if (!archive_file_set_name(copy, file->name, job->key != NULL, err) ||
+        !archive_set_open(job->from, set, file, job->from->ring, &src, err))
         return false;
     /* The source compares the plain bytes with the manifest at its end. */
     bool ok = open_pipe(job, set, copy, &sink, err) && pump_to(src, sink, err);

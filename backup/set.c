@@ -78,11 +78,7 @@ bool backup_set_file_begin(struct backup_set *set, const char *name, enum archiv
     bool chunks = backup_chunked_role(set, role);
     set->file = (struct archive_file){
         .role = role, .compression = chunks ? ARCHIVE_COMPRESSION_CHUNKS : set->compression};
-    snprintf(set->file.name, sizeof set->file.name, "%s", name);
-    int len = snprintf(set->file.object, sizeof set->file.object, "%s%s%s", name,
-                       archive_compression_suffix(set->file.compression),
-                       set->key != NULL ? ".sealed" : "");
-    if (!archive_name_ok(name) || len >= (int)sizeof set->file.object)
+    if (!archive_file_set_name(&set->file, name, set->key != NULL, NULL) || !archive_name_ok(name))
         return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
                           "the file name %s is not allowed in a repository",
                           rd_show_quote(rd_slice_str(name)).s);

@@ -418,11 +418,8 @@ bool chunks_copier_file(struct chunks_copier *c, const struct archive_set *set,
         return false;
     copy.sealed = c->o.key != NULL;
     copy.added = c->to.added = c->packer.bytes;
-    int len = snprintf(copy.object, sizeof copy.object, "%s%s%s", file->name,
-                       archive_compression_suffix(copy.compression), copy.sealed ? ".sealed" : "");
-    ok = (len > 0 && (size_t)len < sizeof copy.object) ||
-         rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the name of an object is too long");
-    ok = ok && chunks_recipe_trim(&c->to, err) &&
+    ok = archive_file_set_name(&copy, file->name, copy.sealed, err) &&
+         chunks_recipe_trim(&c->to, err) &&
          chunks_recipe_write(c->o.to, set->id, &copy, c->o.key, c->o.random, &c->to, err);
     if (ok)
         *ret_file = copy;
