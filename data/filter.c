@@ -368,8 +368,7 @@ static bool put_names(const struct filter *filter, enum rule_kind kind, struct f
                                 : rd_buf_add(&ret->text, rule->text.ptr, rule->text.len)))
             return rd_err_nomem(err, rule->text.len);
         ret->whole = ret->whole && whole;
-        /* Offsets become pointers when all names are there. */
-        ret->at[ret->n++] = rd_slice((const uint8_t *)begin, ret->text.len - begin);
+        ret->at[ret->n++].len = ret->text.len - begin;
         if (!whole && ret->text.len == begin) {
             ret->n = 0;
             return true;
@@ -411,10 +410,12 @@ bool filter_names(const struct filter *filter, struct filter_names *ret, struct 
         filter_names_done(ret);
         return false;
     }
-    for (size_t i = 0; i < ret->n; i++)
-        ret->at[i] = ret->at[i].len == 0
-                         ? rd_slice("", 0)
-                         : rd_slice(ret->text.ptr + (size_t)ret->at[i].ptr, ret->at[i].len);
+    size_t begin = 0; /* the names follow each other */
+    for (size_t i = 0; i < ret->n; i++) {
+        size_t len = ret->at[i].len;
+        ret->at[i] = len == 0 ? rd_slice("", 0) : rd_slice(ret->text.ptr + begin, len);
+        begin += len;
+    }
     return true;
 }
 
