@@ -121,7 +121,8 @@ static const char *what_of(enum chunks_kind kind)
     case CHUNKS_PIECE:
         return "a part of a long value";
     case CHUNKS_PAGE:
-    case CHUNKS_TRAITS:
+    case CHUNKS_PREFIXES:
+    case CHUNKS_SLOTS:
         return "the index of keys";
     default:
         return "the order of keys";

@@ -478,8 +478,9 @@ static bool take_page(struct taking *t, struct chunks_fetch *fetch, const struct
     return ok;
 }
 
-/* The pages of the parent from `keep` on, and then those of the new chunks, as one list. */
-static bool merge_pages(struct finish *f, size_t keep, size_t n, struct rd_err *err)
+/* The pages of the parent from `keep` to `end`, and then those of the new chunks, as one list. */
+static bool merge_pages(struct finish *f, struct chunks_traits_pages *pages, size_t keep,
+                        size_t end, struct rd_err *err)
 {
     struct chunks_writer *w = f->w;
     struct taking t = {.recipe = &w->recipe};
@@ -488,44 +489,57 @@ static bool merge_pages(struct finish *f, size_t keep, size_t n, struct rd_err *
         .target = w->opts->repo->target, .ring = w->opts->repo->ring, .sealed = w->codec.sealed};
     bool ok = chunks_fetch_init(&fetch, w->opts->repo->store, &codec, &w->parent.recipe, err);
     bool took = ok;
-    for (size_t i = keep; took && i < n; i++)
+    for (size_t i = keep; took && i < end; i++)
         took = take_page(&t, &fetch, &w->parent.recipe.leaves[i]);
-    for (size_t i = 0; took && i < w->pages.n; i++)
-        took = chunks_traits_each(rd_buf_slice(&w->pages.at[i].plain), take_entry, &t, NULL);
+    for (size_t i = 0; took && i < pages->n; i++)
+        took = chunks_traits_each(rd_buf_slice(&pages->at[i].plain), take_entry, &t, NULL);
     chunks_fetch_done(&fetch);
     if (!took) { /* they stay as they are */
         chunks_traits_pages_done(&t.pages);
-        for (size_t i = keep; ok && i < n; i++)
+        for (size_t i = keep; ok && i < end; i++)
             ok = chunks_recipe_add_leaf(&w->recipe, &w->parent.recipe.leaves[i], err);
         return ok;
     }
-    chunks_traits_pages_done(&w->pages);
-    w->pages = t.pages;
+    chunks_traits_pages_done(pages);
+    *pages = t.pages;
     return true;
 }
 
-/* Small pages before the new ones are taken in, so that there are few. */
+/* Small pages before the new ones are taken in, so that there are few. Those of the parent with the
+ * kind are from `begin` to `end`. */
+static bool write_pages(struct finish *f, enum chunks_kind kind, struct chunks_traits_pages *pages,
+                        size_t begin, size_t end, struct rd_err *err)
+{
+    struct chunks_writer *w = f->w;
+    const struct chunks_leaf *old = w->parent.recipe.leaves;
+    size_t keep = end;
+    uint64_t bytes = pages->n == 1 ? pages->at[0].plain.len : 0;
+    while (keep > begin && old[keep - 1].blob.raw <= 2 * bytes &&
+           old[keep - 1].blob.raw + bytes <= CHUNKS_TRAITS_BYTES)
+        bytes += old[--keep].blob.raw;
+    bool ok = true;
+    for (size_t i = begin; ok && i < keep; i++)
+        if (chunks_recipe_any(&w->recipe, old[i].first, old[i].last))
+            ok = chunks_recipe_add_leaf(&w->recipe, &old[i], err);
+    ok = ok && (keep == end || merge_pages(f, pages, keep, end, err));
+    for (size_t i = 0; ok && i < pages->n; i++) {
+        const struct chunks_traits_page *page = &pages->at[i];
+        struct chunks_leaf leaf = {.first = page->first, .last = page->last};
+        ok = chunks_writer_blob(w, kind, rd_buf_slice(&page->plain), &leaf.blob, err) &&
+             chunks_recipe_add_leaf(&w->recipe, &leaf, err);
+    }
+    return ok;
+}
+
 static bool write_leaves(struct finish *f, struct rd_err *err)
 {
     struct chunks_writer *w = f->w;
     const struct chunks_recipe *from = &w->parent.recipe;
-    size_t n = w->parent.set != NULL ? from->n_leaves : 0, keep = n;
-    uint64_t bytes = w->pages.n == 1 ? w->pages.at[0].plain.len : 0;
-    while (keep > 0 && from->leaves[keep - 1].blob.raw <= 2 * bytes &&
-           from->leaves[keep - 1].blob.raw + bytes <= CHUNKS_TRAITS_BYTES)
-        bytes += from->leaves[--keep].blob.raw;
-    bool ok = true;
-    for (size_t i = 0; ok && i < keep; i++)
-        if (chunks_recipe_any(&w->recipe, from->leaves[i].first, from->leaves[i].last))
-            ok = chunks_recipe_add_leaf(&w->recipe, &from->leaves[i], err);
-    ok = ok && (keep == n || merge_pages(f, keep, n, err));
-    for (size_t i = 0; ok && i < w->pages.n; i++) {
-        const struct chunks_traits_page *page = &w->pages.at[i];
-        struct chunks_leaf leaf = {.first = page->first, .last = page->last};
-        ok = chunks_writer_blob(w, CHUNKS_TRAITS, rd_buf_slice(&page->plain), &leaf.blob, err) &&
-             chunks_recipe_add_leaf(&w->recipe, &leaf, err);
-    }
-    return ok;
+    size_t n = w->parent.set != NULL ? from->n_leaves : 0, n_prefixes = 0;
+    while (n_prefixes < n && from->leaves[n_prefixes].blob.kind == CHUNKS_PREFIXES)
+        n_prefixes++;
+    return write_pages(f, CHUNKS_PREFIXES, &w->prefixes, 0, n_prefixes, err) &&
+           write_pages(f, CHUNKS_SLOTS, &w->slots, n_prefixes, n, err);
 }
 
 /* ---- the recipe ---- */

@@ -225,7 +225,7 @@ static bool put_leaves(struct rd_buf *out, const struct chunks_recipe *r)
 {
     bool ok = chunks_put(out, r->n_leaves);
     for (size_t i = 0; ok && i < r->n_leaves; i++)
-        ok = chunks_put(out, r->leaves[i].first) &&
+        ok = rd_buf_add_byte(out, r->leaves[i].blob.kind) && chunks_put(out, r->leaves[i].first) &&
              chunks_put(out, r->leaves[i].last - r->leaves[i].first) &&
              put_blob(out, &r->leaves[i].blob);
     return ok;
@@ -328,11 +328,15 @@ static bool get_run(struct chunks_in *in, struct chunks_recipe *r, struct rd_err
 
 static bool get_leaves(struct chunks_in *in, struct chunks_recipe *r, struct rd_err *err)
 {
-    size_t n = chunks_get_count(in, BLOB_LEAST + 2);
+    size_t n = chunks_get_count(in, BLOB_LEAST + 3);
+    uint8_t before = CHUNKS_PREFIXES;
     for (size_t i = 0; i < n && !in->failed; i++) {
+        const uint8_t *kind = chunks_get_bytes(in, 1);
         struct chunks_leaf leaf = {.first = (uint32_t)chunks_get_max(in, UINT32_MAX)};
         leaf.last = leaf.first + (uint32_t)chunks_get_max(in, UINT32_MAX - leaf.first);
-        leaf.blob = get_blob(in, r, CHUNKS_TRAITS);
+        leaf.blob = get_blob(in, r, kind != NULL ? (enum chunks_kind) * kind : CHUNKS_PREFIXES);
+        in->failed = in->failed || leaf.blob.kind < before || leaf.blob.kind > CHUNKS_SLOTS;
+        before = leaf.blob.kind;
         if (!chunks_recipe_add_leaf(r, &leaf, err))
             return false;
     }

@@ -25,7 +25,8 @@ enum chunks_kind {
     CHUNKS_ORDER,      /* the first part of an order */
     CHUNKS_ORDER_PART, /* a further part */
     CHUNKS_PAGE,
-    CHUNKS_TRAITS, /* prefixes and slots of the keys of some chunks */
+    CHUNKS_PREFIXES, /* of the keys of some chunks, */
+    CHUNKS_SLOTS,    /* and their slots */
     CHUNKS_KINDS
 };
 
@@ -61,7 +62,7 @@ struct chunks_run {
     size_t n_pages;
 };
 
-/* What chunks of these ordinals have: see traits_impl.h. */
+/* What chunks of these ordinals have, in one of the two kinds: see traits_impl.h. */
 struct chunks_leaf {
     uint32_t first, last;
     struct chunks_blob blob;
@@ -94,7 +95,7 @@ struct chunks_recipe {
     size_t n_orders;
     struct chunks_run *runs; /* from old to new; the first one is complete */
     size_t n_runs;
-    struct chunks_leaf *leaves; /* by their ordinals; a chunk need not be in one */
+    struct chunks_leaf *leaves; /* by their kinds and ordinals; a chunk need not be in one */
     size_t n_leaves;
 };
 

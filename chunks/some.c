@@ -34,6 +34,7 @@ struct some {
     const struct filter *filter;
     uint64_t prefixes[PREFIXES_MAX]; /* hashes */
     size_t n_prefixes;               /* 0: any */
+    enum chunks_kind kind;           /* of the page that is read */
     bool *wanted;                    /* of each chunk */
     struct spool raw;
     struct rd_buf versions; /* struct version */
@@ -57,7 +58,7 @@ static size_t n_versions(const struct some *s)
 static void find_prefixes(struct some *s)
 {
     const struct filter_names *names = &s->l->names;
-    uint64_t hashes[CHUNKS_PREFIXES];
+    uint64_t hashes[CHUNKS_PREFIXES_MAX];
     if (names->n > PREFIXES_MAX)
         return;
     for (size_t i = 0; i < names->n; i++) {
@@ -72,10 +73,12 @@ static void find_prefixes(struct some *s)
 
 static bool may_have(const struct some *s, const struct chunks_trait *trait)
 {
-    bool begins = s->n_prefixes == 0;
+    bool begins = false;
+    if (s->kind == CHUNKS_SLOTS)
+        return chunks_trait_meets(trait, s->l->names.slots);
     for (size_t i = 0; !begins && i < s->n_prefixes; i++)
         begins = chunks_trait_begins(trait, s->prefixes[i]);
-    return begins && (s->l->names.any_slot || chunks_trait_meets(trait, s->l->names.slots));
+    return begins;
 }
 
 static bool on_trait(void *ctx, const struct chunks_trait *trait)
@@ -85,6 +88,12 @@ static bool on_trait(void *ctx, const struct chunks_trait *trait)
     if (chunk != NULL && !may_have(s, trait))
         s->wanted[chunk - s->l->recipe.chunks] = false;
     return true;
+}
+
+/* Whether the pages of a kind say something about the keys. */
+static bool asks_for(const struct some *s, enum chunks_kind kind)
+{
+    return kind == CHUNKS_SLOTS ? !s->l->names.any_slot : s->n_prefixes > 0;
 }
 
 /* Whether few chunks are wanted: otherwise reading all of the file is faster. */
@@ -110,6 +119,9 @@ static enum chunks_found_it choose(struct some *s)
         s->wanted[i] = r->chunks[i].blob.kind == CHUNKS_ITEMS;
     s->l->fetch.ahead = true;
     for (size_t i = 0; ok && i < r->n_leaves; i++) {
+        s->kind = r->leaves[i].blob.kind;
+        if (!asks_for(s, s->kind))
+            continue;
         rd_buf_reset(&s->l->page);
         ok = chunks_fetch_blob(&s->l->fetch, &r->leaves[i].blob, &s->l->page, NULL) &&
              chunks_traits_each(rd_buf_slice(&s->l->page), on_trait, s, NULL);
@@ -184,12 +196,6 @@ static bool take_item(struct some *s, const struct chunks_chunk *chunk,
     return rd_buf_add(&s->versions, &v, sizeof v) || rd_err_nomem(err, sizeof v);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static uint8_t bits_alike(uint64_t a, uint64_t b)
 {
     return (a ^ b) == 0 ? 64 : (uint8_t)__builtin_clzll(a ^ b);
@@ -208,10 +214,10 @@ static bool compare_hashes(struct some *s, const struct chunks_items *items, siz
     uint64_t *at = (uint64_t *)(void *)s->hashes.ptr;
     size_t n = s->hashes.len / sizeof *at;
     if (n > 0)
-        qsort(at, n, sizeof *at, by_value);
+        qsort(at, n, sizeof *at, chunks_compare_hashes);
     for (size_t i = first; i < n_versions(s); i++) {
         struct version *v = version_at(s, i);
-        uint64_t *me = n == 0 ? NULL : bsearch(&v->hash, at, n, sizeof *at, by_value);
+        uint64_t *me = n == 0 ? NULL : bsearch(&v->hash, at, n, sizeof *at, chunks_compare_hashes);
         if (me != NULL && me > at)
             v->alike = bits_alike(me[-1], v->hash);
         if (me != NULL && me + 1 < at + n && bits_alike(me[1], v->hash) > v->alike)

@@ -14,13 +14,13 @@ static bool is_delimiter(uint8_t byte)
 }
 
 size_t chunks_traits_hashes(const uint8_t key[CHUNKS_KEY], struct rd_slice name,
-                            uint64_t ret[CHUNKS_PREFIXES])
+                            uint64_t ret[CHUNKS_PREFIXES_MAX])
 {
     size_t n = 0, done = 0;
     struct rd_siphash hash;
     rd_siphash_begin(&hash, key);
     rd_siphash_add_u64(&hash, UINT64_MAX); /* no database */
-    for (size_t i = 0; i < name.len && n < CHUNKS_PREFIXES; i++) {
+    for (size_t i = 0; i < name.len && n < CHUNKS_PREFIXES_MAX; i++) {
         if (!is_delimiter(name.ptr[i]))
             continue;
         rd_siphash_add(&hash, name.ptr + done, i + 1 - done);
@@ -35,7 +35,7 @@ size_t chunks_traits_hashes(const uint8_t key[CHUNKS_KEY], struct rd_slice name,
 
 bool chunks_traits_add(struct chunks_traits *t, const uint8_t key[CHUNKS_KEY], struct rd_slice name)
 {
-    uint64_t hashes[CHUNKS_PREFIXES];
+    uint64_t hashes[CHUNKS_PREFIXES_MAX];
     unsigned slot = rd_hash_slot(name);
     size_t n = chunks_traits_hashes(key, name, hashes);
     uint8_t bit = (uint8_t)(1U << slot % 8);
@@ -44,7 +44,7 @@ bool chunks_traits_add(struct chunks_traits *t, const uint8_t key[CHUNKS_KEY], s
     return n == 0 || rd_buf_add(&t->prefixes, hashes, n * sizeof *hashes);
 }
 
-static int by_value(const void *a, const void *b)
+int chunks_compare_hashes(const void *a, const void *b)
 {
     const uint64_t *x = a, *y = b;
     return (*x > *y) - (*x < *y);
@@ -63,12 +63,12 @@ static uint64_t cut(uint64_t hash, unsigned bits)
     return hash >> (64 - bits);
 }
 
-static bool put_prefixes(struct chunks_traits *t, struct rd_buf *page)
+static bool put_prefixes(const struct chunks_traits *t, struct rd_buf *page)
 {
     uint64_t *hashes = (uint64_t *)(void *)t->prefixes.ptr;
     size_t n = t->prefixes.len / sizeof *hashes, n_apart = 0;
     if (n > 0)
-        qsort(hashes, n, sizeof *hashes, by_value);
+        qsort(hashes, n, sizeof *hashes, chunks_compare_hashes);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || hashes[i] != hashes[i - 1])
             hashes[n_apart++] = hashes[i];
@@ -95,9 +95,14 @@ static bool put_slots(const struct chunks_traits *t, struct rd_buf *page)
     return ok;
 }
 
-bool chunks_traits_end(struct chunks_traits *t, uint32_t ordinal, struct rd_buf *page)
+bool chunks_traits_end(struct chunks_traits *t, uint32_t ordinal,
+                       struct chunks_traits_pages *prefixes, struct chunks_traits_pages *slots)
 {
-    bool ok = chunks_put(page, ordinal) && put_prefixes(t, page) && put_slots(t, page);
+    struct chunks_traits_page *p = chunks_traits_pages_next(prefixes, ordinal);
+    struct chunks_traits_page *s = chunks_traits_pages_next(slots, ordinal);
+    bool ok = p != NULL && s != NULL && chunks_put(&p->plain, ordinal) &&
+              put_prefixes(t, &p->plain) && chunks_put(&s->plain, ordinal) &&
+              put_slots(t, &s->plain);
     rd_buf_reset(&t->prefixes);
     memset(t->slots, 0, sizeof t->slots);
     t->n_slots = 0;
@@ -128,8 +133,7 @@ bool chunks_traits_each(struct rd_slice page,
     while (in.at != in.end) {
         const uint8_t *begin = in.at;
         struct chunks_trait trait = {.ordinal = (uint32_t)chunks_get_max(&in, UINT32_MAX)};
-        trait.prefixes = skip_numbers(&in, &trait.n_prefixes);
-        trait.slots = skip_numbers(&in, &trait.n_slots);
+        trait.numbers = skip_numbers(&in, &trait.n);
         trait.bytes = rd_slice(begin, (size_t)(in.at - begin));
         if (in.failed)
             return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
@@ -142,9 +146,9 @@ bool chunks_traits_each(struct rd_slice page,
 
 bool chunks_trait_begins(const struct chunks_trait *trait, uint64_t hash)
 {
-    struct chunks_in in = chunks_in_of(trait->prefixes);
-    uint64_t have = 0, want = cut(hash, bits_of(trait->n_prefixes));
-    for (size_t i = 0; i < trait->n_prefixes; i++) {
+    struct chunks_in in = chunks_in_of(trait->numbers);
+    uint64_t have = 0, want = cut(hash, bits_of(trait->n));
+    for (size_t i = 0; i < trait->n; i++) {
         have += chunks_get(&in);
         if (have >= want)
             return have == want;
@@ -154,9 +158,9 @@ bool chunks_trait_begins(const struct chunks_trait *trait, uint64_t hash)
 
 bool chunks_trait_meets(const struct chunks_trait *trait, const uint8_t slots[RD_HASH_SLOTS / 8])
 {
-    struct chunks_in in = chunks_in_of(trait->slots);
+    struct chunks_in in = chunks_in_of(trait->numbers);
     uint64_t slot = 0;
-    for (size_t i = 0; i < trait->n_slots; i++) {
+    for (size_t i = 0; i < trait->n; i++) {
         slot += chunks_get(&in);
         if (slot >= RD_HASH_SLOTS)
             return true; /* no chunk is left out because of what is not understood */

@@ -140,8 +140,7 @@ static bool end_chunk(struct chunks_writer *w, struct rd_err *err)
             return rd_err_nomem(err, cap);
         w->fresh = fresh;
     }
-    struct chunks_traits_page *page = chunks_traits_pages_next(&w->pages, w->ordinal);
-    if (page == NULL || !chunks_traits_end(&w->traits, w->ordinal, &page->plain))
+    if (!chunks_traits_end(&w->traits, w->ordinal, &w->prefixes, &w->slots))
         return rd_err_nomem(err, CHUNKS_TRAITS_BYTES);
     w->fresh[w->n_fresh++] = (struct chunks_table){w->ordinal, w->builder.n};
     if (!chunks_builder_end(&w->builder, &job->plain))
@@ -482,7 +481,8 @@ void chunks_writer_free(struct chunks_writer *w)
     chunks_split_done(&w->split);
     chunks_builder_done(&w->builder);
     chunks_traits_done(&w->traits);
-    chunks_traits_pages_done(&w->pages);
+    chunks_traits_pages_done(&w->prefixes);
+    chunks_traits_pages_done(&w->slots);
     rd_sink_abort(w->sequence);
     rd_sink_abort(w->state_sink);
     spool_done(&w->steps);

@@ -46,7 +46,7 @@ struct chunks_writer {
     struct spool steps;
     struct chunks_table *fresh; /* the new chunks of items */
     size_t n_fresh;
-    struct chunks_traits_pages pages; /* of the new chunks of items */
+    struct chunks_traits_pages prefixes, slots; /* of the new chunks of items */
     struct chunks_lists lists;
     struct rd_sink *state_sink; /* NULL: it cannot be kept; see state_err */
     struct rd_err state_err;
