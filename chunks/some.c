@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 enum {
-    GAP_MAX = 64 * 1024, /* bytes between two chunks that are read with them */
+    GAP_MAX = 64 * 1024, /* bytes between two blobs that are read with them */
     SPAN_MAX = 4 * 1024 * 1024,
     PREFIXES_MAX = 64
 };
@@ -50,6 +50,34 @@ static struct version *version_at(const struct some *s, size_t i)
 static size_t n_versions(const struct some *s)
 {
     return s->versions.len / sizeof(struct version);
+}
+
+/* ---- blobs that follow each other in a pack ---- */
+
+struct span {
+    const struct chunks_blob *blobs[64];
+    size_t n;
+};
+
+static bool add_to_span(struct span *span, const struct chunks_blob *b)
+{
+    if (span->n == sizeof span->blobs / sizeof *span->blobs)
+        return false;
+    if (span->n > 0) {
+        const struct chunks_blob *first = span->blobs[0], *last = span->blobs[span->n - 1];
+        uint64_t end = last->offset + last->stored;
+        if (b->pack != first->pack || b->offset < end || b->offset - end > GAP_MAX ||
+            b->offset + b->stored - first->offset > SPAN_MAX)
+            return false;
+    }
+    span->blobs[span->n++] = b;
+    return true;
+}
+
+static void read_span(struct some *s, const struct span *span)
+{
+    if (span->n > 1)
+        chunks_fetch_span(&s->l->fetch, span->blobs, span->n);
 }
 
 /* ---- which chunks ---- */
@@ -96,6 +124,18 @@ static bool asks_for(const struct some *s, enum chunks_kind kind)
     return kind == CHUNKS_SLOTS ? !s->l->names.any_slot : s->n_prefixes > 0;
 }
 
+/* Reads pages from i on with one request; returns the page after them. */
+static size_t read_leaves(struct some *s, size_t i)
+{
+    const struct chunks_recipe *r = &s->l->recipe;
+    struct span span = {.n = 0};
+    for (; i < r->n_leaves; i++)
+        if (asks_for(s, r->leaves[i].blob.kind) && !add_to_span(&span, &r->leaves[i].blob))
+            break;
+    read_span(s, &span);
+    return i;
+}
+
 /* Whether few chunks are wanted: otherwise reading all of the file is faster. */
 static bool are_few(const struct some *s)
 {
@@ -117,16 +157,15 @@ static enum chunks_found_it choose(struct some *s)
         return CHUNKS_UNKNOWN;
     for (size_t i = 0; i < r->n_chunks; i++)
         s->wanted[i] = r->chunks[i].blob.kind == CHUNKS_ITEMS;
-    s->l->fetch.ahead = true;
-    for (size_t i = 0; ok && i < r->n_leaves; i++) {
+    for (size_t i = 0, end = 0; ok && i < r->n_leaves; i++) {
         s->kind = r->leaves[i].blob.kind;
         if (!asks_for(s, s->kind))
             continue;
+        end = i < end ? end : read_leaves(s, i);
         rd_buf_reset(&s->l->page);
         ok = chunks_fetch_blob(&s->l->fetch, &r->leaves[i].blob, &s->l->page, NULL) &&
              chunks_traits_each(rd_buf_slice(&s->l->page), on_trait, s, NULL);
     }
-    s->l->fetch.ahead = false;
     return ok && are_few(s) ? CHUNKS_FOUND : CHUNKS_UNKNOWN;
 }
 
@@ -243,37 +282,27 @@ static enum chunks_found_it take_chunk(struct some *s, size_t index, struct rd_e
     return known ? CHUNKS_FOUND : CHUNKS_UNKNOWN;
 }
 
-/* Reads wanted chunks that follow each other in a pack, from chunk i on, with one request. */
-static void read_span(struct some *s, size_t i)
+/* Reads wanted chunks from i on with one request; returns the chunk after them. */
+static size_t read_chunks(struct some *s, size_t i)
 {
-    const struct chunks_chunk *chunks = s->l->recipe.chunks;
-    const struct chunks_blob *blobs[64];
-    size_t n = 0;
-    for (; i < s->l->recipe.n_chunks && n < sizeof blobs / sizeof *blobs; i++) {
-        const struct chunks_blob *b = &chunks[i].blob;
-        if (!s->wanted[i])
-            continue;
-        if (n > 0) {
-            uint64_t end = blobs[n - 1]->offset + blobs[n - 1]->stored;
-            if (b->pack != blobs[0]->pack || b->offset < end || b->offset - end > GAP_MAX ||
-                b->offset + b->stored - blobs[0]->offset > SPAN_MAX)
-                break;
-        }
-        blobs[n++] = b;
-    }
-    if (n > 1)
-        chunks_fetch_span(&s->l->fetch, blobs, n);
+    struct span span = {.n = 0};
+    for (; i < s->l->recipe.n_chunks; i++)
+        if (s->wanted[i] && !add_to_span(&span, &s->l->recipe.chunks[i].blob))
+            break;
+    read_span(s, &span);
+    return i;
 }
 
 static enum chunks_found_it take_all(struct some *s, struct rd_err *err)
 {
     enum chunks_found_it answer = CHUNKS_FOUND;
+    size_t end = 0; /* of the chunks that were read */
     if (!spool_sink(&s->raw, &s->l->to, err))
         return CHUNKS_FAILED;
     for (size_t i = 0; answer == CHUNKS_FOUND && i < s->l->recipe.n_chunks; i++) {
         if (!s->wanted[i])
             continue;
-        read_span(s, i);
+        end = i < end ? end : read_chunks(s, i);
         answer = take_chunk(s, i, err);
     }
     struct rd_sink *to = s->l->to;

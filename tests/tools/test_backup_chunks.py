@@ -124,6 +124,16 @@ class Chunks(BackupCase):
         self.assertNotIn("read_bytes", self.json(
             "restore", "--prefix", "use", "--to", self.path("use.rdb"))[0])
 
+    def test_chunks_that_follow_each_other_are_read_once(self):
+        rng = random.Random(4)
+        body = bytearray(b"REDIS0011\xfe\x00")
+        for i in range(100000):
+            body += record(b"%s:%d" % (b"few" if i < 30000 else b"many", i), rng.randbytes(250))
+        self.back_up(bytes(body) + b"\xff" + bytes(8))
+        done = self.json("restore", "--to", self.path("out.rdb"), "--prefix", "few:")[0]
+        self.assertEqual(done["keys"], 30000)
+        self.assertLess(done["read_bytes"], done["set_bytes"] * 0.4)
+
     def test_a_restore_over_an_older_one_reads_what_differs(self):
         datas = [snapshot(4000)]
         datas += [snapshot(4000, changed=range(i * 20, i * 20 + 40)) for i in range(1, 5)]
