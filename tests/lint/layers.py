@@ -9,7 +9,7 @@ DOORS = {
     re.compile(r"<zlib\.h>"): {"base/zlib.c"},
     re.compile(r"<lz4\w*\.h>"): {"base/lz4.c"},
     re.compile(r"<zstd\w*\.h>"): {"base/zstd.c"},
-    re.compile(r"<openssl/"): {"base/digest.c", "base/seal.c", "client/peer_tls.c",
+    re.compile(r"<openssl/"): {"base/digest_openssl.c", "base/seal.c", "client/peer_tls.c",
                                "server/loop/tls.c"},
     re.compile(r"<expat\.h>"): {"archive/s3_xml.c"},
     re.compile(r"<sqlite3\.h>"): {"tools/convert/sqlite_file.h"},

@@ -29,15 +29,6 @@ static const uint32_t rounds[BLOCK] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-static const struct {
-    size_t size;
-    const char *name;
-} kinds[] = {
-#define X(name, size, word) {size, word},
-    RD_DIGEST_KINDS(X)
-#undef X
-};
-
 static uint32_t left(uint32_t x, int n)
 {
     return x << n | x >> (32 - n);
@@ -48,25 +39,14 @@ static uint32_t right(uint32_t x, int n)
     return x >> n | x << (32 - n);
 }
 
-static uint32_t word_at(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static void put_word(uint8_t *p, uint32_t x)
-{
-    for (int i = 0; i < 4; i++)
-        p[i] = (uint8_t)(x >> (24 - 8 * i));
-}
-
 static void add_sha1(uint32_t *state, const uint8_t *block)
 {
     enum { STEPS = 80, QUARTER = 20 };
     static const uint32_t constants[] = {0x5a827999, 0x6ed9eba1, 0x8f1bbcdc, 0xca62c1d6};
     uint32_t w[STEPS], a = state[0], b = state[1], c = state[2], d = state[3], e = state[4];
     for (int t = 0; t < STEPS; t++) {
-        w[t] =
-            t < 16 ? word_at(block + 4 * t) : left(w[t - 3] ^ w[t - 8] ^ w[t - 14] ^ w[t - 16], 1);
+        w[t] = t < 16 ? rd_get_be32(block + 4 * t)
+                      : left(w[t - 3] ^ w[t - 8] ^ w[t - 14] ^ w[t - 16], 1);
         uint32_t f = t < QUARTER                           ? (b & c) | (~b & d)
                      : t >= 2 * QUARTER && t < 3 * QUARTER ? (b & c) | (b & d) | (c & d)
                                                            : b ^ c ^ d;
@@ -82,7 +62,7 @@ static void add_sha256(uint32_t *state, const uint8_t *block)
     memcpy(v, state, sizeof v);
     for (int t = 0; t < BLOCK; t++) {
         if (t < 16) {
-            w[t] = word_at(block + 4 * t);
+            w[t] = rd_get_be32(block + 4 * t);
         } else {
             uint32_t x = w[t - 15], y = w[t - 2];
             w[t] = (right(y, 17) ^ right(y, 19) ^ y >> 10) + w[t - 7] +
@@ -151,16 +131,14 @@ bool rd_digest_update(struct rd_digest *digest, const void *ptr, size_t len, str
 bool rd_digest_end(struct rd_digest *digest, uint8_t *ret, struct rd_err *err)
 {
     static const uint8_t pad[BLOCK] = {0x80};
-    uint64_t bits = digest->len * 8;
     size_t have = digest->len % BLOCK;
     uint8_t length[8];
-    put_word(length, (uint32_t)(bits >> 32));
-    put_word(length + 4, (uint32_t)bits);
+    rd_put_be64(length, digest->len * 8);
     rd_digest_update(digest, pad, have < LENGTH_AT ? LENGTH_AT - have : BLOCK + LENGTH_AT - have,
                      err);
     rd_digest_update(digest, length, sizeof length, err);
     for (size_t i = 0; i < rd_digest_size(digest->kind) / 4; i++)
-        put_word(ret + 4 * i, digest->state[i]);
+        rd_put_be32(ret + 4 * i, digest->state[i]);
     begin(digest);
     return true;
 }
@@ -168,57 +146,4 @@ bool rd_digest_end(struct rd_digest *digest, uint8_t *ret, struct rd_err *err)
 void rd_digest_free(struct rd_digest *digest)
 {
     rd_free(digest);
-}
-
-bool rd_digest_of(enum rd_digest_kind kind, struct rd_slice bytes, uint8_t *ret, struct rd_err *err)
-{
-    struct rd_digest *digest;
-    if (!rd_digest_new(&digest, kind, err))
-        return false;
-    bool ok =
-        rd_digest_update(digest, bytes.ptr, bytes.len, err) && rd_digest_end(digest, ret, err);
-    rd_digest_free(digest);
-    return ok;
-}
-
-size_t rd_digest_size(enum rd_digest_kind kind)
-{
-    return kinds[kind].size;
-}
-
-const char *rd_digest_name(enum rd_digest_kind kind)
-{
-    return kinds[kind].name;
-}
-
-char *rd_digest_hex(char *dst, struct rd_slice bytes)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < bytes.len; i++) {
-        dst[2 * i] = digits[bytes.ptr[i] >> 4];
-        dst[2 * i + 1] = digits[bytes.ptr[i] & 15];
-    }
-    dst[2 * bytes.len] = '\0';
-    return dst;
-}
-
-/* The value of a digit, or 16. */
-static unsigned digit_value(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - (unsigned)'0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - (unsigned)'a' + 10 : 16;
-}
-
-bool rd_digest_get_hex(struct rd_slice text, uint8_t *ret, size_t size)
-{
-    if (text.len != 2 * size)
-        return false;
-    for (size_t i = 0; i < text.len; i++)
-        if (digit_value(text.ptr[i]) > 15)
-            return false;
-    for (size_t i = 0; i < size; i++)
-        ret[i] = (uint8_t)(digit_value(text.ptr[2 * i]) << 4 | digit_value(text.ptr[2 * i + 1]));
-    return true;
 }
