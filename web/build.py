@@ -34,7 +34,8 @@ OMITTED = {"base/crc64_x86.c", "base/crc64_arm64.c", "base/digest_openssl.c", "b
 PAGES = ["diff", "show", "stat"]
 PAGE_PARTS = ["tools/page/head.html", "tools/page/base.css", "{}/page/page.css",
               "tools/page/top.html", "{}/page/body.html", "tools/page/data.html",
-              "tools/page/base.js", "{}/page/page.js", "tools/page/foot.html"]
+              "tools/page/text.js", "tools/page/base.js", "{}/page/page.js",
+              "tools/page/foot.html"]
 
 # name, version in Debian, folder, sources, what the compiler gets
 LIBRARIES = [
@@ -215,7 +216,8 @@ def version():
 def write_page(folder, out):
     page = os.path.join(HERE, "page")
     style = read(ROOT, "tools/page/base.css").replace("<style>\n", "") + read(page, "page.css")
-    script = read(page, "page.js") + read(page, "views.js")
+    script = (read(ROOT, "tools/page/text.js") + read(page, "page.js") +
+              read(page, "views.js"))
     with open(os.path.join(folder, "redoubt.wasm"), "rb") as file:
         code = base64.b64encode(file.read()).decode()
     worker = read(page, "files.js") + read(folder, "redoubt.js") + read(page, "worker.js")

@@ -1,21 +1,5 @@
-"use strict";
-const $ = id => document.getElementById(id);
-const make = (tag, attrs = {}, ...children) => {
-  const el = document.createElement(tag);
-  for (const [name, value] of Object.entries(attrs)) {
-    if (typeof value === "function") el.addEventListener(name, value);
-    else if (value !== undefined && value !== false && value !== null) el.setAttribute(name, value === true ? "" : value);
-  }
-  el.append(...children.filter(child => child !== null && child !== undefined));
-  return el;
-};
-const count = n => n.toLocaleString("en-US");
-const bytes = n => {
-  if (n < 1024) return count(n) + " B";
-  let unit = -1;
-  do { n /= 1024; unit++; } while (n >= 1023.5 && unit < 5);
-  return (n < 9.95 ? n.toFixed(1) : n.toFixed(0)) + " " + ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][unit];
-};
+/* page.js - the page: sources, jobs and views, and the verdict of a source. */
+
 const announce = text => { $("status").textContent = text; };
 
 /* ---- the tools ---- */

@@ -2,14 +2,6 @@
 
 /* ---- text of any bytes ---- */
 
-/* Escapes invalid bytes (U+DC80 to U+DCFF stand for them), control characters and characters that
- * change the direction of text. */
-const show = text => text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu, c => {
-  const n = c.codePointAt(0);
-  if (n >= 0xdc80 && n <= 0xdcff) return "\\x" + (n - 0xdc00).toString(16);
-  return n < 0x100 ? "\\x" + n.toString(16).padStart(2, "0") : "\\u" + n.toString(16);
-});
-
 /* The bytes of a string of the tools. */
 const bytesOfText = text => {
   const encoder = new TextEncoder(), out = [];
@@ -70,7 +62,6 @@ const drawStream = value => {
   }
   return parts;
 };
-const plural = (n, one, many) => count(n) + " " + (n === 1 ? one : many || one + "s");
 
 const drawValue = key => {
   const {type, value, field_expire_ms: expiries = {}} = key;

@@ -340,7 +340,7 @@ const drawPlace = () => {
   const rows = MODES[mode].rows.filter(row => row !== here && row.keys > 0 && below(row, here));
   groupTable.fill(rows);
   $("groups-title").textContent = MODES[mode].title;
-  $("groups-count").textContent = plural(rows.length, mode === "prefix" ? "prefix" : "pattern").replace(/prefixs$/, "prefixes");
+  $("groups-count").textContent = mode === "prefix" ? plural(rows.length, "prefix", "prefixes") : plural(rows.length, "pattern");
   $("groups-section").hidden = rows.length === 0;
 };
 
