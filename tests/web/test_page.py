@@ -7,8 +7,10 @@ program.
 
 import base64
 import csv
+import datetime
 import gzip
 import hashlib
+import json
 import os
 import random
 import shutil
@@ -24,6 +26,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "support"))
 import browser  # noqa: E402
 import hexfile  # noqa: E402
 import page_checks  # noqa: E402
+import report_text  # noqa: E402
 
 REDOUBT = os.environ["REDOUBT"]
 PAGE = os.environ["REDOUBT_PAGE"]
@@ -310,6 +313,22 @@ class Use(InBrowser):
         self.browser.wait(lambda: "dump.saved.rdb" in self.text("#sources"))
         self.wait_for("#panel section[data-status]")
         self.assertEqual(self.browser.console(), [])
+
+    def test_a_report_is_shown_in_whole_lines(self):
+        data = content("damaged/cut-tiny-263.rdb")
+        name = "a-name-%s.rdb" % "that-is-long-" * 5
+        self.give(self.file(name, data))
+        self.verdict()
+        text = self.program(["check-rdb", name], [(name, data)])[1]
+        lines = report_text.unwrapped(text).splitlines()
+        self.assertLess(len(lines), len(text.splitlines()))
+        facts = [line for line in lines if line.startswith("  ")]
+        first, last = [line for line in lines if not line.startswith("  ")]
+        shown = self.browser.run(
+            "return ['#headline', '#panel dt', '#panel dd', '#panel .note'].map("
+            "  s => [...document.querySelectorAll(s)].map(e => e.innerText))")
+        self.assertEqual(shown, [[first], [line[2:12].strip() for line in facts],
+                                 [line[13:] for line in facts], [last]])
 
     def test_the_report_of_stat_is_shown_and_works(self):
         self.give(self.file("dump.rdb", content("redis-7.0.15/mixed.rdb")))

@@ -102,6 +102,7 @@ struct cli {
     int64_t began_ms; /* the Unix time at which the tool started; commands without a time, of all
                          inputs, run at this time */
     bool compat;      /* called as redis-check-rdb or the like: the tool parses argv itself */
+    bool whole_lines; /* the reader of a report breaks its lines: see cli_wrap_begin() */
 
     /* The common options. */
     bool json;
@@ -297,7 +298,8 @@ const char *cli_color(const struct cli *cli, FILE *stream, enum cli_color color)
 
 /* What is printed to the returned stream until _end() goes to `out`, with its colours; lines of
  * more than 80 columns are broken at blanks. What follows a label of 10 letters stays right of it,
- * as in "  checksum   matches". Lines of 4,096 bytes are not broken. One at a time. */
+ * as in "  checksum   matches". Lines of 4,096 bytes are not broken, and none with
+ * whole_lines. One at a time. */
 FILE *cli_wrap_begin(struct cli *cli, FILE *out);
 void cli_wrap_end(struct cli *cli);
 

@@ -120,6 +120,8 @@ FILE *cli_wrap_begin(struct cli *cli, FILE *out)
     const cookie_io_functions_t functions = {.write = add_text};
     struct cli_wrap *w = &cli->wrap;
     w->to = out;
+    if (cli->whole_lines)
+        return out;
     w->from = fopencookie(w, "w", functions);
     if (w->from == NULL)
         return out; /* no memory: a report with long lines is better than none */

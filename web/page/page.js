@@ -68,7 +68,7 @@ const work = async (what, order, on = {}) => {
   bar.removeAttribute("value");
   $("job-text").textContent = what;
   const show = setTimeout(() => { $("job").hidden = false; }, 120);
-  const mine = job = runHere({...order, args: [...order.args.slice(0, 1), "--progress=json", ...order.args.slice(1)]}, {
+  const mine = job = runHere({...order, args: ["--whole-lines", ...order.args.slice(0, 1), "--progress=json", ...order.args.slice(1)]}, {
     text: on.text,
     progress: ({bytes: at, total}) => {
       if (total) { bar.max = total; bar.value = at; } else bar.removeAttribute("value");
@@ -163,27 +163,28 @@ const choose = source => {
 
 /* ---- text of the tools ---- */
 
-/* The lines of a report: the headline, and facts with a label each. */
+/* The lines of a report: the headline, facts with a label each, and what follows from them. A label
+ * has ten letters, or blanks in their place. */
 const parseReport = text => {
-  const lines = text.split("\n").filter(line => line !== ""), facts = [];
-  const head = lines.length > 0 && !lines[0].startsWith("  ") ? lines.shift() : "";
-  for (const line of lines) {
-    const found = /^ {2}(\S[^ ]*(?: [^ ]+)*?) +(.*)$/.exec(line), labelled = /^ {2}(.{10}) ?(.*)$/.exec(line);
-    if (labelled && labelled[1].trim() !== "") facts.push([labelled[1].trim(), labelled[2]]);
-    else if (facts.length > 0) facts[facts.length - 1][1] += "\n" + line.trim();
-    else facts.push(["", found ? line.trim() : line]);
+  const heads = [], facts = [];
+  for (const line of text.split("\n").filter(line => line !== "")) {
+    const [, label, rest] = /^ {2}(.{10}) (.*)$/.exec(line) || [];
+    if (label === undefined) heads.push(line);
+    else if (label.trim() !== "" || facts.length === 0) facts.push([label.trim(), rest]);
+    else facts[facts.length - 1][1] += "\n" + rest;
   }
-  return {head, facts};
+  return {head: heads.shift() || "", facts, ends: heads};
 };
 
 const moodOf = result => result.status === 0 ? "good" : result.status === 4 || result.status === 8 ? "odd" : "bad";
 
 const report = result => {
-  const {head, facts} = parseReport(result.text), parts = [];
+  const {head, facts, ends} = parseReport(result.text), parts = [];
   const headline = head || (result.failed ? "The page failed: " + result.failed : result.error.split("\n")[0]);
   parts.push(make("p", {class: "verdict " + moodOf(result), id: "headline"}, headline));
   if (facts.length > 0)
     parts.push(make("dl", {class: "facts"}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)])));
+  parts.push(...ends.map(text => make("p", {class: "note"}, text)));
   const more = result.error.trim();
   if (more && !head) {
     const rest = more.split("\n").slice(1).join("\n");
