@@ -360,6 +360,38 @@ class Use(InBrowser):
         self.assertIn("expires 2130-", self.text("#keys"))
         self.assertEqual(self.browser.console(), [])
 
+    def test_the_groups_of_a_stream_are_shown(self):
+        data = content("redis-7.2.5/streams.rdb")
+        text = self.program(["convert", "--to", "ndjson", "a.rdb"], [("a.rdb", data)])[1]
+        streams = [key for key in map(json.loads, text.splitlines()) if key["type"] == "stream"]
+        stream = next(key for key in streams
+                      if any(group["pending"] for group in key["value"]["groups"]))
+        group = next(group for group in stream["value"]["groups"] if group["pending"])
+        self.give(self.file("dump.rdb", data))
+        self.verdict()
+        self.view("keys", self.note("keys-note", "Keys"))
+        self.browser.run("[...document.querySelectorAll('#keys details')].find("
+                         "  e => e.querySelector('.name').innerText === arguments[0]).open = true",
+                         stream["key"])
+        self.browser.wait(lambda: "Group " + group["name"] in self.text("#keys"))
+        rows = self.browser.run("return [...document.querySelectorAll('#keys tbody tr')].map("
+                                "  e => [...e.children].map(cell => cell.innerText))")
+
+        def moment(ms):
+            when = datetime.datetime.fromtimestamp(ms / 1000, datetime.timezone.utc)
+            return when.strftime("%Y-%m-%d %H:%M:%S.") + "%03dZ" % (ms % 1000)
+
+        def shown(name):
+            return name.replace("\0", "\\x00")
+
+        for p in group["pending"]:
+            self.assertIn([p["id"], moment(p["delivery_ms"]), str(p["delivery_count"]),
+                           shown(p["consumer"])], rows)
+        for c in group["consumers"]:
+            active = moment(c["active_ms"]) if c["active_ms"] >= 0 else "never"
+            self.assertIn([shown(c["name"]), moment(c["seen_ms"]), active], rows)
+        self.assertEqual(self.browser.console(), [])
+
     def test_a_log_shows_its_commands_and_the_data_before_one(self):
         root = os.path.join(FIXTURES, "redis-7.0.15", "aof-multi.aof.d", "appendonlydir")
         self.give(root, into="#folder")

@@ -25,7 +25,7 @@ const hex = text => {
   if (all.length > HEX_MAX) lines.push("… and " + count(all.length - HEX_MAX) + " more bytes");
   return lines.join("\n");
 };
-const valueText = text => typeof text !== "string" ? JSON.stringify(text) : isBinary(text) ? hex(text) : show(text.replace(/[\t\n]/g, c => c));
+const valueText = text => typeof text !== "string" ? JSON.stringify(text) : isBinary(text) ? hex(text) : show(text);
 const moment = ms => { const date = new Date(ms); return isNaN(date) ? count(ms) + " ms" : date.toISOString().replace("T", " "); };
 
 /* Splits a stream of text into lines. */
@@ -52,13 +52,15 @@ const tableOf = (head, rows) => {
 
 const drawStream = value => {
   const parts = [tableOf(["ID", "Fields"], value.entries.map(e => [e.id, e.fields.map(([f, v]) => valueText(f) + ": " + valueText(v)).join("\n")]))];
-  parts.push(make("p", {class: "soft"}, plural(value.length, "entry", "entries") + ", last ID " + value.last_id + ", added " + value.entries_added));
-  for (const group of value.groups || []) {
-    parts.push(make("h3", {}, "Group " + show(group.name)), make("p", {class: "soft"}, "last ID " + group.last_id + ", " + count((group.pending || []).length) + " pending"));
-    const rows = (group.pending || []).map(p => [p.id, moment(p.delivered_ms ?? p.time_ms ?? 0), String(p.deliveries ?? p.count ?? ""), show(p.consumer || "")]);
-    if (rows.length > 0) parts.push(tableOf(["Pending ID", "Delivered", "Times", "Consumer"], rows));
-    const consumers = (group.consumers || []).map(c => [show(c.name || String(c)), JSON.stringify(c)]);
-    if (consumers.length > 0) parts.push(tableOf(["Consumer", "State"], consumers));
+  parts.push(make("p", {class: "soft"}, plural(value.length, "entry", "entries") + ", last ID " + value.last_id + (value.entries_added === undefined ? "" : ", added " + count(value.entries_added))));
+  for (const {name, last_id, pending, consumers} of value.groups) {
+    parts.push(make("h3", {}, "Group " + show(name)), make("p", {class: "soft"}, "last ID " + last_id + ", " + count(pending.length) + " pending"));
+    const owner = p => p.consumer === null ? "nobody" : show(p.consumer);
+    if (pending.length > 0)
+      parts.push(tableOf(["Pending ID", "Delivered", "Times", "Consumer"], pending.map(p => [p.id, moment(p.delivery_ms), count(p.delivery_count), owner(p)])));
+    const active = ({active_ms: ms}) => ms === undefined ? "" : ms < 0 ? "never" : moment(ms);
+    if (consumers.length > 0)
+      parts.push(tableOf(["Consumer", "Seen", "Active"], consumers.map(c => [show(c.name), moment(c.seen_ms), active(c)])));
   }
   return parts;
 };
@@ -101,7 +103,7 @@ async function openKeys(source, panel) {
 
   const find = async (skip = 0) => {
     const keys = [], prefixes = new Map();
-    let at = 0, full = false, headed = [];
+    let at = 0, full = false;
     if (skip === 0) list.replaceChildren();
     note.textContent = "Searching …";
     more.hidden = true;
@@ -111,8 +113,7 @@ async function openKeys(source, panel) {
     const take = byLine(line => {
       if (full || !line) return;
       const key = JSON.parse(line);
-      if (key.key === undefined) { headed.push(line); return; }
-      if (!wanted(key) || at++ < skip) return;
+      if (key.key === undefined || !wanted(key) || at++ < skip) return;
       keys.push(key);
       const rest = key.key.slice(prefix.length), colon = rest.indexOf(":");
       if (colon >= 0) prefixes.set(rest.slice(0, colon + 1), (prefixes.get(rest.slice(0, colon + 1)) || 0) + 1);
