@@ -72,12 +72,17 @@ class Help(unittest.TestCase):
                 self.assertEqual(run("help", tool).stdout, done.stdout)
 
     def test_help_all_describes_what_help_only_names(self):
-        brief = run("check-aof", "--help").stdout.partition("  also:")[2].splitlines()[0]
-        names = re.findall(r"(?<!\S)--[\w-]+", brief)
-        self.assertIn("--no-copy", names)
-        for name in names:
-            self.assertRegex(run("check-aof", "--help-all").stdout,
-                             rf"(?m)^ {{2,6}}(?:-\w, )?{name} +\w")
+        seen = set()
+        for tool in tools():
+            brief = re.search(r"(?m)^  also:((?:.*\n)(?: {3}.*\n)*)", run(tool, "--help").stdout)
+            whole = run(tool, "--help-all").stdout
+            for name in re.findall(r"(?<!\S)--[\w-]+", brief[1] if brief else ""):
+                with self.subTest(tool=tool, name=name):
+                    self.assertRegex(whole, rf"(?m)^ {{2,6}}(?:-\w, )?{name}\b\S*"
+                                            r"(?: +|\n {20,})\S")
+                    seen.add((tool, name))
+        self.assertIn(("check-aof", "--no-copy"), seen)
+        self.assertGreater(len(seen), 50)
 
     def test_help_with_json_is_still_help(self):
         for tool in tools():

@@ -406,35 +406,6 @@ static void spell_with_value(const struct cli_opt *opt, size_t max, char *dst, s
     snprintf(dst, size, "%s%s%s", spell(opt).s, link, value ? arg : "");
 }
 
-/* What an option without a text of its own does: those that mean the same in several tools. */
-static const char *help_of(const struct cli_opt *opt)
-{
-    static const struct {
-        const char *name, *help;
-    } known[] = {{"force", "replace an output that exists"},
-                 {"dry-run", "print what would be done, and do nothing"},
-                 {"yes", "do not ask"},
-                 {"no-copy", "do not keep a copy of what is changed"},
-                 {"replace", "replace keys that exist"},
-                 {"output", "write to FILE instead of standard output"},
-                 {"rewrite", "encode every value again"},
-                 {"max-elements", "elements in one command"},
-                 {"max-bytes", "bytes in one command"},
-                 {"meta", "JSON: also the version, auxiliary fields and functions"},
-                 {"strings", "JSON: the form of keys and values"},
-                 {"before-command", "the data before the command at offset N"},
-                 {"layout", "write dump.rdb, or a log"},
-                 {"keep-unknown", "keep keys that unknown commands changed as they were"},
-                 {"skip-damaged", "leave out the records of damaged chunks"},
-                 {"window", "commands sent before their replies arrive"}};
-    if (opt->help != NULL)
-        return opt->help;
-    for (size_t i = 0; opt->name != NULL && i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].name, opt->name) == 0)
-            return known[i].help;
-    return "see the manual page";
-}
-
 static void print_option(const struct cli_opt *opt)
 {
     char spelled[100], left[120];
@@ -444,9 +415,9 @@ static void print_option(const struct cli_opt *opt)
     spell_with_value(opt, SIZE_MAX, spelled, sizeof spelled);
     snprintf(left, sizeof left, "  %s%s", opt->name != NULL ? letter : "", spelled);
     if (strlen(left) >= HELP_COLUMN)
-        printf("%s\n%*s%s\n", left, HELP_COLUMN, "", help_of(opt));
+        printf("%s\n%*s%s\n", left, HELP_COLUMN, "", opt->help);
     else
-        printf("%-*s%s\n", HELP_COLUMN, left, help_of(opt));
+        printf("%-*s%s\n", HELP_COLUMN, left, opt->help);
 }
 
 /* The options without a line of their own: their names in a paragraph. */
@@ -487,8 +458,7 @@ static void print_help(const struct cli *cli, const struct cli_usage *usage, boo
     print_synopsis(cli, usage->synopsis);
     printf("\n%s\n\n", usage->about);
     for (const struct cli_opt *opt = usage->opts; opt != NULL && !is_last(opt); opt++) {
-        if (!opt->apart &&
-            (all ? opt->help != NULL || opt->brief : opt->help != NULL && !opt->brief))
+        if (opt->help != NULL && !opt->apart && (all || !opt->brief))
             print_option(opt);
     }
     if (!all)
