@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "server/loop/daemon.h"
 
 enum { LOG_LINE_MAX = 1024, LOG_PATH_MAX = 4096 };
@@ -114,30 +115,6 @@ static void put(const char *bytes, size_t len)
 
 /* ---- characters that a terminal would interpret ---- */
 
-/* The length and number of the UTF-8 character at p; 0: not a valid character. */
-static size_t character(const uint8_t *p, uint32_t *ret)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-    if (p[0] < 0xc2 || p[0] > 0xf4)
-        return 0;
-    uint32_t code = p[0] & (0x7fu >> len);
-    for (size_t i = 1; i < len; i++) {
-        if ((p[i] & 0xc0) != 0x80) /* a NUL is not valid either */
-            return 0;
-        code = code << 6 | (p[i] & 0x3f);
-    }
-    *ret = code;
-    return code < least[len] || code > 0x10ffff || (code & 0x1ff800) == 0xd800 ? 0 : len;
-}
-
-/* Control characters of the second block, direction marks, ends of lines and paragraphs. */
-static bool is_control(uint32_t code)
-{
-    return code < 0xa0 || code == 0x61c || (code >= 0x200e && code <= 0x200f) ||
-           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
-}
-
 /* Names of keys, clients and files, and input of clients, are untrusted. Line ends in the format
  * are the server's own. */
 static void escape(char *dst, size_t size, const char *text, bool may_break)
@@ -145,12 +122,10 @@ static void escape(char *dst, size_t size, const char *text, bool may_break)
     const uint8_t *p = (const uint8_t *)text;
     size_t at = 0;
     while (*p != '\0' && at + 5 <= size) {
-        uint32_t code;
-        size_t len = *p < 0x80 ? 1 : character(p, &code);
-        bool plain = *p < 0x80
-                         ? (*p >= ' ' && *p != 0x7f) || *p == '\t' || (*p == '\n' && may_break)
-                         : len > 0 && !is_control(code);
-        if (plain) {
+        size_t len = rd_utf8_shown(p, strnlen((const char *)p, RD_UTF8_MAX));
+        if (*p == '\t' || (*p == '\n' && may_break))
+            len = 1;
+        if (len > 0) {
             memcpy(dst + at, p, len);
             at += len;
             p += len;
