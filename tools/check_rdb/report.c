@@ -553,8 +553,7 @@ static void print_way_out(struct cli *cli, FILE *out, const struct check_file *f
     static const char *const words[] = {[CHECK_CHECKSUM] = "checksum mismatch",
                                         [CHECK_DAMAGED] = "damaged",
                                         [CHECK_TRUNCATED] = "truncated",
-                                        [CHECK_UNSUPPORTED] = "not supported",
-                                        [CHECK_UNREADABLE] = "damaged"};
+                                        [CHECK_UNSUPPORTED] = "not supported"};
     const struct rdb_salvage_result *sv = &file->salvage;
     if (file->verdict == CHECK_OK || file->verdict == CHECK_WARNINGS || file->kind != NULL)
         return;
