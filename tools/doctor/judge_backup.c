@@ -7,6 +7,56 @@
 
 enum { CLOCK_TOLERANCE_MS = 300000 };
 
+/* ---- the repositories ---- */
+
+typedef bool judge_repo_fn(const struct doctor *d, struct archive_repo *repo,
+                           struct doctor_verdict *v, struct rd_err *err);
+
+static const char *repository(const struct backup_target *target, size_t i)
+{
+    return i == 0 ? backup_get(target, BACKUP_KEY_REPOSITORY) : target->conf.more[i - 1];
+}
+
+static bool is_store(const char *where)
+{
+    return strstr(where, "://") != NULL;
+}
+
+static bool judge_target(const struct doctor *d, const struct backup_target *target,
+                         bool stores_only, judge_repo_fn *judge, struct doctor_verdict *v,
+                         struct rd_err *err)
+{
+    struct backup_open open;
+    if (!backup_open(target, BACKUP_LIST, &open, err))
+        return false;
+    bool ok = true;
+    for (size_t i = 0; ok && i < open.n; i++)
+        ok = (stores_only && !is_store(repository(target, i))) ||
+             (backup_is_open(&open, i, err) && judge(d, &open.repos[i], v, err));
+    backup_close(&open);
+    return ok;
+}
+
+/* Judges each repository of each target, until one cannot be examined. */
+static void judge_all(const struct doctor *d, struct doctor_verdict *v, bool stores_only,
+                      judge_repo_fn *judge)
+{
+    struct rd_err err = {0};
+    char line[DOCTOR_TEXT_MAX];
+    if (!d->with_backup) {
+        doctor_skipped(v, "--target or --repository is not given");
+        return;
+    }
+    for (size_t i = 0; i < d->vault.config.n_targets; i++)
+        if (!judge_target(d, &d->vault.config.targets[i], stores_only, judge, v, &err)) {
+            if (v->state != DOCTOR_FOUND)
+                doctor_unknown(v, "%s", rd_err_render(&err, line, sizeof line));
+            return;
+        }
+}
+
+/* ---- the age ---- */
+
 /* The age of the newest good set; INT64_MAX: there is none. */
 static bool newest_age(struct archive_repo *repo, int64_t now_ms, int64_t *ret, struct rd_err *err)
 {
@@ -19,8 +69,8 @@ static bool newest_age(struct archive_repo *repo, int64_t now_ms, int64_t *ret, 
     return true;
 }
 
-static bool judge_repo(const struct doctor *d, struct archive_repo *repo, struct doctor_verdict *v,
-                       struct rd_err *err)
+static bool judge_age(const struct doctor *d, struct archive_repo *repo, struct doctor_verdict *v,
+                      struct rd_err *err)
 {
     int64_t age;
     if (!newest_age(repo, cli_now_ms(), &age, err))
@@ -39,40 +89,18 @@ static bool judge_repo(const struct doctor *d, struct archive_repo *repo, struct
     return true;
 }
 
-static bool judge_target(const struct doctor *d, const struct backup_target *target,
-                         struct doctor_verdict *v, struct rd_err *err)
-{
-    struct backup_open open;
-    if (!backup_open(target, BACKUP_LIST, &open, err))
-        return false;
-    bool ok = true;
-    for (size_t i = 0; ok && i < open.n; i++)
-        ok = backup_is_open(&open, i, err) && judge_repo(d, &open.repos[i], v, err);
-    backup_close(&open);
-    return ok;
-}
-
 void doctor_judge_backup_age(const struct doctor *d, struct doctor_verdict *v)
 {
-    struct rd_err err = {0};
-    char line[DOCTOR_TEXT_MAX];
-    if (!d->with_backup) {
-        doctor_skipped(v, "--target or --repository is not given");
-        return;
-    }
-    for (size_t i = 0; i < d->vault.config.n_targets; i++)
-        if (!judge_target(d, &d->vault.config.targets[i], v, &err)) {
-            if (v->state != DOCTOR_FOUND)
-                doctor_unknown(v, "%s", rd_err_render(&err, line, sizeof line));
-            return;
-        }
+    judge_all(d, v, false, judge_age);
 }
 
 /* ---- pauses ---- */
 
-static bool judge_pause(struct archive_repo *repo, struct doctor_verdict *v, struct rd_err *err)
+static bool judge_pause(const struct doctor *d, struct archive_repo *repo, struct doctor_verdict *v,
+                        struct rd_err *err)
 {
     struct archive_pause pause;
+    (void)d;
     if (!archive_pause_read(repo, &pause, err))
         return false;
     if (pause.paused)
@@ -85,42 +113,20 @@ static bool judge_pause(struct archive_repo *repo, struct doctor_verdict *v, str
     return true;
 }
 
-static bool judge_pauses(const struct backup_target *target, struct doctor_verdict *v,
-                         struct rd_err *err)
-{
-    struct backup_open open;
-    if (!backup_open(target, BACKUP_LIST, &open, err))
-        return false;
-    bool ok = true;
-    for (size_t i = 0; ok && i < open.n; i++)
-        ok = backup_is_open(&open, i, err) && judge_pause(&open.repos[i], v, err);
-    backup_close(&open);
-    return ok;
-}
-
 void doctor_judge_backup_paused(const struct doctor *d, struct doctor_verdict *v)
 {
-    struct rd_err err = {0};
-    char line[DOCTOR_TEXT_MAX];
-    if (!d->with_backup) {
-        doctor_skipped(v, "--target or --repository is not given");
-        return;
-    }
-    for (size_t i = 0; i < d->vault.config.n_targets; i++)
-        if (!judge_pauses(&d->vault.config.targets[i], v, &err)) {
-            if (v->state != DOCTOR_FOUND)
-                doctor_unknown(v, "%s", rd_err_render(&err, line, sizeof line));
-            return;
-        }
+    judge_all(d, v, false, judge_pause);
 }
 
 /* ---- the stream ---- */
 
-static bool judge_stream(struct archive_repo *repo, struct doctor_verdict *v, struct rd_err *err)
+static bool judge_stream(const struct doctor *d, struct archive_repo *repo,
+                         struct doctor_verdict *v, struct rd_err *err)
 {
     const struct rd_shown_name origin = rd_show_plain(rd_slice_str(repo->store->origin));
     struct archive_stream stream;
     uint64_t lost = 0;
+    (void)d;
     if (!archive_stream_list(repo, &stream, err))
         return false;
     size_t n = stream.n;
@@ -135,47 +141,13 @@ static bool judge_stream(struct archive_repo *repo, struct doctor_verdict *v, st
     return true;
 }
 
-static bool judge_streams(const struct backup_target *target, struct doctor_verdict *v,
-                          struct rd_err *err)
-{
-    struct backup_open open;
-    if (!backup_open(target, BACKUP_LIST, &open, err))
-        return false;
-    bool ok = true;
-    for (size_t i = 0; ok && i < open.n; i++)
-        ok = backup_is_open(&open, i, err) && judge_stream(&open.repos[i], v, err);
-    backup_close(&open);
-    return ok;
-}
-
 void doctor_judge_backup_stream(const struct doctor *d, struct doctor_verdict *v)
 {
-    struct rd_err err = {0};
-    char line[DOCTOR_TEXT_MAX];
-    if (!d->with_backup) {
-        doctor_skipped(v, "--target or --repository is not given");
-        return;
-    }
     doctor_none(v, "no stream is archived");
-    for (size_t i = 0; i < d->vault.config.n_targets; i++)
-        if (!judge_streams(&d->vault.config.targets[i], v, &err)) {
-            if (v->state != DOCTOR_FOUND)
-                doctor_unknown(v, "%s", rd_err_render(&err, line, sizeof line));
-            return;
-        }
+    judge_all(d, v, false, judge_stream);
 }
 
 /* ---- elsewhere ---- */
-
-static const char *repository(const struct backup_target *target, size_t i)
-{
-    return i == 0 ? backup_get(target, BACKUP_KEY_REPOSITORY) : target->conf.more[i - 1];
-}
-
-static bool is_store(const char *where)
-{
-    return strstr(where, "://") != NULL;
-}
 
 /* Whether a folder is on a file system of another host, as far as its type shows that. */
 static bool is_network(const char *path)
@@ -223,9 +195,11 @@ void doctor_judge_backup_elsewhere(const struct doctor *d, struct doctor_verdict
 
 /* ---- sealed ---- */
 
-static bool judge_seal(struct archive_repo *repo, struct doctor_verdict *v, struct rd_err *err)
+static bool judge_seal(const struct doctor *d, struct archive_repo *repo, struct doctor_verdict *v,
+                       struct rd_err *err)
 {
     struct archive_sets sets;
+    (void)d;
     if (!archive_repo_list(repo, &sets, err))
         return false;
     const struct archive_set *newest = archive_sets_newest(&sets, cli_now_ms());
@@ -247,34 +221,9 @@ static bool judge_seal(struct archive_repo *repo, struct doctor_verdict *v, stru
     return true;
 }
 
-static bool judge_seals(const struct backup_target *target, struct doctor_verdict *v,
-                        struct rd_err *err)
-{
-    struct backup_open open;
-    if (!backup_open(target, BACKUP_LIST, &open, err))
-        return false;
-    bool ok = true;
-    for (size_t i = 0; ok && i < open.n; i++)
-        ok = !is_store(repository(target, i)) ||
-             (backup_is_open(&open, i, err) && judge_seal(&open.repos[i], v, err));
-    backup_close(&open);
-    return ok;
-}
-
 /* Only of stores: who can read a folder of this host can often read the data as well. */
 void doctor_judge_backup_sealed(const struct doctor *d, struct doctor_verdict *v)
 {
-    struct rd_err err = {0};
-    char line[DOCTOR_TEXT_MAX];
-    if (!d->with_backup) {
-        doctor_skipped(v, "--target or --repository is not given");
-        return;
-    }
     doctor_none(v, "no set is in a store on another host");
-    for (size_t i = 0; i < d->vault.config.n_targets; i++)
-        if (!judge_seals(&d->vault.config.targets[i], v, &err)) {
-            if (v->state != DOCTOR_FOUND)
-                doctor_unknown(v, "%s", rd_err_render(&err, line, sizeof line));
-            return;
-        }
+    judge_all(d, v, true, judge_seal);
 }
