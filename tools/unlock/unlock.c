@@ -172,16 +172,9 @@ static int unlock_all(struct run *run)
     if (!vault_load(&run->vault, cli->args, cli->n_args, &err) ||
         !vault_each_init(&each, cli, &run->vault, BACKUP_LIST, &err))
         return cli_fail(cli, &err);
-    if (cli->json) {
+    if (cli->json)
         json_put_bool(&cli->out, "confirm", run->confirm);
-        json_key(&cli->out, "locks");
-        json_array(&cli->out);
-    }
-    vault_each(&each, work_on, run);
-    if (cli->json) {
-        json_end(&cli->out);
-        vault_each_put_errors(&each, &cli->out);
-    }
+    vault_each_list(&each, "locks", work_on, run);
     int status = each.status;
     vault_each_done(&each);
     return conclude(run, status);

@@ -44,6 +44,20 @@ void vault_each(struct vault_each *each, vault_each_fn *work, void *ctx)
     }
 }
 
+void vault_each_list(struct vault_each *each, const char *name, vault_each_fn *work, void *ctx)
+{
+    struct cli *cli = each->cli;
+    if (cli->json) {
+        json_key(&cli->out, name);
+        json_array(&cli->out);
+    }
+    vault_each(each, work, ctx);
+    if (cli->json) {
+        json_end(&cli->out);
+        vault_each_put_errors(each, &cli->out);
+    }
+}
+
 void vault_each_put_errors(const struct vault_each *each, struct json_write *json)
 {
     json_key(json, "errors");

@@ -67,6 +67,9 @@ bool vault_each_init(struct vault_each *ret, struct cli *cli, const struct vault
 /* Calls work for each repository that has not failed yet, and reports those that fail. */
 void vault_each(struct vault_each *each, vault_each_fn *work, void *ctx);
 
+/* The same; with --json, work writes into an array of this name, and "errors" follows it. */
+void vault_each_list(struct vault_each *each, const char *name, vault_each_fn *work, void *ctx);
+
 /* Puts "errors" into the open object. */
 void vault_each_put_errors(const struct vault_each *each, struct json_write *json);
 void vault_each_done(struct vault_each *each);
