@@ -44,6 +44,18 @@ def encode(*args):
     return b"".join(parts)
 
 
+def exchange(connection, data):
+    """Sends commands, and returns the replies when the last one is there."""
+    connection.sendall(data + encode("ECHO", "batch's end"))
+    seen = b""
+    while not seen.endswith(b"$11\r\nbatch's end\r\n"):
+        piece = connection.recv(1 << 16)
+        if not piece:
+            raise ConnectionError("the server went away")
+        seen += piece
+    return seen
+
+
 class Running:
     """A capture under way."""
 
@@ -92,14 +104,7 @@ class Load(threading.Thread):
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=600) as s:
                 while not self.over.is_set():
-                    batch = [self.one() for _ in range(200)] + [encode("ECHO", "batch's end")]
-                    s.sendall(b"".join(batch))
-                    seen = b""
-                    while not seen.endswith(b"$11\r\nbatch's end\r\n"):
-                        piece = s.recv(1 << 16)
-                        if not piece:
-                            raise ConnectionError("the server went away")
-                        seen = seen[-100:] + piece
+                    exchange(s, b"".join(self.one() for _ in range(200)))
                     self.n += 1
                     time.sleep(self.pause)
         except OSError as e:

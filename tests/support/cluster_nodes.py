@@ -12,17 +12,16 @@ import redis_server
 SLOTS = 16384
 
 
-class Node(redis_server.RedisServer):
-    """A node with a port and a bus port that it keeps."""
+class Fixed(redis_server.RedisServer):
+    """A server that keeps its port."""
 
-    def __init__(self):
-        super().__init__({"cluster-enabled": "yes", "cluster-node-timeout": "2000"})
+    def __init__(self, config=None):
+        super().__init__(config)
         self.move()
 
     def move(self):
         """The next start is at another address."""
         self.fixed = redis_server._free_port()  # pylint: disable=protected-access
-        self.config["cluster-port"] = str(redis_server._free_port())  # pylint: disable=W0212
 
     def start(self):
         self.port = self.fixed
@@ -31,12 +30,23 @@ class Node(redis_server.RedisServer):
             raise redis_server.ServerDied(self.log[-2000:])
 
     @property
-    def conf(self):
-        return f"{self.dir}/nodes.conf"
-
-    @property
     def url(self):
         return f"redis://127.0.0.1:{self.port}"
+
+
+class Node(Fixed):
+    """A node with a bus port that it keeps, too."""
+
+    def __init__(self):
+        super().__init__({"cluster-enabled": "yes", "cluster-node-timeout": "2000"})
+
+    def move(self):
+        super().move()
+        self.config["cluster-port"] = str(redis_server._free_port())  # pylint: disable=W0212
+
+    @property
+    def conf(self):
+        return f"{self.dir}/nodes.conf"
 
     @property
     def place(self):

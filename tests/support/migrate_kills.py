@@ -7,6 +7,7 @@ The writers use commands that must not be applied twice: INCR, LPUSH, APPEND. At
 servers must have the same data.
 """
 
+import binascii
 import os
 import random
 import shutil
@@ -20,30 +21,15 @@ import time
 import cluster_nodes
 import redis_server
 from cluster_nodes import SLOTS
-from capture_case import encode
+from capture_case import encode, exchange
 
 
-class Server(redis_server.RedisServer):
-    """A server that keeps its port when it is killed and started again."""
+class Server(cluster_nodes.Fixed):
+    """A server that is killed and started again."""
 
-    fixed = None
-
-    def start(self):
-        if self.fixed is None:
-            self.fixed = redis_server._free_port()  # pylint: disable=protected-access
-        self.port = self.fixed
-        self._spawn()
-        if not self._wait():
-            raise redis_server.ServerDied(self.log[-2000:])
-
-    def crash(self, pause=0):
+    def crash(self):
         self.stop()
-        time.sleep(pause)
         self.start()
-
-    @property
-    def url(self):
-        return f"redis://127.0.0.1:{self.port}"
 
 
 class Cluster:
@@ -201,14 +187,7 @@ class Writer(threading.Thread):
     def session(self, port):
         with socket.create_connection(("127.0.0.1", port), timeout=5) as s:
             while not self.over.is_set():
-                batch = [self.one() for _ in range(20)] + [encode("ECHO", "batch's end")]
-                s.sendall(b"".join(batch))
-                seen = b""
-                while not seen.endswith(b"$11\r\nbatch's end\r\n"):
-                    piece = s.recv(1 << 16)
-                    if not piece:
-                        raise ConnectionError("the server went away")
-                    seen = seen[-100:] + piece
+                exchange(s, b"".join(self.one() for _ in range(20)))
                 time.sleep(self.pause)
 
     def run(self):
@@ -226,12 +205,7 @@ class Writer(threading.Thread):
 
 def slot_of(key):
     tag = key[key.index("{") + 1:key.index("}")] if "{" in key else key
-    crc = 0
-    for byte in tag.encode():
-        crc ^= byte << 8
-        for _ in range(8):
-            crc = (crc << 1 ^ (0x1021 if crc & 0x8000 else 0)) & 0xffff
-    return crc % SLOTS
+    return binascii.crc_hqx(tag.encode(), 0) % SLOTS
 
 
 class ClusterWriter(Writer):
@@ -268,15 +242,7 @@ class ClusterWriter(Writer):
         """Whether nothing was redirected."""
         if port not in self.sockets:
             self.sockets[port] = socket.create_connection(("127.0.0.1", port), timeout=5)
-        s = self.sockets[port]
-        s.sendall(data + encode("ECHO", "batch's end"))
-        seen = b""
-        while not seen.endswith(b"$11\r\nbatch's end\r\n"):
-            piece = s.recv(1 << 16)
-            if not piece:
-                raise ConnectionError("the server went away")
-            seen += piece
-        return b"-MOVED" not in seen
+        return b"-MOVED" not in exchange(self.sockets[port], data)
 
     def key(self, kind):
         self.last = super().key(kind)
