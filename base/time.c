@@ -197,6 +197,17 @@ static bool get_span(const char *text, int64_t *ret_s)
     return true;
 }
 
+bool rd_time_get_span(const char *text, uint64_t *ret_ms)
+{
+    int64_t n;
+    if (!get_span(text, &n) && !rd_num_get_i64(rd_slice_str(text), &n))
+        return false;
+    if (n <= 0 || n > most_seconds)
+        return false;
+    *ret_ms = (uint64_t)n * MS;
+    return true;
+}
+
 bool rd_time_get(const char *text, int64_t now_ms, int64_t *ret_ms)
 {
     int64_t n;

@@ -20,4 +20,7 @@ char *rd_time_put_s(char dst[RD_TIME_MAX], int64_t unix_s);
  * -15m, -2h30m, -1d: relative to now. */
 bool rd_time_get(const char *text, int64_t now_ms, int64_t *ret_ms);
 
+/* Reads a length of time that is more than 0: 90 (seconds), 15m, 2h30m. */
+bool rd_time_get_span(const char *text, uint64_t *ret_ms);
+
 #endif

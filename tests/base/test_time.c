@@ -19,3 +19,27 @@ Test(time, seconds_are_text_whatever_they_are)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         cr_expect_str_eq(rd_time_put_s(text, cases[i].s), cases[i].text);
 }
+
+Test(time, lengths_of_time)
+{
+    static const struct {
+        const char *text;
+        uint64_t ms;
+    } good[] = {{"90", 90000},
+                {"90s", 90000},
+                {"2h30m", 9000000},
+                {"1d", 86400000},
+                {"9223372036854775", UINT64_C(9223372036854775000)}};
+    static const char *const bad[] = {
+        "", "0", "0s", "-5", "-5s", "5x", "s", "1.5h", "5 ", "2h30", "9223372036854776"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        uint64_t ms = 0;
+        cr_expect(rd_time_get_span(good[i].text, &ms), "%s", good[i].text);
+        cr_expect_eq(ms, good[i].ms, "%s", good[i].text);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        uint64_t ms = 7;
+        cr_expect_not(rd_time_get_span(bad[i], &ms), "\"%s\" is taken", bad[i]);
+        cr_expect_eq(ms, 7);
+    }
+}

@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "base/num.h"
-#include "base/time.h"
 #include "tools/capture/tool.h"
 #include "tools/cli/stop.h"
 #include "tools/tools.h"
@@ -58,23 +57,6 @@ static int run(struct capture_tool *tool)
 static bool add_sentinel(void *ctx, const char *value, struct rd_err *err)
 {
     return capture_servers_add_sentinel(ctx, value, err);
-}
-
-/* "90", "15m", "2h30m": a duration, as after the minus of a relative time. */
-static bool set_duration(void *ctx, const char *value, struct rd_err *err)
-{
-    struct capture *c = ctx;
-    char text[64];
-    int64_t ms;
-    size_t len = strlen(value);
-    bool plain = len > 0 && strspn(value, "0123456789") == len;
-    if (len + 3 > sizeof text)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not a duration");
-    snprintf(text, sizeof text, "-%s%s", value, plain ? "s" : "");
-    if (!rd_time_get(text, 0, &ms) || ms >= 0)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not a duration such as 90s or 2h");
-    c->duration_ms = (uint64_t)-ms;
-    return true;
 }
 
 static bool set_until(void *ctx, const char *value, struct rd_err *err)
@@ -200,10 +182,9 @@ int tool_capture(struct cli *cli, int argc, char **argv)
          .choice = &tool.capture.ack,
          .help = "acknowledge received, written or synced data"},
         {.name = "duration",
-         .kind = CLI_EACH,
+         .kind = CLI_SPAN,
          .arg = "TIME",
-         .each = set_duration,
-         .ctx = &tool.capture,
+         .number = &tool.capture.duration_ms,
          .help = "stop T after the stream began: 90s, 2h30m"},
         {.name = "until-offset",
          .kind = CLI_EACH,

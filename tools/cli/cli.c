@@ -188,6 +188,10 @@ static int store(struct cli *cli, const struct cli_opt *opt, const char *value)
             return refuse(cli, opt, value,
                           "a time such as 2024-05-01T12:00:00Z, -15m or unix time");
         return CLI_OK;
+    case CLI_SPAN:
+        if (!rd_time_get_span(value, opt->number))
+            return refuse(cli, opt, value, "a length of time such as 90s or 2h30m");
+        return CLI_OK;
     case CLI_ENUM:
         return choose(opt, value) ? CLI_OK : refuse_word(cli, opt, value);
     case CLI_EACH:

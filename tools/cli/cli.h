@@ -140,6 +140,7 @@ enum cli_kind {
     CLI_COUNT,  /* a decimal number */
     CLI_SIZE,   /* bytes: 64k, 64kb, 1gb … as in redis.conf */
     CLI_TIME,   /* absolute unix time in ms: see rd_time_get() */
+    CLI_SPAN,   /* a length of time in ms: see rd_time_get_span() */
     CLI_ENUM,   /* one of words; *choice is its index */
     CLI_EACH,   /* each() is called for every occurrence, in order of the command line */
 };
@@ -158,7 +159,7 @@ struct cli_opt {
     union {
         bool *flag;
         const char **string;
-        uint64_t *number; /* CLI_COUNT, CLI_SIZE */
+        uint64_t *number; /* CLI_COUNT, CLI_SIZE, CLI_SPAN */
         int64_t *time_ms;
         int *choice;
         /* False with err set (RD_ERR_USAGE) if the value is invalid. value may be NULL.

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "base/time.h"
 #include "client/info.h"
 #include "tools/cli/stop.h"
 #include "tools/tools.h"
@@ -151,23 +150,6 @@ static bool add_rename(void *ctx, const char *value, struct rd_err *err)
     return true;
 }
 
-/* "90", "15m", "2h30m". */
-static bool set_pause(void *ctx, const char *value, struct rd_err *err)
-{
-    struct migrate *m = ctx;
-    char text[64];
-    int64_t ms;
-    size_t len = strlen(value);
-    bool plain = len > 0 && strspn(value, "0123456789") == len;
-    if (len + 3 > sizeof text)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not a duration");
-    snprintf(text, sizeof text, "-%s%s", value, plain ? "s" : "");
-    if (!rd_time_get(text, 0, &ms) || ms >= 0)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not a duration such as 90s or 2m");
-    m->pause_ms = (uint64_t)-ms;
-    return true;
-}
-
 static int check(struct migrate *m)
 {
     struct cli *cli = m->cli;
@@ -234,10 +216,9 @@ int tool_migrate(struct cli *cli, int argc, char **argv)
          .flag = &m.cut_over,
          .help = "pause the source, compare, and end"},
         {.name = "pause",
-         .kind = CLI_EACH,
+         .kind = CLI_SPAN,
          .arg = "TIME",
-         .each = set_pause,
-         .ctx = &m,
+         .number = &m.pause_ms,
          .help = "longest pause of the source; default 60s"},
         {.name = "remove-position",
          .brief = true,
