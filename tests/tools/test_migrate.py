@@ -250,6 +250,13 @@ class Single(Migration):
         self.assertTrue(self.cut_over("--remove-position")["same"])
         self.assertEqual(self.target.command("EXISTS", "redoubt:migrate:migrate"), 0)
 
+    def test_the_pause_ends_with_its_bound(self):
+        self.source.command("SET", "a", 1)
+        began = time.monotonic()
+        self.assertTrue(self.cut_over("--pause", "3s")["same"])
+        self.source.command("INCR", "a")
+        self.assertLess(time.monotonic() - began, 12)
+
     def test_each_kind_of_difference_is_found(self):
         self.source.command("MSET", "a", 1, "b", 2)
         self.source.command("SADD", "s", 1, 2)

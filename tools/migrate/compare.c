@@ -231,6 +231,7 @@ bool migrate_compare(struct migrate *m, struct rd_err *err)
     c.is_target = true;
     for (size_t i = 0; ok && i < m->target.n_nodes; i++)
         ok = read_master(&c, &m->target.nodes[i].target, i == 0, err);
+    ok = ok && migrate_pause_renew(m, err); /* the source has been paused all the time */
     if (ok)
         judge(m, &sides[0], &sides[1]);
     rd_free(sides);

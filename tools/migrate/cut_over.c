@@ -25,6 +25,20 @@ static bool pause_one(struct migrate_paused *p, uint64_t ms, struct rd_err *err)
     return ok;
 }
 
+/* What is left of --pause. */
+static uint64_t rest_ms(const struct migrate *m)
+{
+    uint64_t spent = capture_now_ms() - m->paused_ms;
+    return spent < m->pause_ms ? m->pause_ms - spent : 0;
+}
+
+static uint64_t lease_ms(const struct migrate *m)
+{
+    uint64_t rest = rest_ms(m);
+    return rest < LEASE_MS ? rest : LEASE_MS;
+}
+
+/* ms 0: ends the pause. */
 static bool pause_all(struct migrate *m, uint64_t ms, struct rd_err *err)
 {
     bool ok = true;
@@ -89,7 +103,7 @@ bool migrate_pause(struct migrate *m, struct rd_err *err)
     m->pausing = true;
     m->paused_ms = m->renewed_ms = capture_now_ms();
     m->paused_unix_ms = cli_now_ms();
-    if (!open_all(m, err) || !pause_all(m, LEASE_MS, err) || !ask_ends(m, err))
+    if (!open_all(m, err) || !pause_all(m, lease_ms(m), err) || !ask_ends(m, err))
         return false;
     migrate_say(m, false, "the writes of the source are paused");
     return true;
@@ -97,15 +111,18 @@ bool migrate_pause(struct migrate *m, struct rd_err *err)
 
 bool migrate_pause_renew(struct migrate *m, struct rd_err *err)
 {
-    uint64_t now_ms = capture_now_ms();
-    if (!m->pausing || now_ms - m->renewed_ms < RENEW_MS)
-        return !m->pausing || now_ms - m->paused_ms < m->pause_ms ||
-               rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET,
-                          "the cut-over was not finished within %s; the source accepts writes "
-                          "again",
-                          rd_show_duration(m->pause_ms).s);
+    uint64_t now_ms = capture_now_ms(), lease = lease_ms(m);
+    if (!m->pausing)
+        return true;
+    if (lease == 0)
+        return rd_err_set(
+            err, RD_ERR_LIMIT, RD_NO_OFFSET,
+            "the cut-over was not finished within %s; the source accepts writes again",
+            rd_show_duration(m->pause_ms).s);
+    if (now_ms - m->renewed_ms < RENEW_MS)
+        return true;
     m->renewed_ms = now_ms;
-    return pause_all(m, LEASE_MS, err) && migrate_pause_renew(m, err);
+    return pause_all(m, lease, err);
 }
 
 bool migrate_is_drained(const struct migrate *m)
@@ -121,10 +138,8 @@ bool migrate_is_drained(const struct migrate *m)
 void migrate_pause_end(struct migrate *m, bool stays)
 {
     struct rd_err none = {0};
-    uint64_t spent = capture_now_ms() - m->paused_ms;
-    uint64_t rest = spent < m->pause_ms ? m->pause_ms - spent : 0;
-    if (m->pausing && m->n_paused > 0)
-        pause_all(m, stays && rest > 0 ? rest : 0, &none);
+    if (m->pausing)
+        pause_all(m, stays ? rest_ms(m) : 0, &none);
     for (size_t i = 0; i < m->n_paused; i++) {
         client_peer_close(m->paused[i].peer);
         client_target_done(&m->paused[i].target);
