@@ -3,6 +3,7 @@
 #include "base/crc16.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "client/info.h"
 
 #include <stdlib.h>
 
@@ -228,6 +229,22 @@ static bool ask(struct client_peer *peer, struct client_peer_reply *reply, bool 
                    why.reason.id != RESP_REASON_NO_CLUSTER;
     if (unknown)
         return client_peer_ask(peer, "CLUSTER SLOTS", reply, err);
+    rd_err_adopt(err, &why);
+    return false;
+}
+
+bool client_topology_exists(struct client_peer *peer, bool *ret, struct rd_err *err)
+{
+    struct client_peer_reply reply = {0};
+    struct rd_err why = {0};
+    uint64_t enabled = 0;
+    bool ok = client_peer_ask(peer, "INFO cluster", &reply, &why);
+    if (ok)
+        client_info_u64(reply.items[0].text, "cluster_enabled", &enabled);
+    client_peer_reply_done(&reply);
+    *ret = enabled != 0;
+    if (ok || why.reason.id == RESP_REASON_NOPERM)
+        return true;
     rd_err_adopt(err, &why);
     return false;
 }

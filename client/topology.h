@@ -42,6 +42,10 @@ struct client_topology {
     unsigned n_slots; /* assigned to a master, of RD_HASH_SLOTS */
 };
 
+/* Whether a server is a member of a cluster, by its INFO. A user without the right to know it needs
+ * none on a server that is no cluster: false. */
+bool client_topology_exists(struct client_peer *peer, bool *ret, struct rd_err *err);
+
 /* Asks a member with CLUSTER SHARDS, or CLUSTER SLOTS before Redis 7.0. With TLS, the ports are
  * those of TLS. A member that does not know its own address gets the one at which it was asked.
  * RD_ERR_PROTOCOL if it is not a member of a cluster, or its reply is invalid. *ret is zeroed or

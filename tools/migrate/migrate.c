@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "client/info.h"
 #include "tools/cli/stop.h"
 #include "tools/tools.h"
 
@@ -13,14 +12,9 @@
 static bool ask_clustered(const struct client_target *target, bool *ret, struct rd_err *err)
 {
     struct client_peer *peer;
-    struct client_peer_reply reply = {0};
-    struct rd_slice value;
     if (!client_peer_open(&peer, target, err))
         return false;
-    bool ok = client_peer_ask(peer, "INFO cluster", &reply, err);
-    *ret = ok && client_info_find(reply.items[0].text, "cluster_enabled", &value) &&
-           rd_slice_is(value, "1");
-    client_peer_reply_done(&reply);
+    bool ok = client_topology_exists(peer, ret, err);
     client_peer_close(peer);
     if (!ok)
         rd_err_origin(err, target->name);

@@ -98,17 +98,6 @@ static bool fence(struct client_peer *peer, const char *name, struct rd_err *err
 
 /* ---- the servers ---- */
 
-static bool is_in_cluster(struct client_peer *peer, bool *ret, struct rd_err *err)
-{
-    struct client_peer_reply reply = {0};
-    struct rd_slice value;
-    bool ok = client_peer_ask(peer, "INFO cluster", &reply, err);
-    *ret = ok && client_info_find(reply.items[0].text, "cluster_enabled", &value) &&
-           rd_slice_is(value, "1");
-    client_peer_reply_done(&reply);
-    return ok;
-}
-
 /* A replica refuses writes. Its answer is temporary: it may become a master, or its address that of
  * one. */
 static bool check_role(struct client_peer *peer, struct rd_err *err)
@@ -170,7 +159,7 @@ static bool ask_member(const struct client_target *target, bool *ret_clustered,
     struct client_peer *peer;
     if (!client_peer_open(&peer, target, err))
         return false;
-    bool ok = is_in_cluster(peer, ret_clustered, err) &&
+    bool ok = client_topology_exists(peer, ret_clustered, err) &&
               (!*ret_clustered || client_topology_read(cluster, peer, err));
     client_peer_close(peer);
     if (!ok)

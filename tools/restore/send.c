@@ -23,29 +23,13 @@ struct send {
 
 /* ---- the masters ---- */
 
-static bool is_in_cluster(struct client_peer *peer, bool *ret, struct rd_err *err)
-{
-    static const char yes[] = "cluster_enabled:1";
-    struct resp_node node;
-    *ret = false;
-    if (!client_peer_send_line(peer, "INFO cluster", err))
-        return false;
-    do {
-        if (!client_peer_next(peer, &node, err))
-            return false;
-        if (node.type == RESP_BULK || node.type == RESP_VERBATIM)
-            *ret = memmem(node.text.ptr, node.text.len, yes, sizeof yes - 1) != NULL;
-    } while (!node.last);
-    return true;
-}
-
 static bool find_masters(struct send *s, struct rd_err *err)
 {
     struct client_peer *peer;
     bool clustered;
     if (!client_peer_open(&peer, &s->run->server, err))
         return false;
-    bool ok = is_in_cluster(peer, &clustered, err) &&
+    bool ok = client_topology_exists(peer, &clustered, err) &&
               (!clustered || client_topology_read(&s->cluster, peer, err));
     client_peer_close(peer);
     if (ok && clustered && s->cluster.n_slots != RD_HASH_SLOTS) {

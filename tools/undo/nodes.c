@@ -10,7 +10,6 @@
 
 #include "base/crc16.h"
 #include "base/mem.h"
-#include "client/info.h"
 #include "client/topology.h"
 
 enum { SOON = 2, PAUSE_NS = 100000000 };
@@ -86,25 +85,10 @@ static bool read_topology(struct undo *u, struct rd_err *err)
     return ok;
 }
 
-/* A user without the right to know it needs none on a server that is no cluster. */
-static bool ask_cluster(struct undo *u, bool *ret, struct rd_err *err)
-{
-    struct client_peer_reply reply = {0};
-    struct rd_err why = {0};
-    uint64_t enabled = 0;
-    bool ok = client_peer_ask(u->member, "INFO cluster", &reply, &why);
-    if (ok && reply.items[0].text.ptr != NULL)
-        client_info_u64(reply.items[0].text, "cluster_enabled", &enabled);
-    client_peer_reply_done(&reply);
-    *ret = enabled != 0;
-    if (!ok && why.reason.id != RESP_REASON_NOPERM)
-        rd_err_adopt(err, &why);
-    return ok || why.reason.id == RESP_REASON_NOPERM;
-}
-
 bool undo_nodes_open(struct undo *u, struct rd_err *err)
 {
-    if (!client_peer_open(&u->member, &u->server, err) || !ask_cluster(u, &u->cluster, err))
+    if (!client_peer_open(&u->member, &u->server, err) ||
+        !client_topology_exists(u->member, &u->cluster, err))
         return false;
     u->peer_now = u->member;
     u->peer_db = u->server.has_db ? (unsigned)u->server.db : 0;
