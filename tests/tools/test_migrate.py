@@ -3,6 +3,7 @@
 REDOUBT names the program.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -22,6 +23,17 @@ from cluster_nodes import RealNodes  # noqa: E402
 
 REDOUBT = os.environ["REDOUBT"]
 FAST = {"repl-diskless-sync-delay": "0"}
+
+
+@contextlib.contextmanager
+def another_client(server):
+    other = redis_server.RedisServer()
+    other.port, other.dir = server.port, server.dir
+    other._connect()  # pylint: disable=protected-access
+    try:
+        yield other
+    finally:
+        other._disconnect()  # pylint: disable=protected-access
 
 
 class Migration(unittest.TestCase):
@@ -221,17 +233,13 @@ class Single(Migration):
 
     def is_paused(self):
         """A write does not end while the source is paused."""
-        other = redis_server.RedisServer()
-        other.port, other.dir = self.source.port, self.source.dir
-        other._connect()  # pylint: disable=protected-access
-        other.socket.settimeout(1)
-        try:
-            other.command("INCR", "later")
-            return False
-        except TimeoutError:
-            return True
-        finally:
-            other._disconnect()  # pylint: disable=protected-access
+        with another_client(self.source) as other:
+            other.socket.settimeout(1)
+            try:
+                other.command("INCR", "later")
+                return False
+            except TimeoutError:
+                return True
 
     def test_a_cut_over_pauses_and_compares(self):
         for i in range(20):
@@ -301,14 +309,11 @@ class Single(Migration):
         self.assertEqual(json.loads(out)["commands"], 1)
 
     def test_connections_of_an_earlier_run_are_closed(self):
-        other = redis_server.RedisServer()
-        other.port, other.dir = self.target.port, self.target.dir
-        other._connect()  # pylint: disable=protected-access
-        other.command("CLIENT", "SETNAME", "redoubt-migrate-migrate")
-        self.migrate()
-        with self.assertRaises((redis_server.ServerDied, OSError)):
-            other.command("SET", "late", "1")
-        other._disconnect()  # pylint: disable=protected-access
+        with another_client(self.target) as other:
+            other.command("CLIENT", "SETNAME", "redoubt-migrate-migrate")
+            self.migrate()
+            with self.assertRaises((redis_server.ServerDied, OSError)):
+                other.command("SET", "late", "1")
 
 
 class ToCluster(Migration, RealNodes):
