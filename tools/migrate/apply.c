@@ -49,6 +49,14 @@ void migrate_pace(struct migrate *m, uint64_t bytes)
     }
 }
 
+/* The round that may be on its way. */
+static bool finish_other(struct migrate *m, bool *ret_again, struct rd_err *err)
+{
+    struct migrate_round *other = &m->rounds[1 - m->building];
+    *ret_again = false;
+    return !other->sent || migrate_round_finish(m, other, ret_again, err);
+}
+
 /* ---- commands ---- */
 
 static bool refuse(const struct migrate *m, const struct migrate_stream *stream,
@@ -146,10 +154,8 @@ static bool take_flush(struct migrate *m, struct migrate_round *round,
 static bool take_everywhere(struct migrate *m, const struct repl_capture_event *ev,
                             struct rd_err *err)
 {
-    bool again = false;
-    struct migrate_round *other = &m->rounds[1 - m->building];
-    bool ok = (!other->sent || migrate_round_finish(m, other, &again, err)) &&
-              migrate_everywhere(m, ev, &again, err);
+    bool again;
+    bool ok = finish_other(m, &again, err) && migrate_everywhere(m, ev, &again, err);
     m->again |= again;
     return ok;
 }
@@ -317,13 +323,6 @@ static bool add_checkpoint(struct migrate *m, struct migrate_round *round, struc
             return false;
     }
     return true;
-}
-
-static bool finish_other(struct migrate *m, bool *ret_again, struct rd_err *err)
-{
-    struct migrate_round *other = &m->rounds[1 - m->building];
-    *ret_again = false;
-    return !other->sent || migrate_round_finish(m, other, ret_again, err);
 }
 
 /* Builds and sends a round of a stream. *ret_idle: there was nothing to send. */

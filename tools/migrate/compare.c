@@ -203,12 +203,8 @@ static void judge(struct migrate *m, const struct side *a, const struct side *b)
     v->keys[0] = a->keys;
     v->keys[1] = b->keys;
     v->due = a->due;
-    for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++) {
-        if (rd_hash128_eq(a->slots[slot], b->slots[slot]))
-            continue;
-        if (v->n_differ++ == 0)
-            v->first_slot = slot;
-    }
+    for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++)
+        v->n_differ += !rd_hash128_eq(a->slots[slot], b->slots[slot]);
     v->functions_differ = b->functions_differ || !rd_hash128_eq(a->functions, b->functions);
     v->same = v->n_differ == 0 && !v->functions_differ && a->keys == b->keys;
 }

@@ -214,10 +214,9 @@ struct migrate_refusal {
 };
 
 struct migrate_result {
-    uint64_t copies, keys, rounds, commands, bytes, transactions, divided, filtered, attaches;
+    uint64_t copies, keys, commands, bytes, transactions, divided, filtered, attaches;
     uint64_t n_refused;
     struct migrate_refusal refused[MIGRATE_ERRORS];
-    uint64_t began_ms, stream_ms;
 };
 
 /* ---- the end ---- */
@@ -235,7 +234,6 @@ struct migrate_verdict {
     uint64_t keys[2];  /* of the source, and of the target */
     uint64_t due;      /* keys that were left out because they expire soon */
     uint64_t n_differ; /* slots */
-    unsigned first_slot;
 };
 
 /* ---- the whole run ---- */
@@ -257,7 +255,7 @@ struct migrate {
     struct migrate_target target;
     struct migrate_tags *tags; /* of a cluster */
     struct migrate_stream **streams;
-    size_t n_streams, turn;
+    size_t n_streams;
     struct migrate_plan plan;
     struct replay_args args;
     struct migrate_round rounds[2];

@@ -277,10 +277,8 @@ static bool plan_without_keys(struct migrate_plan *plan, const struct engine_com
 {
     if (is_word(argv[0], "publish") || is_word(argv[0], "spublish"))
         return add_whole(plan, argv, argc, argc > 1 ? argv[1] : argv[0], err);
-    if (is_word(argv[0], "function") || is_word(argv[0], "script")) {
-        plan->kind = MIGRATE_EVERYWHERE;
+    if (is_word(argv[0], "function") || is_word(argv[0], "script"))
         return add_piece(plan, 0, argv, argc, true, err) && (plan->kind = MIGRATE_EVERYWHERE, true);
-    }
     if (!plan->cluster && !migrate_plan_selects(plan))
         return add_whole(plan, argv, argc, argv[0], err);
     if (engine_command_has_no_data(cmd))

@@ -291,7 +291,6 @@ bool migrate_round_finish(struct migrate *m, struct migrate_round *round, bool *
         }
         stream->applied[batch->group] = round->end;
     }
-    m->result.rounds++;
     m->result.commands += round->commands;
     m->result.bytes += round->bytes;
     if (round->time_us != 0)
