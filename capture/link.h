@@ -47,6 +47,11 @@ struct capture_slots {
     uint64_t words[RD_HASH_SLOTS / 64];
 };
 
+static inline bool capture_slots_have(const struct capture_slots *slots, unsigned slot)
+{
+    return (slots->words[slot / 64] >> (slot % 64) & 1) != 0;
+}
+
 struct capture_link {
     struct capture *capture;
     struct client_target target;

@@ -56,7 +56,7 @@ static void put_ranges(struct rd_sink *out, const struct capture_slots *slots)
     const char *comma = "";
     for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++) {
         unsigned first = slot;
-        while (slot < RD_HASH_SLOTS && (slots->words[slot / 64] >> (slot % 64) & 1) != 0)
+        while (slot < RD_HASH_SLOTS && capture_slots_have(slots, slot))
             slot++;
         if (slot == first)
             continue;

@@ -32,12 +32,13 @@ static bool add_stream(struct migrate *m, const struct migrate_link *link, struc
     memcpy(stream->folder, link->folder, sizeof stream->folder);
     int n = snprintf(stream->path, sizeof stream->path, "%s%s%s", m->spool,
                      link->folder[0] != '\0' ? "/" : "", link->folder);
+    stream->index = (int)m->n_streams;
     m->streams[m->n_streams++] = stream;
     return (n > 0 && (size_t)n < sizeof stream->path) ||
            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the name of the folder is too long");
 }
 
-static struct migrate_stream *find_stream(struct migrate *m, const char *folder)
+struct migrate_stream *migrate_find_stream(const struct migrate *m, const char *folder)
 {
     for (size_t i = 0; i < m->n_streams; i++)
         if (strcmp(m->streams[i]->folder, folder) == 0)
@@ -53,7 +54,7 @@ bool migrate_find_streams(struct migrate *m, struct rd_err *err)
         return rd_err_nomem(err, cap * sizeof *links);
     bool ok = migrate_source_look(&m->source, links, cap, &n, err);
     for (size_t i = 0; ok && i < n; i++) {
-        struct migrate_stream *stream = find_stream(m, links[i].folder);
+        struct migrate_stream *stream = migrate_find_stream(m, links[i].folder);
         if (stream == NULL) {
             ok = add_stream(m, &links[i], err);
             stream = m->streams[m->n_streams - 1];

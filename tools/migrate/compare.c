@@ -168,17 +168,15 @@ static bool read_master(struct compare *c, const struct client_target *target, b
 
 /* A field of streams exists since 7.0, and another since 8.6: if one side lacks it, it is left out
  * of both. */
-static bool ask_version(const struct client_target *target, unsigned *least, struct rd_err *err)
+static bool ask_version(struct client_peer *peer, unsigned *least, struct rd_err *err)
 {
     struct client_peer_reply reply = {0};
-    struct client_peer *peer;
-    if (!client_peer_open(&peer, target, err))
-        return false;
     bool ok = client_peer_ask(peer, "INFO server", &reply, err);
     unsigned version = ok ? client_info_version(reply.items[0].text, "redis_version") : 0;
     *least = version < *least ? version : *least;
     client_peer_reply_done(&reply);
-    client_peer_close(peer);
+    if (!ok)
+        rd_err_origin(err, client_peer_target(peer)->name);
     return ok;
 }
 
@@ -188,9 +186,9 @@ static bool ask_versions(struct compare *c, struct rd_err *err)
     struct migrate *m = c->m;
     bool ok = true;
     for (size_t i = 0; ok && i < m->n_paused; i++)
-        ok = ask_version(&m->paused[i].target, &least, err);
+        ok = ask_version(m->paused[i].peer, &least, err);
     for (size_t i = 0; ok && i < m->target.n_nodes; i++)
-        ok = ask_version(&m->target.nodes[i].target, &least, err);
+        ok = ask_version(m->target.nodes[i].peer, &least, err);
     c->opts.no_offsets = least < 700;
     c->opts.no_idmp = least < 806;
     return ok;

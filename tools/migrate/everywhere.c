@@ -82,7 +82,7 @@ struct flush {
 static bool is_flushed(const struct flush *f, struct rd_slice key)
 {
     unsigned slot = rd_hash_slot(key);
-    if (f->m->n_streams > 1 && (f->stream->slots.words[slot / 64] >> (slot % 64) & 1) == 0)
+    if (f->m->n_streams > 1 && !capture_slots_have(&f->stream->slots, slot))
         return false;
     return migrate_plan_wants(&f->m->plan, f->db, key) &&
            !migrate_is_applied(f->stream, f->ev, f->m->target.clustered ? slot : 0);

@@ -127,6 +127,7 @@ struct migrate_place {
 
 /* One source master. */
 struct migrate_stream {
+    int index; /* in m->streams */
     char folder[CAPTURE_FOLDER_MAX];
     char path[MIGRATE_PATH_MAX];
     char name[CLIENT_HOST_MAX + 10];
@@ -286,6 +287,8 @@ struct migrate {
 /* attach.c. False with *ret_again: a temporary failure, try again later. */
 bool migrate_attach(struct migrate *m, bool *ret_again, struct rd_err *err);
 void migrate_detach(struct migrate *m);
+/* NULL: there is none with this folder. */
+struct migrate_stream *migrate_find_stream(const struct migrate *m, const char *folder);
 /* Adds the masters that the capture has found. */
 bool migrate_find_streams(struct migrate *m, struct rd_err *err);
 /* The position of a migration from one server, from the target; *ret_found false: none. */

@@ -37,11 +37,6 @@ static bool is_restore(struct rd_slice name)
     return is_word(name, "restore") || is_word(name, "restore-asking");
 }
 
-static bool has_slot(const struct migrate_stream *stream, unsigned slot)
-{
-    return (stream->slots.words[slot / 64] >> (slot % 64) & 1) != 0;
-}
-
 /* ---- the file ---- */
 
 static bool path_of(const struct migrate *m, char *path, struct rd_err *err)
@@ -73,24 +68,13 @@ static bool save(const struct migrate *m, struct rd_err *err)
     return rd_sink_close(out, err);
 }
 
-static struct migrate_stream *stream_of(struct migrate *m, const char *folder, int *ret_i)
-{
-    for (size_t i = 0; i < m->n_streams; i++)
-        if (strcmp(m->streams[i]->folder, folder) == 0) {
-            *ret_i = (int)i;
-            return m->streams[i];
-        }
-    return NULL;
-}
-
 static void load_line(struct migrate *m, char *line)
 {
     char *folder = line, *at = strchr(line, ' ');
-    int i;
     if (at == NULL)
         return;
     *at++ = '\0';
-    struct migrate_stream *stream = stream_of(m, folder, &i);
+    struct migrate_stream *stream = migrate_find_stream(m, folder);
     char *slots = strchr(at, ' ');
     if (stream == NULL || slots == NULL || strlen(slots + 1) < RD_HASH_SLOTS)
         return;
@@ -98,9 +82,9 @@ static void load_line(struct migrate *m, char *line)
     stream->known = true;
     for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++) {
         if ((slots[1 + slot] - '0') & 1)
-            m->owners.now[slot] = i;
+            m->owners.now[slot] = stream->index;
         if ((slots[1 + slot] - '0') & 2)
-            m->owners.before[slot] = i;
+            m->owners.before[slot] = stream->index;
     }
 }
 
@@ -129,7 +113,7 @@ static bool begin_first(struct migrate *m, struct rd_err *err)
     for (size_t i = 0; i < m->n_streams; i++) {
         m->streams[i]->known = true;
         for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++)
-            if (has_slot(m->streams[i], slot))
+            if (capture_slots_have(&m->streams[i]->slots, slot))
                 o->now[slot] = o->before[slot] = (int)i;
     }
     return save(m, err);
@@ -225,13 +209,11 @@ static bool adopt(struct migrate *m, struct migrate_stream *stream, struct rd_er
     struct migrate_owners *o = &m->owners;
     uint64_t now_ms = capture_now_ms();
     bool changed = false;
-    int own = 0;
-    stream_of(m, stream->folder, &own);
     stream->clear = stream->clear_next;
     stream->waits = stream->blocked = false;
     for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++) {
-        bool has = (stream->slots_next.words[slot / 64] >> (slot % 64) & 1) != 0;
-        changed |= has && o->now[slot] != own;
+        bool has = capture_slots_have(&stream->slots_next, slot);
+        changed |= has && o->now[slot] != stream->index;
     }
     if (!changed)
         return true;
@@ -240,8 +222,8 @@ static bool adopt(struct migrate *m, struct migrate_stream *stream, struct rd_er
         o->changed_ms = now_ms;
     }
     for (unsigned slot = 0; slot < RD_HASH_SLOTS; slot++)
-        if ((stream->slots_next.words[slot / 64] >> (slot % 64) & 1) != 0)
-            o->now[slot] = own;
+        if (capture_slots_have(&stream->slots_next, slot))
+            o->now[slot] = stream->index;
     for (size_t i = 0; i < m->n_streams; i++)
         m->streams[i]->owned_from = m->streams[i]->safe.offset;
     return save(m, err);
@@ -313,14 +295,15 @@ static bool arrived_first(const struct migrate *m, const struct migrate_stream *
 
 /* A key goes on in the stream that has it: it was restored there, or another one has deleted it.
  * If that is true of no command, the one that arrived first goes on. */
-static bool may_go_on(struct migrate *m, const struct migrate_stream *stream, int own,
+static bool may_go_on(struct migrate *m, const struct migrate_stream *stream,
                       const struct repl_capture_event *ev)
 {
     const struct rd_slice *argv = ev->command.argv;
     const struct migrate_seen *seen = seen_of(m, argv[m->plan.keys[0].index]);
     if (!is_stuck(m, stream))
         return false;
-    if (is_restore(argv[0]) ? seen->left >= 0 && seen->left != own : seen->holder == own)
+    if (is_restore(argv[0]) ? seen->left >= 0 && seen->left != stream->index
+                            : seen->holder == stream->index)
         return true;
     return ++m->owners.stuck > 4 * m->n_streams && arrived_first(m, stream);
 }
@@ -331,36 +314,34 @@ bool migrate_owners_join(struct migrate *m, struct migrate_stream *stream)
     return stream->joins;
 }
 
-static bool must_wait(const struct migrate *m, const struct migrate_stream *stream, int own,
+static bool must_wait(const struct migrate *m, const struct migrate_stream *stream,
                       const struct repl_capture_event *ev)
 {
     const struct rd_slice *argv = ev->command.argv;
     if (ev->offset < stream->clear || is_word(argv[0], "del") || is_word(argv[0], "unlink"))
         return false;
     unsigned slot = rd_hash_slot(argv[m->plan.keys[0].index]);
-    return is_restore(argv[0]) || m->owners.now[slot] != own;
+    return is_restore(argv[0]) || m->owners.now[slot] != stream->index;
 }
 
 bool migrate_owners_pass(struct migrate *m, struct migrate_stream *stream,
                          const struct repl_capture_event *ev, bool *ret_pass, struct rd_err *err)
 {
-    int own = 0;
     bool ok = true;
     *ret_pass = true;
     if (m->n_streams < 2 || m->plan.n_keys == 0)
         return true;
-    stream_of(m, stream->folder, &own);
-    if (must_wait(m, stream, own, ev)) {
+    if (must_wait(m, stream, ev)) {
         stream->blocked = true;
         stream->blocked_us = ev->time_us;
         bool knows = stream->waits || begin_wait(m, stream);
-        *ret_pass = knows && (others_are_there(m, stream) || may_go_on(m, stream, own, ev));
+        *ret_pass = knows && (others_are_there(m, stream) || may_go_on(m, stream, ev));
         if (*ret_pass && others_are_there(m, stream))
             ok = adopt(m, stream, err);
     }
     if (*ret_pass) {
         stream->blocked = false;
-        note(m, own, ev);
+        note(m, stream->index, ev);
     }
     return ok;
 }
