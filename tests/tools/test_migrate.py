@@ -265,6 +265,21 @@ class Single(Migration):
         self.source.command("INCR", "a")
         self.assertLess(time.monotonic() - began, 12)
 
+    def test_a_source_that_takes_no_connection_cannot_be_paused(self):
+        for i in range(30):
+            self.source.command("SET", f"k{i}", os.urandom(10000))
+        with subprocess.Popen(self.args("--cut-over", "--limit-rate", "100kb"),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE) as tool:
+            end = time.monotonic() + 600
+            while self.target.command("DBSIZE") < 2:
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.01)
+            self.source.command("CONFIG", "SET", "port", 0)
+            err = tool.communicate(timeout=600)[1]
+        self.assertEqual(tool.returncode, 6, err)
+        self.assertIn(b"refused", err)
+
     def test_each_kind_of_difference_is_found(self):
         self.source.command("MSET", "a", 1, "b", 2)
         self.source.command("SADD", "s", 1, 2)

@@ -57,11 +57,11 @@ bool migrate_find_streams(struct migrate *m, struct rd_err *err)
         struct migrate_stream *stream = migrate_find_stream(m, links[i].folder);
         if (stream == NULL) {
             ok = add_stream(m, &links[i], err);
+            if (!ok)
+                break;
             stream = m->streams[m->n_streams - 1];
             m->attached = false;
         }
-        if (!ok)
-            break;
         memcpy(stream->name, links[i].name, sizeof stream->name);
         stream->received = links[i].received;
         stream->up = links[i].up;

@@ -58,10 +58,12 @@ static bool open_all(struct migrate *m, struct rd_err *err)
             continue;
         if (!migrate_source_target(m, m->streams[i], &p->target, err))
             return false;
-        m->n_paused++;
         p->stream = m->streams[i];
-        if (!client_peer_open(&p->peer, &p->target, err))
+        if (!client_peer_open(&p->peer, &p->target, err)) {
+            client_target_done(&p->target);
             return false;
+        }
+        m->n_paused++;
     }
     return true;
 }
