@@ -23,15 +23,12 @@ import sentinels
 import server_under_test as sut
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PATIENCE = 120
+PATIENCE = sentinels.FAILOVER_SECONDS
 SLOW = 10
 KINDS = {"real": [sentinels.Theirs] * 3,
          "mixed": [sentinels.Ours, sentinels.Theirs, sentinels.Ours],
          "half": [sentinels.Theirs, sentinels.Ours, sentinels.Theirs],
          "ours": [sentinels.Ours] * 3}
-LINES = ("sentinel monitor mine 127.0.0.1 {} 2\n"
-         "sentinel down-after-milliseconds mine 1000\n"
-         "sentinel failover-timeout mine 10000\n")
 
 
 class Writes:
@@ -128,7 +125,7 @@ class Running:
             server.fixed_port = server.port
         for replica in self.servers[1:]:
             replica.client().command("REPLICAOF", "127.0.0.1", self.servers[0].port)
-        lines = LINES.format(self.servers[0].port)
+        lines = sentinels.lines_for(self.servers[0], down_after_ms=1000, failover_ms=10000)
         self.watchers = [kind(lines) for kind in self.kinds]
         for watcher in self.watchers:
             watcher.__enter__()

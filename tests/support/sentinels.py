@@ -55,10 +55,10 @@ class Theirs(Watcher, sut.Redis):
     pass
 
 
-def lines_for(master, quorum=2, more=""):
+def lines_for(master, quorum=2, more="", down_after_ms=1500, failover_ms=20000):
     return (f"sentinel monitor mine 127.0.0.1 {master.port} {quorum}\n"
-            "sentinel down-after-milliseconds mine 1500\n"
-            "sentinel failover-timeout mine 20000\n" + more)
+            f"sentinel down-after-milliseconds mine {down_after_ms}\n"
+            f"sentinel failover-timeout mine {failover_ms}\n" + more)
 
 
 def address(sentinel, name="mine"):
