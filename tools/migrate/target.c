@@ -25,18 +25,12 @@ bool migrate_is_temporary(struct rd_slice reply)
 
 /* ---- old connections ---- */
 
-static bool ask(struct client_peer *peer, const struct rd_slice *argv, size_t argc,
-                struct client_peer_reply *reply, struct rd_err *err)
-{
-    return client_peer_ask_argv(peer, argv, argc, reply, err);
-}
-
 static bool kill_client(struct client_peer *peer, struct rd_slice id, struct rd_err *err)
 {
     const struct rd_slice argv[] = {rd_slice_str("CLIENT"), rd_slice_str("KILL"),
                                     rd_slice_str("ID"), id};
     struct client_peer_reply reply = {0};
-    bool ok = ask(peer, argv, 4, &reply, err);
+    bool ok = client_peer_ask_argv(peer, argv, 4, &reply, err);
     client_peer_reply_done(&reply);
     return ok;
 }
@@ -90,7 +84,8 @@ static bool fence(struct client_peer *peer, const char *name, struct rd_err *err
     const struct rd_slice set[] = {rd_slice_str("CLIENT"), rd_slice_str("SETNAME"),
                                    rd_slice_str(title)};
     struct client_peer_reply reply = {0};
-    bool ok = ask(peer, set, 3, &reply, err) && client_peer_ask(peer, "CLIENT ID", &reply, err);
+    bool ok = client_peer_ask_argv(peer, set, 3, &reply, err) &&
+              client_peer_ask(peer, "CLIENT ID", &reply, err);
     uint64_t own = ok ? (uint64_t)reply.items[0].integer : 0;
     client_peer_reply_done(&reply);
     return ok && kill_others(peer, title, own, err);
