@@ -1,6 +1,7 @@
 #include "base/words.h"
 
 #include <ctype.h>
+#include <strings.h>
 
 #include "base/mem.h"
 
@@ -138,4 +139,10 @@ bool rd_words_escape(struct rd_buf *out, struct rd_slice word)
 bool rd_words_quote(struct rd_buf *out, struct rd_slice word)
 {
     return rd_buf_add_byte(out, '"') && rd_words_escape(out, word) && rd_buf_add_byte(out, '"');
+}
+
+bool rd_word_is(struct rd_slice text, const char *word)
+{
+    size_t len = strlen(word);
+    return text.len == len && strncasecmp((const char *)text.ptr, word, len) == 0;
 }

@@ -29,4 +29,7 @@ void rd_words_done(struct rd_words *words);
 bool rd_words_quote(struct rd_buf *out, struct rd_slice word);
 bool rd_words_escape(struct rd_buf *out, struct rd_slice word); /* without the quotes */
 
+/* Whether a text is this word; upper and lower case are the same. */
+bool rd_word_is(struct rd_slice text, const char *word);
+
 #endif

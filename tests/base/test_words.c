@@ -74,3 +74,12 @@ Test(words, a_word_that_is_quoted_reads_back)
     rd_words_done(&words);
     rd_buf_done(&line);
 }
+
+Test(words, a_word_in_any_case)
+{
+    cr_expect(rd_word_is(rd_slice_str("SeT"), "set"));
+    cr_expect(rd_word_is(rd_slice("setx", 3), "set"));
+    cr_expect_not(rd_word_is(rd_slice_str("sets"), "set"));
+    cr_expect_not(rd_word_is(rd_slice_str("se"), "set"));
+    cr_expect_not(rd_word_is(rd_slice(NULL, 0), "set"));
+}

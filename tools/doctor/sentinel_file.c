@@ -64,11 +64,6 @@ static bool add_line(struct lines *all, struct rd_words *words, size_t number, s
     return true;
 }
 
-static bool is_word(struct rd_slice text, const char *word)
-{
-    return text.len == strlen(word) && strncasecmp((const char *)text.ptr, word, text.len) == 0;
-}
-
 static bool split_line(struct doctor_sentinel *s, struct lines *all, struct rd_slice text,
                        size_t number, struct rd_err *err)
 {
@@ -83,7 +78,7 @@ static bool split_line(struct doctor_sentinel *s, struct lines *all, struct rd_s
     if (!rd_words_split(&words, text)) {
         if (s->bad_line[0] == 0)
             snprintf(s->bad_line, sizeof s->bad_line, "line %zu has unbalanced quotes", number);
-    } else if (words.argc > 0 && is_word(words.argv[0], "sentinel")) {
+    } else if (words.argc > 0 && rd_word_is(words.argv[0], "sentinel")) {
         ok = add_line(all, &words, number, err);
     }
     rd_words_done(&words);

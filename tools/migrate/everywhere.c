@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/words.h"
 
 static bool fail_again(bool *ret_again, const struct rd_err *err)
 {
@@ -15,23 +16,17 @@ static bool fail_again(bool *ret_again, const struct rd_err *err)
 
 /* ---- functions and scripts ---- */
 
-static bool is_word(struct rd_slice arg, const char *word)
-{
-    size_t len = strlen(word);
-    return arg.len == len && strncasecmp((const char *)arg.ptr, word, len) == 0;
-}
-
 /* Adds REPLACE to FUNCTION LOAD and FUNCTION RESTORE, so that they can be repeated. */
 static size_t with_replace(const struct resp_command *cmd, struct rd_slice *argv, size_t max)
 {
     size_t n = 0;
-    bool load = cmd->argc == 3 && is_word(cmd->argv[1], "load");
+    bool load = cmd->argc == 3 && rd_word_is(cmd->argv[1], "load");
     for (size_t i = 0; i < cmd->argc && n < max; i++) {
         argv[n++] = cmd->argv[i];
         if (i == 1 && load)
             argv[n++] = rd_slice_str("REPLACE");
     }
-    if (cmd->argc == 3 && is_word(cmd->argv[1], "restore"))
+    if (cmd->argc == 3 && rd_word_is(cmd->argv[1], "restore"))
         argv[n++] = rd_slice_str("REPLACE");
     return n;
 }
@@ -40,7 +35,7 @@ static size_t with_replace(const struct resp_command *cmd, struct rd_slice *argv
 static bool is_harmless(const struct resp_command *cmd, struct rd_slice reply)
 {
     static const char gone[] = "ERR Library not found";
-    return is_word(cmd->argv[1], "delete") && reply.len >= sizeof gone - 1 &&
+    return rd_word_is(cmd->argv[1], "delete") && reply.len >= sizeof gone - 1 &&
            strncasecmp((const char *)reply.ptr, gone, sizeof gone - 1) == 0;
 }
 

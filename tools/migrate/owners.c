@@ -16,25 +16,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #include "base/mem.h"
 #include "base/siphash.h"
+#include "base/words.h"
 #include "capture/clock.h"
 #include "client/info.h"
 #include "tools/migrate/migrate.h"
 
 enum { OLD_MS = 60000, ASK_MS = 20 };
 
-static bool is_word(struct rd_slice arg, const char *word)
-{
-    size_t len = strlen(word);
-    return arg.len == len && strncasecmp((const char *)arg.ptr, word, len) == 0;
-}
-
 static bool is_restore(struct rd_slice name)
 {
-    return is_word(name, "restore") || is_word(name, "restore-asking");
+    return rd_word_is(name, "restore") || rd_word_is(name, "restore-asking");
 }
 
 /* ---- the file ---- */
@@ -257,7 +251,7 @@ static struct migrate_seen *seen_of(struct migrate *m, struct rd_slice key)
 static void note(struct migrate *m, int own, const struct repl_capture_event *ev)
 {
     const struct rd_slice *argv = ev->command.argv;
-    bool deletes = is_word(argv[0], "del") || is_word(argv[0], "unlink");
+    bool deletes = rd_word_is(argv[0], "del") || rd_word_is(argv[0], "unlink");
     m->owners.stuck = 0;
     if (!deletes && !is_restore(argv[0]))
         return;
@@ -318,7 +312,7 @@ static bool must_wait(const struct migrate *m, const struct migrate_stream *stre
                       const struct repl_capture_event *ev)
 {
     const struct rd_slice *argv = ev->command.argv;
-    if (ev->offset < stream->clear || is_word(argv[0], "del") || is_word(argv[0], "unlink"))
+    if (ev->offset < stream->clear || rd_word_is(argv[0], "del") || rd_word_is(argv[0], "unlink"))
         return false;
     unsigned slot = rd_hash_slot(argv[m->plan.keys[0].index]);
     return is_restore(argv[0]) || m->owners.now[slot] != stream->index;

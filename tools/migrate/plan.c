@@ -2,10 +2,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/crc16.h"
 #include "base/mem.h"
+#include "base/words.h"
 #include "tools/migrate/position.h"
 
 /* ---- memory ---- */
@@ -33,12 +33,6 @@ void migrate_plan_done(struct migrate_plan *plan)
 }
 
 /* ---- the keys of a command ---- */
-
-static bool is_word(struct rd_slice arg, const char *word)
-{
-    size_t len = strlen(word);
-    return arg.len == len && strncasecmp((const char *)arg.ptr, word, len) == 0;
-}
 
 static bool refuse(struct migrate_plan *plan, const struct rd_slice *argv, const char *what)
 {
@@ -185,9 +179,9 @@ static bool rename_keys(struct migrate_plan *plan, const struct rd_slice **argv,
  * cannot. */
 static size_t span_of(struct rd_slice name)
 {
-    if (is_word(name, "del") || is_word(name, "unlink"))
+    if (rd_word_is(name, "del") || rd_word_is(name, "unlink"))
         return 1;
-    return is_word(name, "mset") || is_word(name, "msetnx") ? 2 : 0;
+    return rd_word_is(name, "mset") || rd_word_is(name, "msetnx") ? 2 : 0;
 }
 
 /* One piece for each slot that has wanted keys. MSETNX has set all keys, or it is not in the
@@ -197,7 +191,7 @@ static bool divide(struct migrate_plan *plan, uint64_t db, const struct rd_slice
 {
     static const char mset[] = "MSET";
     size_t span = span_of(argv[0]), used = 2 * argc;
-    struct rd_slice name = is_word(argv[0], "msetnx") ? rd_slice_str(mset) : argv[0];
+    struct rd_slice name = rd_word_is(argv[0], "msetnx") ? rd_slice_str(mset) : argv[0];
     struct rd_slice *args;
     size_t first = 0;
     /* Each key needs at most its own arguments and a name. argv may be the start of plan->args. */
@@ -264,10 +258,10 @@ static bool plan_keys(struct migrate_plan *plan, uint64_t db, const struct rd_sl
 /* COPY … DB N, MOVE. */
 static bool leaves_db(const struct rd_slice *argv, size_t argc)
 {
-    if (is_word(argv[0], "move"))
+    if (rd_word_is(argv[0], "move"))
         return true;
-    for (size_t i = 3; is_word(argv[0], "copy") && i < argc; i++)
-        if (is_word(argv[i], "db"))
+    for (size_t i = 3; rd_word_is(argv[0], "copy") && i < argc; i++)
+        if (rd_word_is(argv[i], "db"))
             return true;
     return false;
 }
@@ -275,9 +269,9 @@ static bool leaves_db(const struct rd_slice *argv, size_t argc)
 static bool plan_without_keys(struct migrate_plan *plan, const struct engine_command *cmd,
                               const struct rd_slice *argv, size_t argc, struct rd_err *err)
 {
-    if (is_word(argv[0], "publish") || is_word(argv[0], "spublish"))
+    if (rd_word_is(argv[0], "publish") || rd_word_is(argv[0], "spublish"))
         return add_whole(plan, argv, argc, argc > 1 ? argv[1] : argv[0], err);
-    if (is_word(argv[0], "function") || is_word(argv[0], "script"))
+    if (rd_word_is(argv[0], "function") || rd_word_is(argv[0], "script"))
         return add_piece(plan, 0, argv, argc, true, err) && (plan->kind = MIGRATE_EVERYWHERE, true);
     if (!plan->cluster && !migrate_plan_selects(plan))
         return add_whole(plan, argv, argc, argv[0], err);
@@ -291,12 +285,12 @@ static bool plan_known(struct migrate_plan *plan, uint64_t db, const struct engi
 {
     bool narrow = plan->cluster || migrate_plan_selects(plan);
     bool found;
-    if (is_word(argv[0], "flushall") || is_word(argv[0], "flushdb")) {
+    if (rd_word_is(argv[0], "flushall") || rd_word_is(argv[0], "flushdb")) {
         plan->kind = MIGRATE_FLUSH;
-        plan->all_dbs = is_word(argv[0], "flushall");
+        plan->all_dbs = rd_word_is(argv[0], "flushall");
         return true;
     }
-    if (is_word(argv[0], "swapdb")) {
+    if (rd_word_is(argv[0], "swapdb")) {
         if (narrow)
             return refuse(plan, argv, "cannot be done in a cluster or for a part of the keys");
         return add_whole(plan, argv, argc, argv[0], err) && (plan->kind = MIGRATE_SWAP, true);

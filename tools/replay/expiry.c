@@ -7,9 +7,8 @@
  * Servers send times in milliseconds since 7.0. Older servers also send seconds. */
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/words.h"
 #include "tools/replay/replay.h"
-
-#include <strings.h>
 
 enum where { NOWHERE, THIRD, IF_ABSTTL, OPTION };
 
@@ -26,24 +25,18 @@ static const struct known {
     {"hsetex", OPTION, false, 2},     {"hgetex", OPTION, false, 2},
 };
 
-static bool is_word(struct rd_slice arg, const char *word)
-{
-    size_t len = strlen(word);
-    return arg.len == len && strncasecmp((const char *)arg.ptr, word, len) == 0;
-}
-
 static const struct known *find(struct rd_slice name)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (is_word(name, known[i].name))
+        if (rd_word_is(name, known[i].name))
             return &known[i];
     return NULL;
 }
 
 static size_t find_word(const struct rd_slice *argv, size_t argc, size_t first, const char *word)
 {
-    for (size_t i = first; i < argc && !is_word(argv[i], "fields"); i++)
-        if (is_word(argv[i], word))
+    for (size_t i = first; i < argc && !rd_word_is(argv[i], "fields"); i++)
+        if (rd_word_is(argv[i], word))
             return i;
     return 0;
 }
@@ -58,8 +51,9 @@ static size_t find_time(const struct known *command, const struct rd_slice *argv
     case THIRD:
         return argc > 2 ? 2 : 0;
     case IF_ABSTTL:
-        return find_word(argv, argc, command->first, "absttl") != 0 && !is_word(argv[2], "0") ? 2
-                                                                                              : 0;
+        return find_word(argv, argc, command->first, "absttl") != 0 && !rd_word_is(argv[2], "0")
+                   ? 2
+                   : 0;
     case OPTION:
         i = find_word(argv, argc, command->first, "pxat");
         *ret_in_s = i == 0;

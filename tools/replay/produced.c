@@ -7,15 +7,8 @@
  * added without it, and XIDMPRECORD notes the producer. What was not added is left out: a server
  * that has forgotten the first one by now would add it again. */
 #include "engine/producer.h"
+#include "base/words.h"
 #include "tools/replay/replay.h"
-
-#include <strings.h>
-
-static bool is_word(struct rd_slice arg, const char *word)
-{
-    size_t len = strlen(word);
-    return arg.len == len && strncasecmp((const char *)arg.ptr, word, len) == 0;
-}
 
 /* Where the options are; 0: they are not there. */
 struct parts {
@@ -28,17 +21,17 @@ static struct parts find_parts(const struct rd_slice *argv, size_t argc)
 {
     struct parts parts = {0};
     for (size_t i = 2; i < argc; i++) {
-        if (is_word(argv[i], "idmp") || is_word(argv[i], "idmpauto")) {
+        if (rd_word_is(argv[i], "idmp") || rd_word_is(argv[i], "idmpauto")) {
             parts.producer = i;
-            parts.named = is_word(argv[i], "idmp");
+            parts.named = rd_word_is(argv[i], "idmp");
             i += parts.named ? 2 : 1;
-        } else if (is_word(argv[i], "maxlen") || is_word(argv[i], "minid")) {
+        } else if (rd_word_is(argv[i], "maxlen") || rd_word_is(argv[i], "minid")) {
             i++;
             i += i < argc && (rd_slice_is(argv[i], "=") || rd_slice_is(argv[i], "~"));
-        } else if (is_word(argv[i], "limit")) {
+        } else if (rd_word_is(argv[i], "limit")) {
             i++;
-        } else if (!is_word(argv[i], "nomkstream") && !is_word(argv[i], "keepref") &&
-                   !is_word(argv[i], "delref") && !is_word(argv[i], "acked")) {
+        } else if (!rd_word_is(argv[i], "nomkstream") && !rd_word_is(argv[i], "keepref") &&
+                   !rd_word_is(argv[i], "delref") && !rd_word_is(argv[i], "acked")) {
             parts.id = i;
             break;
         }
@@ -51,7 +44,7 @@ bool replay_take_produced(struct replay_args *args, const struct rd_slice **argv
 {
     const struct rd_slice *from = *argv;
     *ret = (struct replay_produced){0};
-    if (*argc < 6 || !is_word(from[0], "xadd"))
+    if (*argc < 6 || !rd_word_is(from[0], "xadd"))
         return true;
     struct parts parts = find_parts(from, *argc);
     if (parts.producer == 0 || parts.id == 0)
