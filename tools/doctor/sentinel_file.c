@@ -3,14 +3,14 @@
 
 #include "base/mem.h"
 #include "base/words.h"
+#include "backup/system.h"
 #include "sentinel/sentinel.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
-enum { FILE_MAX = 64 * 1024 * 1024, PIECE = 16 * 1024 };
+enum { FILE_MAX = 64 * 1024 * 1024 };
 
 struct lines {
     struct rd_words *words; /* of lines that begin with `sentinel` */
@@ -18,33 +18,6 @@ struct lines {
     size_t *numbers; /* of these lines in the file */
     size_t n;
 };
-
-/* ---- the file ---- */
-
-static bool read_all(FILE *file, struct rd_buf *ret, struct rd_err *err)
-{
-    char piece[PIECE];
-    size_t len;
-    while ((len = fread(piece, 1, sizeof piece, file)) > 0) {
-        if (ret->len + len > FILE_MAX)
-            return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET,
-                              "the configuration is larger than 64 MiB");
-        if (!rd_buf_add(ret, piece, len))
-            return rd_err_nomem(err, len);
-    }
-    return ferror(file) == 0 || rd_err_sys(err, errno, "cannot read the file");
-}
-
-static bool read_file(const char *path, struct rd_buf *ret, struct rd_err *err)
-{
-    FILE *file = fopen(path, "re");
-    bool ok =
-        file != NULL ? read_all(file, ret, err) : rd_err_sys(err, errno, "cannot open the file");
-    if (file != NULL)
-        fclose(file);
-    rd_err_origin(err, path);
-    return ok;
-}
 
 /* ---- its lines ---- */
 
@@ -199,7 +172,8 @@ bool doctor_read_sentinel(struct doctor *d, const char *path, struct rd_err *err
     d->file = path;
     if (realpath(path, s->file) == NULL)
         snprintf(s->file, sizeof s->file, "%s", path);
-    bool ok = read_file(path, &text, err) && split_all(s, &all, rd_buf_slice(&text), err);
+    bool ok = backup_read_file(path, FILE_MAX, &text, err) &&
+              split_all(s, &all, rd_buf_slice(&text), err);
     if (ok && all.n == 0 && s->bad_line[0] == 0) {
         ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                         "no line begins with `sentinel`: not the configuration of a Sentinel");
