@@ -173,8 +173,7 @@ static const struct directive *find(const struct sentinel_line *line)
 {
     for (size_t i = 0; i < sizeof directives / sizeof *directives; i++) {
         const struct directive *d = &directives[i];
-        if (sentinel_text_same(line->words[0], d->word) && line->n - 1 >= d->min &&
-            line->n - 1 <= d->max)
+        if (rd_word_is(line->words[0], d->word) && line->n - 1 >= d->min && line->n - 1 <= d->max)
             return d;
     }
     return NULL;

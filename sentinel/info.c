@@ -1,6 +1,7 @@
 #include "sentinel/info.h"
 
 #include "base/num.h"
+#include "base/words.h"
 #include "sentinel/sentinel.h"
 #include "sentinel/text_impl.h"
 
@@ -79,7 +80,7 @@ static void read_line(struct rd_slice line, struct sentinel_info *info)
     else if (sentinel_text_after(line, "master_port:", &v))
         sentinel_text_port(v, &info->master_port);
     else if (sentinel_text_after(line, "master_link_status:", &v))
-        info->link = sentinel_text_same(v, "up");
+        info->link = rd_word_is(v, "up");
     else if (sentinel_text_after(line, "slave_priority:", &v))
         read_i64(v, 0, &info->priority);
     else if (sentinel_text_after(line, "slave_repl_offset:", &v))

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/words.h"
 #include "sentinel/text_impl.h"
 
 /* ---- memory and lists ---- */
@@ -215,7 +216,7 @@ enum sentinel_result sentinel_set_time(struct sentinel *s, struct rd_slice word,
     int64_t ms;
     bool ok = rd_num_get_i64(value, &ms) && ms > 0 && ms <= TIME_MAX;
 #define X(name, known, normal)                                                                     \
-    if (sentinel_text_same(word, known)) {                                                         \
+    if (rd_word_is(word, known)) {                                                                 \
         if (ok)                                                                                    \
             s->times.name = ms;                                                                    \
         return ok ? SENTINEL_OK : SENTINEL_BAD_VALUE;                                              \

@@ -1,9 +1,9 @@
 /* What can be set: by lines of the configuration file, and by SENTINEL MONITOR, SET and CONFIG. */
 #include <stdio.h>
-#include <strings.h>
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/words.h"
 #include "sentinel/set_impl.h"
 #include "sentinel/text_impl.h"
 
@@ -22,9 +22,9 @@ static bool number(struct rd_slice text, int64_t min, int64_t max, int64_t *ret)
 
 bool sentinel_yes_no(struct rd_slice text, bool *ret)
 {
-    if (sentinel_text_same(text, "yes"))
+    if (rd_word_is(text, "yes"))
         *ret = true;
-    else if (sentinel_text_same(text, "no"))
+    else if (rd_word_is(text, "no"))
         *ret = false;
     else
         return false;
@@ -56,7 +56,7 @@ static bool set_rename(struct sentinel_instance *m, struct rd_slice from, struct
 {
     struct sentinel *s = m->s;
     size_t i = 0;
-    while (i < m->n_renames && !sentinel_text_same(from, m->renames[i].from))
+    while (i < m->n_renames && !rd_word_is(from, m->renames[i].from))
         i++;
     if (i < m->n_renames) {
         rd_free(m->renames[i].from);
@@ -98,7 +98,7 @@ static const struct {
 bool sentinel_option_find(struct rd_slice word, size_t n_values, enum sentinel_option *ret)
 {
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        if (options[i].n_values <= n_values && sentinel_text_same(word, options[i].word)) {
+        if (options[i].n_values <= n_values && rd_word_is(word, options[i].word)) {
             *ret = (enum sentinel_option)i;
             return true;
         }
@@ -292,17 +292,17 @@ enum sentinel_result sentinel_global_set(struct sentinel *s, struct rd_slice opt
 {
     int64_t port = 0;
     bool ok;
-    if (sentinel_text_same(option, "announce-ip"))
+    if (rd_word_is(option, "announce-ip"))
         ok = set_announced(s, value);
-    else if (sentinel_text_same(option, "announce-port"))
+    else if (rd_word_is(option, "announce-port"))
         ok = number(value, 0, SENTINEL_PORT_MAX, &port) && (s->announce_port = (int)port, true);
-    else if (sentinel_text_same(option, "sentinel-user"))
+    else if (rd_word_is(option, "sentinel-user"))
         ok = set_text(s, &s->user, value);
-    else if (sentinel_text_same(option, "sentinel-pass"))
+    else if (rd_word_is(option, "sentinel-pass"))
         ok = set_text(s, &s->password, value);
-    else if (sentinel_text_same(option, "resolve-hostnames"))
+    else if (rd_word_is(option, "resolve-hostnames"))
         ok = sentinel_yes_no(value, &s->resolves);
-    else if (sentinel_text_same(option, "announce-hostnames"))
+    else if (rd_word_is(option, "announce-hostnames"))
         ok = sentinel_yes_no(value, &s->announces_names);
     else
         return SENTINEL_UNKNOWN;
@@ -325,7 +325,7 @@ enum sentinel_result sentinel_config_set(struct sentinel *s, struct rd_slice opt
     if (result != SENTINEL_OK)
         return result;
     sentinel_save(s);
-    if (sentinel_text_same(option, "sentinel-user") || sentinel_text_same(option, "sentinel-pass"))
+    if (rd_word_is(option, "sentinel-user") || rd_word_is(option, "sentinel-pass"))
         cut_sentinels(s);
     return SENTINEL_OK;
 }

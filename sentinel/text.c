@@ -1,5 +1,5 @@
 #include <stdlib.h>
-#include <strings.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/num.h"
@@ -62,9 +62,4 @@ char *sentinel_text_dup(struct rd_slice text)
     if (copy != NULL)
         sentinel_text_copy(copy, text.len + 1, text);
     return copy;
-}
-
-bool sentinel_text_same(struct rd_slice a, const char *b)
-{
-    return a.len == strlen(b) && (a.len == 0 || strncasecmp((const char *)a.ptr, b, a.len) == 0);
 }

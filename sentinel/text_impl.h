@@ -24,6 +24,4 @@ void sentinel_text_copy(char *dst, size_t size, struct rd_slice text);
 /* A copy on the heap, with a NUL; NULL: out of memory. */
 char *sentinel_text_dup(struct rd_slice text);
 
-bool sentinel_text_same(struct rd_slice a, const char *b); /* case-insensitive */
-
 #endif
