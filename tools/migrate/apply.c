@@ -460,9 +460,10 @@ bool migrate_apply(struct migrate *m, struct rd_err *err)
                 return false;
             migrate_report_events(m);
             migrate_report_progress(m);
-            if (m->cut_over && (!migrate_pause(m, err) || !migrate_pause_renew(m, err)))
-                return false;
         }
+        /* each time, or a target that refuses its first round is never seen attached */
+        if (m->cut_over && (!migrate_pause(m, err) || !migrate_pause_renew(m, err)))
+            return false;
         if (!step(m, &idle, err))
             return false;
         if (!idle)
