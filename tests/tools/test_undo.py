@@ -145,6 +145,7 @@ class Undo(CaptureTest):
         self.recorded()
         out = os.path.join(self.folder, "out.resp")
         self.undo("--command", self.place("k", "SET k 2"), to=out)
+        self.assertIn(f"nothing was changed; the commands for 1 key are in {out}", self.said)
         with open(out, "rb") as f:
             self.assertEqual(f.read(), command("SELECT", 0) + command("DEL", "k") +
                              command("SET", "k", "1"))

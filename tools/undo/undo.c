@@ -8,6 +8,7 @@
 
 #include "tools/tools.h"
 
+#include <string.h>
 #include <time.h>
 
 typedef bool (*key_fn)(struct undo *u, const struct undo_key *key, struct rd_err *err);
@@ -92,6 +93,10 @@ static int say_done(const struct undo *u)
     if (u->dry_run)
         cli_note(u->cli, "%s key%s would be changed", rd_show_count(u->changed).s,
                  rd_show_plural(u->changed));
+    else if (u->peer_now == NULL && u->applied > 0)
+        cli_note(u->cli, "nothing was changed; the commands for %s key%s are in %s",
+                 rd_show_count(u->applied).s, rd_show_plural(u->applied),
+                 strcmp(u->to, "-") == 0 ? "the output" : u->to);
     else
         cli_note(u->cli, "%s key%s changed%s%s", rd_show_count(u->applied).s,
                  rd_show_plural(u->applied),
