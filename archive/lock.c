@@ -1,8 +1,9 @@
 #include "archive/lock.h"
 
-#include "archive/json.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "json/members.h"
+#include "json/write.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,52 +20,51 @@ enum {
 
 static bool print_holder(const struct archive_lock_holder *holder, struct rd_buf *out)
 {
-    return rd_buf_printf(out, "{\n \"format\": 1,\n \"id\": ") &&
-           archive_json_put(out, holder->id) && rd_buf_printf(out, ",\n \"owner\": ") &&
-           archive_json_put(out, holder->owner) && rd_buf_printf(out, ",\n \"host\": ") &&
-           archive_json_put(out, holder->host) && rd_buf_printf(out, ",\n \"space\": ") &&
-           archive_json_put(out, holder->space) &&
+    return rd_buf_printf(out, "{\n \"format\": 1,\n \"id\": ") && json_quote(out, holder->id) &&
+           rd_buf_printf(out, ",\n \"owner\": ") && json_quote(out, holder->owner) &&
+           rd_buf_printf(out, ",\n \"host\": ") && json_quote(out, holder->host) &&
+           rd_buf_printf(out, ",\n \"space\": ") && json_quote(out, holder->space) &&
            rd_buf_printf(out,
                          ",\n \"pid\": %" PRIu64 ",\n \"since_ms\": %" PRId64
                          ",\n \"beat_ms\": %" PRId64 ",\n \"expire_ms\": %" PRIu64 "\n}\n",
                          holder->pid, holder->since_ms, holder->beat_ms, holder->expire_ms);
 }
 
-static void parse_member(struct archive_json *in, const char *name, struct archive_lock_holder *ret)
+static void parse_member(struct json_members *in, const char *name, struct archive_lock_holder *ret)
 {
     if (strcmp(name, "id") == 0)
-        archive_json_string(in, ret->id, sizeof ret->id);
+        json_members_string(in, ret->id, sizeof ret->id);
     else if (strcmp(name, "owner") == 0)
-        archive_json_string(in, ret->owner, sizeof ret->owner);
+        json_members_string(in, ret->owner, sizeof ret->owner);
     else if (strcmp(name, "host") == 0)
-        archive_json_string(in, ret->host, sizeof ret->host);
+        json_members_string(in, ret->host, sizeof ret->host);
     else if (strcmp(name, "space") == 0)
-        archive_json_string(in, ret->space, sizeof ret->space);
+        json_members_string(in, ret->space, sizeof ret->space);
     else if (strcmp(name, "pid") == 0)
-        archive_json_u64(in, &ret->pid);
+        json_members_u64(in, &ret->pid);
     else if (strcmp(name, "since_ms") == 0)
-        archive_json_i64(in, &ret->since_ms);
+        json_members_i64(in, &ret->since_ms);
     else if (strcmp(name, "beat_ms") == 0)
-        archive_json_i64(in, &ret->beat_ms);
+        json_members_i64(in, &ret->beat_ms);
     else if (strcmp(name, "expire_ms") == 0)
-        archive_json_u64(in, &ret->expire_ms);
+        json_members_u64(in, &ret->expire_ms);
     else
-        archive_json_skip(in);
+        json_members_skip(in);
 }
 
 /* What cannot be read has the default time and no owner: it is a lock all the same. */
 static void parse_holder(struct rd_slice text, struct archive_lock_holder *ret)
 {
     char name[40];
-    struct rd_err ignored = {0};
-    struct archive_json in = {
-        .at = text.ptr, .end = text.ptr + text.len, .begin = text.ptr, .err = &ignored};
+    struct json_members in;
     *ret = (struct archive_lock_holder){.pid = 0};
-    bool ok = text.len > 0 && archive_json_begin(&in, '{');
-    while (ok && archive_json_name(&in, name, sizeof name))
+    json_members_open(&in, text);
+    json_members_begin(&in, '{');
+    while (json_members_next(&in, name, sizeof name))
         parse_member(&in, name, ret);
-    if (!ok || !archive_json_end(&in))
+    if (!json_members_end(&in))
         *ret = (struct archive_lock_holder){.pid = 0};
+    json_members_close(&in);
     if (ret->expire_ms == 0 || ret->expire_ms > EXPIRE_LIMIT_MS)
         ret->expire_ms = ARCHIVE_LOCK_EXPIRE_MS;
 }

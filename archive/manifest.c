@@ -1,9 +1,10 @@
 #include "archive/manifest.h"
 
-#include "archive/json.h"
 #include "archive/store.h"
 #include "base/digest.h"
 #include "base/mem.h"
+#include "json/members.h"
+#include "json/write.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -121,7 +122,7 @@ void archive_manifest_done(struct archive_manifest *m)
 
 static bool put_text(struct rd_buf *out, const char *name, const char *text)
 {
-    return rd_buf_printf(out, ",\n \"%s\": ", name) && archive_json_put(out, text);
+    return rd_buf_printf(out, ",\n \"%s\": ", name) && json_quote(out, text);
 }
 
 static bool put_sums(struct rd_buf *out, const char *name, const struct archive_sums *sums,
@@ -137,8 +138,8 @@ static bool put_sums(struct rd_buf *out, const char *name, const struct archive_
 
 static bool put_file(struct rd_buf *out, const struct archive_file *file)
 {
-    return rd_buf_printf(out, "\n  {\"name\": ") && archive_json_put(out, file->name) &&
-           rd_buf_printf(out, ", \"object\": ") && archive_json_put(out, file->object) &&
+    return rd_buf_printf(out, "\n  {\"name\": ") && json_quote(out, file->name) &&
+           rd_buf_printf(out, ", \"object\": ") && json_quote(out, file->object) &&
            rd_buf_printf(out, ",\n   \"role\": \"%s\", \"compression\": \"%s\", \"sealed\": %s",
                          roles[file->role], compressions[file->compression],
                          file->sealed ? "true" : "false") &&
@@ -151,11 +152,11 @@ static bool put_file(struct rd_buf *out, const struct archive_file *file)
 
 static bool put_node(struct rd_buf *out, const struct archive_node *node)
 {
-    return rd_buf_printf(out, "\n  {\"id\": ") && archive_json_put(out, node->id) &&
-           rd_buf_printf(out, ", \"host\": ") && archive_json_put(out, node->host) &&
+    return rd_buf_printf(out, "\n  {\"id\": ") && json_quote(out, node->id) &&
+           rd_buf_printf(out, ", \"host\": ") && json_quote(out, node->host) &&
            rd_buf_printf(out, ", \"port\": %" PRIu64 ",\n   \"slots\": ", node->port) &&
-           archive_json_put(out, node->slots) && rd_buf_printf(out, ",\n   \"replid\": ") &&
-           archive_json_put(out, node->replid) &&
+           json_quote(out, node->slots) && rd_buf_printf(out, ",\n   \"replid\": ") &&
+           json_quote(out, node->replid) &&
            rd_buf_printf(out, ", \"base\": %" PRIu64 ", \"offset\": %" PRIu64 "}", node->base,
                          node->offset);
 }
@@ -322,10 +323,10 @@ static bool judge_signature(struct archive_manifest *m, struct rd_slice text,
 
 /* ---- reading ---- */
 
-static bool get_choice(struct archive_json *in, const char *const *words, size_t n, unsigned *ret)
+static bool get_choice(struct json_members *in, const char *const *words, size_t n, unsigned *ret)
 {
     char word[32];
-    if (!archive_json_string(in, word, sizeof word))
+    if (!json_members_string(in, word, sizeof word))
         return false;
     for (unsigned i = 0; i < n; i++) {
         if (strcmp(word, words[i]) == 0) {
@@ -333,25 +334,25 @@ static bool get_choice(struct archive_json *in, const char *const *words, size_t
             return true;
         }
     }
-    return archive_json_fail(in, "unknown word");
+    return json_members_fail(in, "unknown word");
 }
 
-static void get_sums(struct archive_json *in, struct archive_sums *sums)
+static void get_sums(struct json_members *in, struct archive_sums *sums)
 {
     char name[32];
     uint8_t crc64[8];
-    archive_json_begin(in, '{');
-    while (archive_json_name(in, name, sizeof name)) {
+    json_members_begin(in, '{');
+    while (json_members_next(in, name, sizeof name)) {
         if (strcmp(name, "bytes") == 0) {
-            archive_json_u64(in, &sums->bytes);
+            json_members_u64(in, &sums->bytes);
         } else if (strcmp(name, "sha256") == 0) {
-            archive_json_hex(in, sums->sha256, sizeof sums->sha256);
+            json_members_hex(in, sums->sha256, sizeof sums->sha256);
         } else if (strcmp(name, "crc64") == 0) {
-            if (archive_json_hex(in, crc64, sizeof crc64))
+            if (json_members_hex(in, crc64, sizeof crc64))
                 for (size_t i = 0; i < sizeof crc64; i++)
                     sums->crc64 = sums->crc64 << 8 | crc64[i];
         } else {
-            archive_json_skip(in);
+            json_members_skip(in);
         }
     }
 }
@@ -362,16 +363,16 @@ static bool file_ok(const struct archive_file *file)
            archive_name_ok(file->name);
 }
 
-static void get_file(struct archive_json *in, struct archive_file *file)
+static void get_file(struct json_members *in, struct archive_file *file)
 {
     char name[32];
     unsigned choice = 0;
-    archive_json_begin(in, '{');
-    while (archive_json_name(in, name, sizeof name)) {
+    json_members_begin(in, '{');
+    while (json_members_next(in, name, sizeof name)) {
         if (strcmp(name, "name") == 0) {
-            archive_json_string(in, file->name, sizeof file->name);
+            json_members_string(in, file->name, sizeof file->name);
         } else if (strcmp(name, "object") == 0) {
-            archive_json_string(in, file->object, sizeof file->object);
+            json_members_string(in, file->object, sizeof file->object);
         } else if (strcmp(name, "role") == 0) {
             get_choice(in, roles, ARCHIVE_ROLE_COUNT, &choice);
             file->role = (enum archive_role)choice;
@@ -379,114 +380,114 @@ static void get_file(struct archive_json *in, struct archive_file *file)
             get_choice(in, compressions, ARCHIVE_COMPRESSION_ALL, &choice);
             file->compression = (enum archive_compression)choice;
         } else if (strcmp(name, "sealed") == 0) {
-            archive_json_bool(in, &file->sealed);
+            json_members_bool(in, &file->sealed);
         } else if (strcmp(name, "node") == 0) {
-            archive_json_u64(in, &file->node);
+            json_members_u64(in, &file->node);
         } else if (strcmp(name, "added") == 0) {
-            archive_json_u64(in, &file->added);
+            json_members_u64(in, &file->added);
         } else if (strcmp(name, "plain") == 0) {
             get_sums(in, &file->plain);
         } else if (strcmp(name, "stored") == 0) {
             get_sums(in, &file->stored);
         } else {
-            archive_json_skip(in);
+            json_members_skip(in);
         }
     }
-    if (!in->failed && !file_ok(file))
-        archive_json_fail(in, "invalid file name");
+    if (json_members_ok(in) && !file_ok(file))
+        json_members_fail(in, "invalid file name");
 }
 
-static void get_files(struct archive_json *in, struct archive_manifest *m)
+static void get_files(struct json_members *in, struct archive_manifest *m)
 {
-    archive_json_begin(in, '[');
-    while (archive_json_element(in)) {
+    json_members_begin(in, '[');
+    while (json_members_element(in)) {
         struct archive_file file = {0};
         get_file(in, &file);
-        if (!in->failed && !archive_manifest_add_file(m, &file, in->err))
-            in->failed = true;
+        if (json_members_ok(in))
+            archive_manifest_add_file(m, &file, &in->err);
     }
 }
 
-static void get_node(struct archive_json *in, struct archive_node *node)
+static void get_node(struct json_members *in, struct archive_node *node)
 {
     char name[32];
-    archive_json_begin(in, '{');
-    while (archive_json_name(in, name, sizeof name)) {
+    json_members_begin(in, '{');
+    while (json_members_next(in, name, sizeof name)) {
         if (strcmp(name, "id") == 0)
-            archive_json_string(in, node->id, sizeof node->id);
+            json_members_string(in, node->id, sizeof node->id);
         else if (strcmp(name, "host") == 0)
-            archive_json_string(in, node->host, sizeof node->host);
+            json_members_string(in, node->host, sizeof node->host);
         else if (strcmp(name, "port") == 0)
-            archive_json_u64(in, &node->port);
+            json_members_u64(in, &node->port);
         else if (strcmp(name, "slots") == 0)
-            archive_json_string(in, node->slots, sizeof node->slots);
+            json_members_string(in, node->slots, sizeof node->slots);
         else if (strcmp(name, "replid") == 0)
-            archive_json_string(in, node->replid, sizeof node->replid);
+            json_members_string(in, node->replid, sizeof node->replid);
         else if (strcmp(name, "base") == 0)
-            archive_json_u64(in, &node->base);
+            json_members_u64(in, &node->base);
         else if (strcmp(name, "offset") == 0)
-            archive_json_u64(in, &node->offset);
+            json_members_u64(in, &node->offset);
         else
-            archive_json_skip(in);
+            json_members_skip(in);
     }
 }
 
-static void get_nodes(struct archive_json *in, struct archive_manifest *m)
+static void get_nodes(struct json_members *in, struct archive_manifest *m)
 {
-    archive_json_begin(in, '[');
-    while (archive_json_element(in)) {
+    json_members_begin(in, '[');
+    while (json_members_element(in)) {
         struct archive_node node = {.port = 0};
         get_node(in, &node);
-        if (!in->failed && !archive_manifest_add_node(m, &node, in->err))
-            in->failed = true;
+        if (json_members_ok(in))
+            archive_manifest_add_node(m, &node, &in->err);
     }
 }
 
-static void get_moment(struct archive_json *in, struct archive_manifest *m)
+static void get_moment(struct json_members *in, struct archive_manifest *m)
 {
     char name[32];
-    archive_json_begin(in, '{');
-    while (archive_json_name(in, name, sizeof name)) {
+    json_members_begin(in, '{');
+    while (json_members_next(in, name, sizeof name)) {
         if (strcmp(name, "from_us") == 0)
-            archive_json_i64(in, &m->moment_from_us);
+            json_members_i64(in, &m->moment_from_us);
         else if (strcmp(name, "to_us") == 0)
-            archive_json_i64(in, &m->moment_to_us);
+            json_members_i64(in, &m->moment_to_us);
         else
-            archive_json_skip(in);
+            json_members_skip(in);
     }
 }
 
-static void get_db(struct archive_json *in, struct archive_db *db)
+static void get_db(struct json_members *in, struct archive_db *db)
 {
     char name[32];
-    archive_json_begin(in, '{');
-    while (archive_json_name(in, name, sizeof name)) {
+    json_members_begin(in, '{');
+    while (json_members_next(in, name, sizeof name)) {
         if (strcmp(name, "db") == 0)
-            archive_json_u64(in, &db->db);
+            json_members_u64(in, &db->db);
         else if (strcmp(name, "keys") == 0)
-            archive_json_u64(in, &db->keys);
+            json_members_u64(in, &db->keys);
         else if (strcmp(name, "expires") == 0)
-            archive_json_u64(in, &db->expires);
+            json_members_u64(in, &db->expires);
         else
-            archive_json_skip(in);
+            json_members_skip(in);
     }
 }
 
-static void get_dbs(struct archive_json *in, struct archive_manifest *m)
+static void get_dbs(struct json_members *in, struct archive_manifest *m)
 {
-    archive_json_begin(in, '[');
-    while (archive_json_element(in)) {
+    json_members_begin(in, '[');
+    while (json_members_element(in)) {
         struct archive_db db = {0};
         get_db(in, &db);
-        struct archive_db *place = in->failed ? NULL : archive_manifest_db(m, db.db);
+        struct archive_db *place = json_members_ok(in) ? archive_manifest_db(m, db.db) : NULL;
         if (place != NULL)
             *place = db;
-        else if (!in->failed)
-            in->failed = !rd_err_set(in->err, RD_ERR_LIMIT, RD_NO_OFFSET, "too many databases");
+        else if (json_members_ok(in))
+            rd_err_set(&in->err, RD_ERR_LIMIT, RD_NO_OFFSET, "too many databases");
     }
 }
 
-static bool get_text_member(struct archive_json *in, struct archive_manifest *m, const char *name)
+static bool get_text_member(struct json_members *in, struct archive_manifest *m, const char *name)
 {
     const struct {
         const char *name;
@@ -504,14 +505,14 @@ static bool get_text_member(struct archive_json *in, struct archive_manifest *m,
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (strcmp(name, texts[i].name) == 0) {
-            archive_json_string(in, texts[i].dst, texts[i].cap);
+            json_members_string(in, texts[i].dst, texts[i].cap);
             return true;
         }
     }
     return false;
 }
 
-static bool get_number_member(struct archive_json *in, struct archive_manifest *m, const char *name)
+static bool get_number_member(struct json_members *in, struct archive_manifest *m, const char *name)
 {
     const struct {
         const char *name;
@@ -527,22 +528,20 @@ static bool get_number_member(struct archive_json *in, struct archive_manifest *
         if (strcmp(name, numbers[i].name) != 0)
             continue;
         if (numbers[i].time != NULL)
-            archive_json_i64(in, numbers[i].time);
+            json_members_i64(in, numbers[i].time);
         else
-            archive_json_u64(in, numbers[i].count);
+            json_members_u64(in, numbers[i].count);
         return true;
     }
     return false;
 }
 
-static void get_format(struct archive_json *in)
+static void get_format(struct json_members *in)
 {
     uint64_t format = 0;
-    if (!archive_json_u64(in, &format) || format == ARCHIVE_FORMAT)
-        return;
-    rd_err_set(in->err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "unknown manifest format %" PRIu64,
-               format);
-    in->failed = true;
+    if (json_members_u64(in, &format) && format != ARCHIVE_FORMAT)
+        rd_err_set(&in->err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "unknown manifest format %" PRIu64,
+                   format);
 }
 
 /* What restore writes into the configuration of a node. */
@@ -553,43 +552,51 @@ static bool node_ok(const struct archive_node *node)
 }
 
 /* In a cluster each file belongs to a node, elsewhere none does. */
-static bool check_nodes(struct archive_json *in, const struct archive_manifest *m)
+static bool check_nodes(struct json_members *in, const struct archive_manifest *m)
 {
     for (size_t i = 0; i < m->n_files; i++)
         if (m->files[i].node > m->n_nodes || (m->n_nodes > 0 && m->files[i].node == 0))
-            return archive_json_fail(in, "a file belongs to an unknown node");
+            return json_members_fail(in, "a file belongs to an unknown node");
     for (size_t i = 0; i < m->n_nodes; i++)
         if (!node_ok(&m->nodes[i]))
-            return archive_json_fail(in, "a node has an invalid id, slots or history");
+            return json_members_fail(in, "a node has an invalid id, slots or history");
     return true;
+}
+
+static bool get_manifest(struct json_members *in, struct archive_manifest *m)
+{
+    char name[32];
+    json_members_begin(in, '{');
+    while (json_members_next(in, name, sizeof name)) {
+        if (strcmp(name, "format") == 0)
+            get_format(in);
+        else if (strcmp(name, "files") == 0)
+            get_files(in, m);
+        else if (strcmp(name, "dbs") == 0)
+            get_dbs(in, m);
+        else if (strcmp(name, "nodes") == 0)
+            get_nodes(in, m);
+        else if (strcmp(name, "scan") == 0)
+            json_members_bool(in, &m->scan);
+        else if (strcmp(name, "moment") == 0)
+            get_moment(in, m);
+        else if (!get_text_member(in, m, name) && !get_number_member(in, m, name))
+            json_members_skip(in);
+    }
+    if (!json_members_end(in))
+        return false;
+    return check_nodes(in, m) && ((archive_name_ok(m->id) && m->n_files > 0) ||
+                                  json_members_fail(in, "the manifest has no id or no files"));
 }
 
 static bool parse(struct archive_manifest *m, struct rd_slice text, struct rd_err *err)
 {
-    struct archive_json in = {
-        .at = text.ptr, .begin = text.ptr, .end = text.ptr + text.len, .err = err};
-    char name[32];
-    archive_json_begin(&in, '{');
-    while (archive_json_name(&in, name, sizeof name)) {
-        if (strcmp(name, "format") == 0)
-            get_format(&in);
-        else if (strcmp(name, "files") == 0)
-            get_files(&in, m);
-        else if (strcmp(name, "dbs") == 0)
-            get_dbs(&in, m);
-        else if (strcmp(name, "nodes") == 0)
-            get_nodes(&in, m);
-        else if (strcmp(name, "scan") == 0)
-            archive_json_bool(&in, &m->scan);
-        else if (strcmp(name, "moment") == 0)
-            get_moment(&in, m);
-        else if (!get_text_member(&in, m, name) && !get_number_member(&in, m, name))
-            archive_json_skip(&in);
-    }
-    if (!archive_json_end(&in))
-        return false;
-    return check_nodes(&in, m) && ((archive_name_ok(m->id) && m->n_files > 0) ||
-                                   archive_json_fail(&in, "the manifest has no id or no files"));
+    struct json_members in;
+    bool ok = json_members_open(&in, text) && get_manifest(&in, m);
+    json_members_close(&in);
+    if (!ok)
+        rd_err_adopt(err, &in.err);
+    return ok;
 }
 
 bool archive_manifest_parse(struct archive_manifest *ret, struct rd_slice text,

@@ -1,6 +1,7 @@
 #include "archive/pause.h"
 
-#include "archive/json.h"
+#include "json/members.h"
+#include "json/write.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,26 +17,26 @@ static bool name_of(char ret[ARCHIVE_NAME_MAX], const struct archive_repo *repo,
 
 static void parse(struct archive_pause *ret, struct rd_slice text)
 {
-    struct rd_err why = {0};
-    struct archive_json in = {
-        .at = text.ptr, .begin = text.ptr, .end = text.ptr + text.len, .err = &why};
+    struct json_members in;
     struct archive_pause pause = {.paused = true};
     char name[32];
-    archive_json_begin(&in, '{');
-    while (archive_json_name(&in, name, sizeof name)) {
+    json_members_open(&in, text);
+    json_members_begin(&in, '{');
+    while (json_members_next(&in, name, sizeof name)) {
         if (strcmp(name, "since_ms") == 0)
-            archive_json_i64(&in, &pause.since_ms);
+            json_members_i64(&in, &pause.since_ms);
         else if (strcmp(name, "host") == 0)
-            archive_json_string(&in, pause.host, sizeof pause.host);
+            json_members_string(&in, pause.host, sizeof pause.host);
         else if (strcmp(name, "reason") == 0)
-            archive_json_string(&in, pause.reason, sizeof pause.reason);
+            json_members_string(&in, pause.reason, sizeof pause.reason);
         else
-            archive_json_skip(&in);
+            json_members_skip(&in);
     }
-    if (archive_json_end(&in))
+    if (json_members_end(&in))
         *ret = pause;
     else
         *ret = (struct archive_pause){.paused = true};
+    json_members_close(&in);
 }
 
 bool archive_pause_read(struct archive_repo *repo, struct archive_pause *ret, struct rd_err *err)
@@ -70,8 +71,8 @@ bool archive_pause_set(struct archive_repo *repo, const struct archive_pause *pa
         return true;
     bool ok = name_of(name, repo, err) &&
               ((rd_buf_printf(&text, "{\"since_ms\": %" PRId64 ",\n \"host\": ", pause->since_ms) &&
-                archive_json_put(&text, pause->host) && rd_buf_printf(&text, ",\n \"reason\": ") &&
-                archive_json_put(&text, pause->reason) && rd_buf_add(&text, "}\n", 2)) ||
+                json_quote(&text, pause->host) && rd_buf_printf(&text, ",\n \"reason\": ") &&
+                json_quote(&text, pause->reason) && rd_buf_add(&text, "}\n", 2)) ||
                rd_err_nomem(err, text.len));
     if (ok && archive_store_write(repo->store, name, rd_buf_slice(&text), &why)) {
         *ret = *pause;

@@ -1,7 +1,7 @@
 #include "archive/s3_keys.h"
 
 #include "archive/http.h"
-#include "archive/json.h"
+#include "json/members.h"
 
 #include <stdio.h>
 
@@ -54,34 +54,34 @@ static bool is_value(const char *text)
 
 /* ---- the keys ---- */
 
-static bool read_member(struct archive_json *in, const char *name, struct archive_s3_keys *ret,
+static bool read_member(struct json_members *in, const char *name, struct archive_s3_keys *ret,
                         char code[CODE_MAX])
 {
     if (strcmp(name, "AccessKeyId") == 0)
-        return archive_json_string(in, ret->access, sizeof ret->access);
+        return json_members_string(in, ret->access, sizeof ret->access);
     if (strcmp(name, "SecretAccessKey") == 0)
-        return archive_json_string(in, ret->secret, sizeof ret->secret);
+        return json_members_string(in, ret->secret, sizeof ret->secret);
     if (strcmp(name, "Token") == 0)
-        return archive_json_string(in, ret->token, sizeof ret->token);
+        return json_members_string(in, ret->token, sizeof ret->token);
     if (strcmp(name, "Expiration") == 0)
-        return archive_json_string(in, ret->expires, sizeof ret->expires);
+        return json_members_string(in, ret->expires, sizeof ret->expires);
     if (strcmp(name, "Code") == 0)
-        return archive_json_string(in, code, CODE_MAX);
-    return archive_json_skip(in);
+        return json_members_string(in, code, CODE_MAX);
+    return json_members_skip(in);
 }
 
 /* Without keys, the object has another code. */
 static bool parse_keys(struct rd_slice text, struct archive_s3_keys *ret, struct rd_err *err)
 {
-    struct rd_err ignored = {0};
-    struct archive_json in = {
-        .at = text.ptr, .end = text.ptr + text.len, .begin = text.ptr, .err = &ignored};
+    struct json_members in;
     char name[CODE_MAX], code[CODE_MAX] = "Success";
     *ret = (struct archive_s3_keys){.expires = ""};
-    bool ok = text.len > 0 && archive_json_begin(&in, '{');
-    while (ok && archive_json_name(&in, name, sizeof name))
-        ok = read_member(&in, name, ret, code);
-    if (ok && !in.failed && strcmp(code, "Success") == 0 && is_plain(ret->access, ":") &&
+    json_members_open(&in, text);
+    json_members_begin(&in, '{');
+    while (json_members_next(&in, name, sizeof name))
+        read_member(&in, name, ret, code);
+    json_members_close(&in);
+    if (json_members_ok(&in) && strcmp(code, "Success") == 0 && is_plain(ret->access, ":") &&
         is_plain(ret->secret, NULL) && (ret->token[0] == '\0' || is_plain(ret->token, NULL)))
         return true;
     archive_s3_keys_done(ret);

@@ -62,28 +62,48 @@ void json_end(struct json_write *json)
     json->depth--;
 }
 
-/* The same escapes as in JSON lines, and DEL, which a terminal may interpret. */
+enum { PIECE = 256, DEL = 0x7f, ESCAPED = 6 * (PIECE + 3) + 16 /* json_text_room(PIECE) */ };
+
+/* Takes a piece off *bytes and escapes it: as in JSON lines, and DEL, which a terminal may
+ * interpret. */
+static struct rd_slice escape(struct json_text *text, struct rd_slice *bytes, uint8_t *dst)
+{
+    size_t n = bytes->len < PIECE ? bytes->len : PIECE;
+    const uint8_t *del = memchr(bytes->ptr, DEL, n);
+    if (del == bytes->ptr) {
+        *bytes = rd_slice(bytes->ptr + 1, bytes->len - 1);
+        return rd_slice_str("\\u007f");
+    }
+    n = del != NULL ? (size_t)(del - bytes->ptr) : n;
+    bool more = del == NULL && n < bytes->len;
+    const uint8_t *end = json_text_put(text, dst, rd_slice(bytes->ptr, n), more);
+    *bytes = rd_slice(bytes->ptr + n, bytes->len - n);
+    return rd_slice(dst, (size_t)(end - dst));
+}
+
 static void put_string(struct json_write *json, struct rd_slice bytes)
 {
-    enum { PIECE = 256, DEL = 0x7f };
     struct json_text text = {.form = JSON_UTF8};
-    uint8_t escaped[6 * (PIECE + 3) + 16]; /* json_text_room(PIECE) */
+    uint8_t escaped[ESCAPED];
     rd_sink_byte(json->out, '"');
     while (bytes.len > 0) {
-        size_t n = bytes.len < PIECE ? bytes.len : PIECE;
-        const uint8_t *del = memchr(bytes.ptr, DEL, n);
-        if (del == bytes.ptr) {
-            raw(json, "\\u007f");
-            n = 1;
-        } else {
-            n = del != NULL ? (size_t)(del - bytes.ptr) : n;
-            bool more = del == NULL && n < bytes.len;
-            uint8_t *end = json_text_put(&text, escaped, rd_slice(bytes.ptr, n), more);
-            rd_sink_write(json->out, escaped, (size_t)(end - escaped));
-        }
-        bytes = rd_slice(bytes.ptr + n, bytes.len - n);
+        struct rd_slice piece = escape(&text, &bytes, escaped);
+        rd_sink_write(json->out, piece.ptr, piece.len);
     }
     rd_sink_byte(json->out, '"');
+}
+
+bool json_quote(struct rd_buf *out, const char *text)
+{
+    struct json_text form = {.form = JSON_UTF8};
+    struct rd_slice bytes = rd_slice_str(text);
+    uint8_t escaped[ESCAPED];
+    bool ok = rd_buf_add_byte(out, '"');
+    while (ok && bytes.len > 0) {
+        struct rd_slice piece = escape(&form, &bytes, escaped);
+        ok = rd_buf_add(out, piece.ptr, piece.len);
+    }
+    return ok && rd_buf_add_byte(out, '"');
 }
 
 void json_bytes(struct json_write *json, struct rd_slice bytes)

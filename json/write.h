@@ -51,6 +51,9 @@ void json_double(struct json_write *json, double value);
 void json_bool(struct json_write *json, bool value);
 void json_null(struct json_write *json);
 
+/* Appends such a string with its quotes. False if memory is exhausted. */
+bool json_quote(struct rd_buf *out, const char *text);
+
 /* A key and its value in one call. */
 void json_put_str(struct json_write *json, const char *key, const char *text);
 void json_put_int(struct json_write *json, const char *key, int64_t value);

@@ -16,7 +16,7 @@ LAYERS = {
     "aof": {"base", "rdb", "aof"},
     "repl": {"base", "rdb", "repl"},
     "engine": {"base", "rdb", "engine"},
-    "archive": {"base", "rdb", "aof", "repl", "archive"},
+    "archive": {"base", "rdb", "aof", "repl", "json", "archive"},
     "cluster": {"base", "cluster"},
     "sentinel": {"base", "sentinel"},
     "json": {"base", "json"},
