@@ -75,7 +75,7 @@ enum { FLAG_SAME_FIELDS = 2 };
 /* The reader is after the last string of an entry, or after its end. */
 static bool stands_between_entries(const struct rdb_reader *r)
 {
-    const struct walk *w = &r->walk;
+    const struct rdb_read_walk *w = &r->walk;
     return w->active && w->layout == LAYOUT_STREAM && w->started && w->whole && !w->long_open &&
            (r->node.phase == NODE_FLAGS || r->node.phase == NODE_LP_COUNT) &&
            r->step == rdb_value_run && r->detail == RDB_DETAIL_ELEMENTS && !r->opts.notes &&
@@ -125,7 +125,7 @@ static int64_t expected_size(bool same, uint64_t n_fields)
 /* Reads the last number of an entry, and counts the entry. */
 static bool pass_entry(struct rdb_reader *r, const uint8_t *p, uint64_t n_fields, uint64_t before)
 {
-    struct node *node = &r->node;
+    struct rdb_read_node *node = &r->node;
     bool same = (node->flags & FLAG_SAME_FIELDS) != 0;
     int64_t size;
     if (!take_number(&p, r->feed.end, &size) || size != expected_size(same, n_fields))
@@ -155,7 +155,7 @@ static bool take_strings(const struct rdb_reader *r, const uint8_t **p, bool sam
 size_t rdb_plain_entry(struct rdb_reader *r, struct rdb_stream_id *ret_id, struct rdb_text *ret,
                        size_t max)
 {
-    struct node *node = &r->node;
+    struct rdb_read_node *node = &r->node;
     int64_t flags, ms, seq, n_own;
     if (!stands_between_entries(r) ||
         (node->phase == NODE_LP_COUNT && !pass_entry(r, r->feed.p, node->n_fields, 0)))

@@ -8,7 +8,7 @@
 enum { AOF_LOG_NAME_KEEP = 64 }; /* of a long command's name */
 
 /* The position of the walk in an item. */
-enum stage { AT_BEGIN, AT_LINE, AT_COUNT, AT_LENGTH, AT_BYTES, AT_CR, AT_LF, AT_END };
+enum aof_stage { AT_BEGIN, AT_LINE, AT_COUNT, AT_LENGTH, AT_BYTES, AT_CR, AT_LF, AT_END };
 
 /* The result of a step. TOO_LONG: the window cannot hold the next part. */
 enum step { STEP_OK, STEP_ENTRY, STEP_MORE, STEP_END, STEP_FAIL, STEP_TOO_LONG };
@@ -30,11 +30,11 @@ struct aof_log {
     size_t n_ready;
     size_t ready_len; /* their total size, from the next byte of the source on */
     uint64_t whole;
-    uint64_t last;    /* offset of the entry that was returned last */
-    bool slow;        /* inside an item, or failed: take_arguments() must not run */
-    bool is_long;     /* LONG was returned, LONG_END not yet */
-    bool moved;       /* the item so far is in buf */
-    enum stage stage; /* of the item at `start`: */
+    uint64_t last;        /* offset of the entry that was returned last */
+    bool slow;            /* inside an item, or failed: take_arguments() must not run */
+    bool is_long;         /* LONG was returned, LONG_END not yet */
+    bool moved;           /* the item so far is in buf */
+    enum aof_stage stage; /* of the item at `start`: */
     uint64_t start;
     size_t pos;     /* verified; from `start` or, if long, from the source's next byte */
     size_t scanned; /* AT_LINE: no LF before this position */

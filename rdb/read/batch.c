@@ -187,7 +187,7 @@ static void adopt_owner(struct rdb_reader *r, const struct owner *o)
 
 static int begin_walk(struct rdb_reader *v, const struct job *job)
 {
-    struct walk *w = &v->walk;
+    struct rdb_read_walk *w = &v->walk;
     v->feed = (struct feed){.off = job->off, .total = job->total, .lzf = true, .wr = v->out};
     v->feed.p = job->stored;
     if (job->lzf) {

@@ -19,7 +19,7 @@ static struct rd_slice text_of(const struct rdb_pack_entry *e, char tmp[RD_NUM_I
 
 static bool is_duplicate_in_pack(const struct rdb_reader *r, struct rd_slice name, unsigned parts)
 {
-    const struct walk *w = &r->walk;
+    const struct rdb_read_walk *w = &r->walk;
     const uint8_t *end = r->feed.end;
     const uint8_t *p = end - r->feed.total;
     struct rdb_pack pack;
@@ -134,7 +134,7 @@ const char rdb_duplicate_unproved[] =
 bool rdb_duplicate_packed(struct rdb_reader *r, const struct rdb_pack_entry *e, unsigned parts,
                           const char **ret_text)
 {
-    const struct walk *w = &r->walk;
+    const struct rdb_read_walk *w = &r->walk;
     char tmp[RD_NUM_I64_MAX];
     struct rd_slice name = text_of(e, tmp);
     if (r->unique.proved)

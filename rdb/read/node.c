@@ -22,7 +22,7 @@ static bool gives(const struct rdb_reader *r)
     return r->detail == RDB_DETAIL_ELEMENTS || (r->detail == RDB_DETAIL_PACKED && !r->walk.whole);
 }
 
-static bool live(const struct node *n)
+static bool live(const struct rdb_read_node *n)
 {
     return (n->flags & FLAG_DELETED) == 0;
 }
@@ -35,7 +35,7 @@ static bool is_string_phase(enum node_phase phase)
 /* A shared name: its length or, for an integer, all ones; then the bytes. */
 static int keep_shared(struct rdb_reader *r, const struct rdb_pack_entry *e)
 {
-    struct node *n = &r->node;
+    struct rdb_read_node *n = &r->node;
     uint8_t head[12];
     if (n->shared.len + e->len > FIELDS_MAX)
         return rdb_read_fail(r, RD_ERR_LIMIT, r->feed.off, "field names of a stream node too long");
@@ -49,7 +49,7 @@ static int keep_shared(struct rdb_reader *r, const struct rdb_pack_entry *e)
 
 static void give_shared(struct rdb_reader *r, struct rdb_event *ev)
 {
-    struct node *n = &r->node;
+    struct rdb_read_node *n = &r->node;
     const uint8_t *p = n->shared.ptr + n->shared_at;
     uint32_t len = rd_get_le32(p);
     *ev = (struct rdb_event){.kind = RDB_ELEM, .offset = r->feed.off, .inner = r->walk.pack.pos};
@@ -82,7 +82,7 @@ static void give_entry(struct rdb_reader *r, struct rdb_event *ev)
 static void check_order(struct rdb_reader *r)
 {
     struct stream *s = &r->stream;
-    struct node *n = &r->node;
+    struct rdb_read_node *n = &r->node;
     if (s->any && rdb_stream_id_cmp(n->id, s->last) <= 0)
         rdb_read_note(r, RDB_NOTE_ENTRY_ORDER, r->feed.off, r->walk.pack.pos, r->n_elems,
                       "stream entry whose id is not greater than the one before");
@@ -93,7 +93,7 @@ static void check_order(struct rdb_reader *r)
 /* The number of fields is known: the strings of the entry come next. */
 static int begin_strings(struct rdb_reader *r, struct rdb_event *ev)
 {
-    struct node *n = &r->node;
+    struct rdb_read_node *n = &r->node;
     bool same = (n->flags & FLAG_SAME_FIELDS) != 0;
     n->i = 0;
     n->shared_at = 0;
@@ -107,7 +107,7 @@ static int begin_strings(struct rdb_reader *r, struct rdb_event *ev)
 
 static int end_entry(struct rdb_reader *r, int64_t lp_count)
 {
-    struct node *n = &r->node;
+    struct rdb_read_node *n = &r->node;
     uint64_t expect = (n->flags & FLAG_SAME_FIELDS) != 0 ? n->n_fields + 3 : 2 * n->n_fields + 4;
     if ((uint64_t)lp_count != expect)
         return bad(r, "stream entry whose length is not that of its fields");
@@ -125,7 +125,7 @@ static int end_entry(struct rdb_reader *r, int64_t lp_count)
 /* A number in the header of the node or of an entry. It has been consumed. */
 static int number(struct rdb_reader *r, int64_t num, struct rdb_event *ev)
 {
-    struct node *n = &r->node;
+    struct rdb_read_node *n = &r->node;
     switch (n->phase) {
     case NODE_COUNT:
         n->live = (uint64_t)num;
@@ -171,7 +171,7 @@ static int number(struct rdb_reader *r, int64_t num, struct rdb_event *ev)
 }
 
 /* Advances after a string was returned or skipped. */
-static void next_string(struct node *n)
+static void next_string(struct rdb_read_node *n)
 {
     if (n->phase == NODE_OWN_FIELD) {
         n->phase = NODE_VALUE;
@@ -201,7 +201,7 @@ static void string_event(struct rdb_reader *r, struct rdb_event *ev)
 /* A string longer than a piece. */
 static int long_string(struct rdb_reader *r, struct rdb_event *ev)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     struct feed *f = &r->feed;
     const struct rdb_pack_entry *e = &w->long_entry;
     if (r->node.phase == NODE_FIELD)
@@ -230,7 +230,7 @@ static int long_string(struct rdb_reader *r, struct rdb_event *ev)
 
 static int short_string(struct rdb_reader *r, const struct rdb_pack_entry *e, struct rdb_event *ev)
 {
-    struct node *n = &r->node;
+    struct rdb_read_node *n = &r->node;
     bool give = gives(r) && live(n) && n->phase != NODE_FIELD;
     if (n->phase == NODE_FIELD && gives(r)) {
         int st = keep_shared(r, e);
@@ -254,7 +254,7 @@ static int short_string(struct rdb_reader *r, const struct rdb_pack_entry *e, st
 
 static int end_node(struct rdb_reader *r)
 {
-    struct node *n = &r->node;
+    struct rdb_read_node *n = &r->node;
     if (n->phase != NODE_FLAGS)
         return bad(r, "stream node that ends inside an entry");
     if (n->live != n->seen_live || n->deleted != n->seen_deleted)
@@ -265,8 +265,8 @@ static int end_node(struct rdb_reader *r)
 /* One listpack entry. */
 static int step(struct rdb_reader *r, struct rdb_event *ev)
 {
-    struct walk *w = &r->walk;
-    struct node *n = &r->node;
+    struct rdb_read_walk *w = &r->walk;
+    struct rdb_read_node *n = &r->node;
     if (w->long_open)
         return long_string(r, ev);
     if (n->phase == NODE_VALUE && n->give_field && gives(r) && live(n)) {

@@ -32,7 +32,7 @@ static const uint8_t roles[] = {
 
 int rdb_packed_bad(struct rdb_reader *r)
 {
-    const struct walk *w = &r->walk;
+    const struct rdb_read_walk *w = &r->walk;
     return rdb_read_corrupt_in(r, r->feed.off, w->pack.pos + w->pack.bad, w->pack.why);
 }
 
@@ -57,7 +57,7 @@ int rdb_packed_begin(struct rdb_reader *r, enum rdb_codec codec, enum layout lay
         return rdb_read_corrupt(r, off, "an integer where a packed string should be");
     if (head.kind == RDB_STR_LZF && !rdb_lzf_possible(head.stored, head.total))
         return rdb_read_corrupt(r, off, "compressed string of impossible length");
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     w->whole = head.stored <= r->piece && head.total <= r->piece;
     if (w->whole) {
         int st = rdb_read_need(r, head.size + head.stored, &s);
@@ -93,7 +93,7 @@ int rdb_packed_begin(struct rdb_reader *r, enum rdb_codec codec, enum layout lay
 
 static int start(struct rdb_reader *r)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     struct feed *f = &r->feed;
     enum rdb_pack_status st = rdb_pack_begin(&w->pack, f->p, (size_t)(f->end - f->p));
     while (st == RDB_PACK_WANT) {
@@ -118,7 +118,7 @@ static int start(struct rdb_reader *r)
 
 static int entry_slow(struct rdb_reader *r, enum rdb_pack_status st, struct rdb_pack_entry *ret)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     struct feed *f = &r->feed;
     for (;;) {
         if (st == RDB_PACK_BAD)
@@ -153,7 +153,7 @@ static int entry_slow(struct rdb_reader *r, enum rdb_pack_status st, struct rdb_
 
 int rdb_walk_entry(struct rdb_reader *r, struct rdb_pack_entry *ret)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     struct feed *f = &r->feed;
     enum rdb_pack_status st = rdb_pack_next(&w->pack, f->p, (size_t)(f->end - f->p), ret);
     if (RD_LIKELY(st == RDB_PACK_ENTRY &&
@@ -184,7 +184,7 @@ static bool score_of(const struct rdb_pack_entry *e, double *ret)
 
 static void check_score(struct rdb_reader *r, const struct rdb_pack_entry *e, double *ret)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     if (!score_of(e, ret)) {
         *ret = 0;
         rdb_read_note(r, RDB_NOTE_BAD_SCORE, r->feed.off, w->pack.pos, r->n_elems,
@@ -202,7 +202,7 @@ static void check_score(struct rdb_reader *r, const struct rdb_pack_entry *e, do
 
 static void check_ttl(struct rdb_reader *r, const struct rdb_pack_entry *e, int64_t *ret)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     *ret = e->is_int && e->num != 0 ? e->num : RDB_NO_EXPIRE;
     if (!e->is_int || e->num < 0 || e->num >= (int64_t)1 << 46)
         rdb_read_note(r, RDB_NOTE_FIELD_TTL_RANGE, r->feed.off, w->pack.pos, r->n_elems,
@@ -215,7 +215,7 @@ static void check_ttl(struct rdb_reader *r, const struct rdb_pack_entry *e, int6
 
 static void check_intset(struct rdb_reader *r, const struct rdb_pack_entry *e)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     if (w->pack.n > 0 && e->num <= w->num)
         rdb_read_note(r, e->num == w->num ? RDB_NOTE_DUPLICATE_MEMBER : RDB_NOTE_UNSORTED_SET,
                       r->feed.off, w->pack.pos, r->n_elems,
@@ -225,7 +225,7 @@ static void check_intset(struct rdb_reader *r, const struct rdb_pack_entry *e)
 
 static void check_member(struct rdb_reader *r, const struct rdb_pack_entry *e)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     if (w->pack.codec == RDB_INTSET) {
         check_intset(r, e);
         return;
@@ -267,7 +267,7 @@ static void elem_string(const struct rdb_pack_entry *e, struct rdb_event *ev)
 static int trailing(struct rdb_reader *r, const struct rdb_pack_entry *e, size_t at, size_t n,
                     struct rdb_event *ev, const uint8_t **ret_data)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     struct feed *f = &r->feed;
     size_t size = at + n + e->tail;
     struct rdb_pack ahead = w->pack;
@@ -305,13 +305,13 @@ static int trailing(struct rdb_reader *r, const struct rdb_pack_entry *e, size_t
     return rdb_walk_pass(r, &num);
 }
 
-static enum part part_now(const struct walk *w)
+static enum part part_now(const struct rdb_read_walk *w)
 {
     return (enum part)layouts[w->layout].part[w->part];
 }
 
 /* Whether a number follows the next string. */
-static bool has_trailing(const struct walk *w)
+static bool has_trailing(const struct rdb_read_walk *w)
 {
     const struct parts *l = &layouts[w->layout];
     return l->trailing > 0 && w->part + 1 + l->trailing == l->n;
@@ -320,7 +320,7 @@ static bool has_trailing(const struct walk *w)
 /* Advances to the next string, past the number that was read with this one. */
 static void next_string(struct rdb_reader *r)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     const struct parts *l = &layouts[w->layout];
     w->part++;
     if (w->part + l->trailing == l->n) {
@@ -345,7 +345,7 @@ static int pass_element(struct rdb_reader *r, const struct rdb_pack_entry *e, si
 
 int rdb_walk_long(struct rdb_reader *r, size_t *ret_len, bool *ret_last)
 {
-    const struct walk *w = &r->walk;
+    const struct rdb_read_walk *w = &r->walk;
     int st = rdb_feed_need(r, 1);
     size_t n = (size_t)(r->feed.end - r->feed.p);
     n = n < r->piece ? n : r->piece;
@@ -366,7 +366,7 @@ int rdb_walk_long(struct rdb_reader *r, size_t *ret_len, bool *ret_last)
 /* An entry longer than a piece: its header was consumed, its bytes are streamed. */
 static int give_long(struct rdb_reader *r, struct rdb_event *ev)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     struct feed *f = &r->feed;
     const struct rdb_pack_entry *e = &w->long_entry;
     size_t n = 0;
@@ -393,7 +393,7 @@ static int give_long(struct rdb_reader *r, struct rdb_event *ev)
 
 static int finish(struct rdb_reader *r)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     if (w->part != 0) {
         w->pack.bad = 0;
         w->pack.why = "packed string that ends inside an element";
@@ -411,7 +411,7 @@ static int finish(struct rdb_reader *r)
 
 static int give_elements(struct rdb_reader *r, struct rdb_event *ev)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     if (rdb_skim_give(r, ev))
         return RDB_EVENT;
     if (w->long_open)
@@ -463,7 +463,7 @@ static void check_part(struct rdb_reader *r, const struct rdb_pack_entry *e)
 
 static void next_part(struct rdb_reader *r)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     if (++w->part == layouts[w->layout].n) {
         w->part = 0;
         r->n_elems++;
@@ -472,7 +472,7 @@ static void next_part(struct rdb_reader *r)
 
 static int check_long(struct rdb_reader *r)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     struct feed *f = &r->feed;
     while (w->long_left > 0) {
         int st = rdb_feed_need(r, 1);
@@ -496,7 +496,7 @@ static int check_long(struct rdb_reader *r)
 
 static int check_all(struct rdb_reader *r)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     struct rdb_pack_entry e;
     rdb_skim(r);
     while (!r->note_set) {
@@ -521,7 +521,7 @@ static int check_all(struct rdb_reader *r)
 /* The blob is whole in memory: validates it, then returns it. */
 static int give_blob(struct rdb_reader *r, struct rdb_event *ev)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     const uint8_t *blob = r->feed.end - w->pack.size;
     int st = check_all(r);
     if (st == RDB_END)
@@ -539,7 +539,7 @@ static int give_blob(struct rdb_reader *r, struct rdb_event *ev)
 /* The elements follow one by one: the blob is too long for an event, or not wanted. */
 static int announce_long(const struct rdb_reader *r, struct rdb_event *ev)
 {
-    const struct walk *w = &r->walk;
+    const struct rdb_read_walk *w = &r->walk;
     *ev = (struct rdb_event){.kind = RDB_PACKED_LONG, .offset = r->feed.off, .inner = RD_NO_OFFSET};
     ev->packed.codec = w->pack.codec;
     ev->packed.blob = rd_slice(NULL, (size_t)w->pack.size);
@@ -550,7 +550,7 @@ static int announce_long(const struct rdb_reader *r, struct rdb_event *ev)
 
 int rdb_packed_run(struct rdb_reader *r, struct rdb_event *ev)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     if (!w->started) {
         int st = start(r);
         if (st != STEP_ON)

@@ -144,7 +144,7 @@ struct pieces {
 enum tail { TAIL_NONE, TAIL_SCORE, TAIL_SCORE_TEXT, TAIL_EXPIRE };
 
 /* A packed string being walked. */
-struct walk {
+struct rdb_read_walk {
     bool active;
     bool started; /* its header was parsed */
     bool whole;   /* all of it is in memory */
@@ -177,7 +177,7 @@ enum node_phase {
     NODE_LP_COUNT
 };
 
-struct node {
+struct rdb_read_node {
     enum node_phase phase;
     struct rdb_stream_id base; /* the node's key */
     struct rdb_stream_id id;   /* of the entry */
@@ -278,7 +278,7 @@ struct shared {
     bool has_id;               /* the id in the listpack was consumed */
 };
 
-struct loop {
+struct rdb_read_loop {
     const struct instr *start;
     uint64_t left;
 };
@@ -313,7 +313,7 @@ struct rdb_reader {
     uint64_t value_off;
 
     const struct instr *pc;
-    struct loop loops[LOOP_DEPTH];
+    struct rdb_read_loop loops[LOOP_DEPTH];
     int depth;
     uint64_t loop_count;
     uint64_t n_elems;
@@ -330,8 +330,8 @@ struct rdb_reader {
 
     struct feed feed;
     struct pieces pieces;
-    struct walk walk;
-    struct node node;
+    struct rdb_read_walk walk;
+    struct rdb_read_node node;
     struct stream stream;
     struct unique unique;
     struct shared shared;
@@ -617,7 +617,7 @@ void rdb_skim_node(struct rdb_reader *r);
 bool rdb_skim_give(struct rdb_reader *r, struct rdb_event *ev);
 
 /* Skips elements of a table with short strings quickly, except the last one. */
-void rdb_skim_table(struct rdb_reader *r, struct loop *loop);
+void rdb_skim_table(struct rdb_reader *r, struct rdb_read_loop *loop);
 
 /* -- batch.c: STEP_ON, or RDB_FAIL when a job of the batch failed -- */
 

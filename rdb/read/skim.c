@@ -88,7 +88,7 @@ static void skim_zset(struct rdb_reader *r)
 /* The header's count agrees with the string. */
 static void skim_intset(struct rdb_reader *r)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     uint32_t width = w->pack.width;
     const uint8_t *p = r->feed.p;
     uint64_t n = 0;
@@ -103,7 +103,7 @@ static void skim_intset(struct rdb_reader *r)
 
 void rdb_skim(struct rdb_reader *r)
 {
-    const struct walk *w = &r->walk;
+    const struct rdb_read_walk *w = &r->walk;
     if (!w->whole || w->part != 0 || w->long_open)
         return;
     if (w->pack.codec == RDB_INTSET)
@@ -169,7 +169,7 @@ static bool give_scored(struct rdb_reader *r, struct rdb_event *ev)
 
 bool rdb_skim_give(struct rdb_reader *r, struct rdb_event *ev)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     if (w->pack.codec != RDB_LISTPACK || !w->whole || w->long_open || w->layout == LAYOUT_HASH_TTL)
         return false;
     if (w->layout == LAYOUT_ZSET)
@@ -206,7 +206,7 @@ static bool quick_int(const uint8_t **p, const uint8_t *end, int64_t *ret)
 }
 
 /* One whole entry at *p; false: the walker must do it. */
-static bool quick_stream_entry(const struct node *n, const uint8_t **p, const uint8_t *end,
+static bool quick_stream_entry(const struct rdb_read_node *n, const uint8_t **p, const uint8_t *end,
                                struct rdb_stream_id last, bool any, struct rdb_stream_id *ret_id,
                                int64_t *ret_flags, uint64_t *ret_entries)
 {
@@ -240,7 +240,7 @@ static bool quick_stream_entry(const struct node *n, const uint8_t **p, const ui
 
 void rdb_skim_node(struct rdb_reader *r)
 {
-    struct node *n = &r->node;
+    struct rdb_read_node *n = &r->node;
     struct stream *s = &r->stream;
     const uint8_t *p = r->feed.p;
     struct rdb_stream_id id;
@@ -327,7 +327,7 @@ static inline const uint8_t *table_members(struct rdb_reader *r, const uint8_t *
     return p;
 }
 
-void rdb_skim_table(struct rdb_reader *r, struct loop *loop)
+void rdb_skim_table(struct rdb_reader *r, struct rdb_read_loop *loop)
 {
     const uint8_t *p = r->src->cur;
     const uint8_t *end = r->src->end;

@@ -287,7 +287,7 @@ static int node_op(struct rdb_reader *r, struct rdb_event *ev)
             return st;
         struct rd_buf shared = r->node.shared;
         rd_buf_reset(&shared);
-        r->node = (struct node){.base = r->node.base, .shared = shared};
+        r->node = (struct rdb_read_node){.base = r->node.base, .shared = shared};
         r->tail_due = 0;
     }
     st = rdb_packed_run(r, ev);

@@ -322,7 +322,7 @@ int rdb_names_begin(struct rdb_reader *r, struct rdb_event *ev)
 /* A name longer than a piece. */
 static int long_name(struct rdb_reader *r)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     struct feed *f = &r->feed;
     size_t n = 0;
     bool last = false;
@@ -474,7 +474,7 @@ static int short_value(struct rdb_reader *r, const struct rdb_pack_entry *e, str
 /* A value longer than a piece. */
 static int long_value(struct rdb_reader *r, struct rdb_event *ev)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     struct feed *f = &r->feed;
     const struct rdb_pack_entry *e = &w->long_entry;
     size_t n = 0;

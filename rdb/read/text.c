@@ -68,7 +68,7 @@ static size_t from_zset(struct rdb_reader *r, struct rdb_text *ret, size_t max)
 
 static size_t from_intset(struct rdb_reader *r, struct rdb_text *ret, size_t max)
 {
-    struct walk *w = &r->walk;
+    struct rdb_read_walk *w = &r->walk;
     const uint8_t *p = r->feed.p;
     uint64_t left = w->pack.declared - w->pack.n;
     size_t n = 0;
@@ -85,7 +85,7 @@ static size_t from_intset(struct rdb_reader *r, struct rdb_text *ret, size_t max
 
 static size_t from_pack(struct rdb_reader *r, struct rdb_text *ret, size_t max)
 {
-    const struct walk *w = &r->walk;
+    const struct rdb_read_walk *w = &r->walk;
     if (!w->started || !w->whole || w->long_open || w->part != 0)
         return 0;
     if (w->pack.codec == RDB_INTSET)
@@ -166,7 +166,7 @@ static const uint8_t *table_scored(const uint8_t *p, const uint8_t *end, struct 
 /* The loop still counts the element before it, so one is reserved. */
 static size_t from_table(struct rdb_reader *r, struct rdb_text *ret, size_t max)
 {
-    struct loop *loop = &r->loops[0];
+    struct rdb_read_loop *loop = &r->loops[0];
     const uint8_t *p = r->src->cur, *end = r->src->end;
     size_t per = r->type->id == RDB_TYPE_HASH ? 2 : 1;
     uint64_t left = loop->left - 1;

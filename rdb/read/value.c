@@ -190,8 +190,8 @@ static void loop_begin(struct rdb_reader *r)
 {
     const struct instr *body = r->pc + 1;
     if (r->loop_count > 0) {
-        struct loop *loop = &r->loops[r->depth++];
-        *loop = (struct loop){body, r->loop_count};
+        struct rdb_read_loop *loop = &r->loops[r->depth++];
+        *loop = (struct rdb_read_loop){body, r->loop_count};
         r->pc = body;
         if (r->batch != NULL || r->detail == RDB_DETAIL_FRAMES)
             rdb_skim_table(r, loop);
@@ -204,7 +204,7 @@ static void loop_begin(struct rdb_reader *r)
 
 static void loop_next(struct rdb_reader *r)
 {
-    struct loop *loop = &r->loops[r->depth - 1];
+    struct rdb_read_loop *loop = &r->loops[r->depth - 1];
     if (--loop->left > 0) {
         r->pc = loop->start;
         if (r->batch != NULL || r->detail == RDB_DETAIL_FRAMES)

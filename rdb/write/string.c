@@ -97,7 +97,7 @@ bool rdb_write_string(struct rdb_writer *w, struct rd_sink *to, const struct rdb
     return true;
 }
 
-bool rdb_spool_begin(struct rdb_writer *w, struct rdb_spool *spool)
+bool rdb_spool_begin(struct rdb_writer *w, struct rdb_write_spool *spool)
 {
     struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = SPOOL_BUFFER);
     if (spool->sink == NULL)
@@ -110,7 +110,7 @@ bool rdb_spool_begin(struct rdb_writer *w, struct rdb_spool *spool)
     return true;
 }
 
-bool rdb_spool_bytes(struct rdb_spool *spool, struct rd_slice *ret)
+bool rdb_spool_bytes(struct rdb_write_spool *spool, struct rd_slice *ret)
 {
     if (!rd_sink_flush(spool->sink))
         return false;
@@ -118,13 +118,13 @@ bool rdb_spool_bytes(struct rdb_spool *spool, struct rd_slice *ret)
     return true;
 }
 
-bool rdb_spool_move(struct rdb_spool *spool, struct rd_sink *to)
+bool rdb_spool_move(struct rdb_write_spool *spool, struct rd_sink *to)
 {
     struct rd_slice bytes;
     return rdb_spool_bytes(spool, &bytes) && rd_sink_write(to, bytes.ptr, bytes.len);
 }
 
-void rdb_spool_done(struct rdb_spool *spool)
+void rdb_spool_done(struct rdb_write_spool *spool)
 {
     if (spool->sink != NULL)
         rd_sink_abort(spool->sink);

@@ -52,7 +52,7 @@ enum rdb_write_state {
 };
 
 /* Encoded bytes that wait until a count is known. */
-struct rdb_spool {
+struct rdb_write_spool {
     struct rd_buf buf;
     struct rd_sink *sink; /* appends to buf; NULL before its first use */
 };
@@ -212,9 +212,9 @@ struct rdb_writer {
     uint64_t n_metadata; /* omitted records that belong to the next key */
     struct rdb_put put;
     struct rdb_pieces pieces;
-    struct rdb_spool body;
-    struct rdb_spool side;
-    struct rdb_spool tail;
+    struct rdb_write_spool body;
+    struct rdb_write_spool side;
+    struct rdb_write_spool tail;
     struct rdb_write_key key;
     /* the value */
     const struct rdb_type *source; /* its type in the input */
@@ -287,12 +287,12 @@ bool rdb_write_string(struct rdb_writer *w, struct rd_sink *to, const struct rdb
                       bool *ret_ends);
 
 /* Empties a spool for the next use. */
-bool rdb_spool_begin(struct rdb_writer *w, struct rdb_spool *spool);
+bool rdb_spool_begin(struct rdb_writer *w, struct rdb_write_spool *spool);
 /* The bytes written to it. */
-bool rdb_spool_bytes(struct rdb_spool *spool, struct rd_slice *ret);
+bool rdb_spool_bytes(struct rdb_write_spool *spool, struct rd_slice *ret);
 /* Appends it to a sink. */
-bool rdb_spool_move(struct rdb_spool *spool, struct rd_sink *to);
-void rdb_spool_done(struct rdb_spool *spool);
+bool rdb_spool_move(struct rdb_write_spool *spool, struct rd_sink *to);
+void rdb_spool_done(struct rdb_write_spool *spool);
 
 /* paths.c */
 bool rdb_paths_begin(struct rdb_writer *w);

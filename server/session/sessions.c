@@ -60,7 +60,7 @@ static void make_engine(struct sessions *sessions)
                                  .clock = wall_clock,
                                  .refused = refused};
     dispatch_hooks(sessions, &hooks);
-    script_hooks(&hooks);
+    dispatch_script_hooks(&hooks);
     engine_set_hooks(sessions->engine, &hooks);
     engine_block_set_proto(sessions->engine, proto_of, sessions);
 }

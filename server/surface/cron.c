@@ -119,7 +119,7 @@ void server_cron(struct server *srv)
     crash_watchdog(srv);
     if (srv->sessions.state == SESSIONS_LOADING)
         replication_cron(&srv->durable);
-    if (srv->sessions.state != SESSIONS_RUNNING || script_busy(&srv->sessions) != 0)
+    if (srv->sessions.state != SESSIONS_RUNNING || dispatch_script_busy(&srv->sessions) != 0)
         return;
     sample(srv);
     measure_memory(srv);

@@ -40,7 +40,7 @@ enum { EXPIRE_FAST_PAUSE_US = 2000 };
 static void expire_fast(struct server *srv)
 {
     if (srv->active_expire_off || srv->sessions.clients->pause_until_ms != 0 ||
-        replication_is_replica(&srv->durable) || script_busy(&srv->sessions) != 0 ||
+        replication_is_replica(&srv->durable) || dispatch_script_busy(&srv->sessions) != 0 ||
         srv->sessions.state != SESSIONS_RUNNING || srv->loop.mono_us < srv->expire_fast_at_us)
         return;
     struct engine_env env = session_env(&srv->sessions);
@@ -60,7 +60,7 @@ void server_turn(struct server *srv)
         srv->cluster->turn(srv);
     clients_end_waits(&srv->sessions);
     clients_run_unblocked(&srv->sessions);
-    if (script_busy(&srv->sessions) == 0 && engine_ready(srv->sessions.engine))
+    if (dispatch_script_busy(&srv->sessions) == 0 && engine_ready(srv->sessions.engine))
         clients_serve(&srv->sessions);
     expire_fast(srv);
     tracking_broadcast(&srv->sessions);

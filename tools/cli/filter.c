@@ -15,7 +15,7 @@ void cli_filter_init(struct filter *filter, struct cli *cli, int64_t now_ms)
     filter->exhausted = exhausted;
 }
 
-int filter_report_nothing(struct cli *cli, const char *done)
+int cli_filter_nothing(struct cli *cli, const char *done)
 {
     cli_warn(cli, "no key matches the filter: nothing was %s", done);
     if (cli->json)

@@ -22,7 +22,7 @@ void cli_filter_init(struct filter *filter, struct cli *cli, int64_t now_ms);
 /* No key matched: reports that nothing was DONE ("compared", "written"), on stderr and, with
  * --json, as "nothing_matched". Returns CLI_FINDINGS: the user asked for keys that do not exist,
  * and exit status 0 would hide that. */
-int filter_report_nothing(struct cli *cli, const char *done);
+int cli_filter_nothing(struct cli *cli, const char *done);
 
 #define FILTER_TYPES "string|list|set|zset|hash|stream|module|array"
 

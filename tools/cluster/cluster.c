@@ -34,7 +34,7 @@ static bool parse_place(struct rd_slice text, struct cluster_address *address)
 /* --address ID=HOST:PORT[@BUSPORT] */
 static bool add_address(void *ctx, const char *value, struct rd_err *err)
 {
-    struct cluster_opts *opts = ctx;
+    struct cluster_tool_opts *opts = ctx;
     const char *equals = strchr(value, '=');
     struct cluster_address address = {.id = value};
     if (equals == NULL || equals == value || !parse_place(rd_slice_str(equals + 1), &address))

@@ -23,7 +23,7 @@ struct cluster_address {
     unsigned port, bus_port; /* bus_port 0: as before, or port + 10000 */
 };
 
-struct cluster_opts {
+struct cluster_tool_opts {
     struct peer_opts peer;
     bool fix, yes, force, no_copy;
     const char *output; /* a folder, or NULL */
@@ -47,7 +47,7 @@ struct cluster_file {
 
 struct cluster_run {
     struct cli *cli;
-    struct cluster_opts opts;
+    struct cluster_tool_opts opts;
     struct cluster_file *files;
     size_t n_files;
     struct cluster_view *views;

@@ -216,7 +216,7 @@ static bool make_folder(struct cluster_run *run, struct rd_err *err)
 static bool ask(const struct fix *fix, size_t n)
 {
     char question[100];
-    const struct cluster_opts *opts = &fix->run->opts;
+    const struct cluster_tool_opts *opts = &fix->run->opts;
     snprintf(question, sizeof question, "Replace %zu of %zu files%s?", n, fix->run->n_files,
              opts->no_copy ? ", without a copy" : "");
     return !opts->fix || n == 0 || cli_ask(fix->run->cli, opts->yes, question);

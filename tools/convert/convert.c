@@ -410,7 +410,7 @@ static int run(struct job *job)
         omitted_hint(job->cli, convert_server_name(job), &err);
         return cli_fail(job->cli, &err);
     }
-    return job->is_void ? filter_report_nothing(job->cli, "written") : CLI_OK;
+    return job->is_void ? cli_filter_nothing(job->cli, "written") : CLI_OK;
 }
 
 /* An option that does not apply to the target, or NULL. It must not be ignored silently. */

@@ -87,7 +87,7 @@ static int run(struct diff *diff)
     bool ok = diff_work(diff, &err);
     int status = diff_differs(diff) ? CLI_FINDINGS : diff_is_partial(diff) ? CLI_PARTIAL : CLI_OK;
     if (ok && status == CLI_OK && diff_is_void(diff))
-        status = filter_report_nothing(diff->cli, "compared");
+        status = cli_filter_nothing(diff->cli, "compared");
     diff_done(diff);
     return ok ? status : cli_fail(diff->cli, &err);
 }

@@ -152,7 +152,7 @@ static int run(struct merge *merge)
         omitted_hint(merge->cli, NULL, &err);
         return cli_fail(merge->cli, &err);
     }
-    return merge->is_void ? filter_report_nothing(merge->cli, "written") : status;
+    return merge->is_void ? cli_filter_nothing(merge->cli, "written") : status;
 }
 
 static int check_options(struct merge *merge)

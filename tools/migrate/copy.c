@@ -129,12 +129,12 @@ static bool send_node(struct migrate *m, struct migrate_stream *stream,
                       const struct repl_capture_segment *segment, struct migrate_node *node,
                       const struct filter *filter, bool rehearses, struct rd_err *err)
 {
-    struct replay replay = {.cli = m->cli,
-                            .replace = true,
-                            .expiry = REPLAY_RECORDED,
-                            .least_shift_ms = INT64_MAX,
-                            .window = REPLAY_WINDOW,
-                            .peer = node->peer};
+    struct tool_replay replay = {.cli = m->cli,
+                                 .replace = true,
+                                 .expiry = REPLAY_RECORDED,
+                                 .least_shift_ms = INT64_MAX,
+                                 .window = REPLAY_WINDOW,
+                                 .peer = node->peer};
     struct rd_src *src;
     if (!rebuild_stream_open_snapshot(&stream->in, segment, &src, err))
         return false;

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 /* Commands go to the same databases as in the recording. */
-static bool check_target(const struct replay *replay, struct rd_err *err)
+static bool check_target(const struct tool_replay *replay, struct rd_err *err)
 {
     return !replay->target.has_db ||
            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
@@ -16,7 +16,7 @@ static bool check_target(const struct replay *replay, struct rd_err *err)
 }
 
 /* False: the path is what a server has, not a capture. */
-static bool is_capture(struct replay *replay, struct rd_err *err)
+static bool is_capture(struct tool_replay *replay, struct rd_err *err)
 {
     static const char *const of_servers[] = {"dump.rdb", "appendonlydir", "appendonly.aof.manifest",
                                              "appendonly.aof"};
@@ -38,7 +38,7 @@ static bool is_capture(struct replay *replay, struct rd_err *err)
     return false;
 }
 
-static bool begin(struct replay *replay, struct rd_err *err)
+static bool begin(struct tool_replay *replay, struct rd_err *err)
 {
     if (!is_capture(replay, err) || !rebuild_stream_open(&replay->in, replay->path, false, err) ||
         !replay_find(replay, err))
@@ -58,7 +58,7 @@ static bool begin(struct replay *replay, struct rd_err *err)
     return ok;
 }
 
-static bool work(struct replay *replay, struct rd_err *err)
+static bool work(struct tool_replay *replay, struct rd_err *err)
 {
     replay->db = UINT64_MAX;
     if (!begin(replay, err))
@@ -74,7 +74,7 @@ static bool work(struct replay *replay, struct rd_err *err)
     return false;
 }
 
-static int run(struct replay *replay)
+static int run(struct tool_replay *replay)
 {
     struct rd_err err = {0};
     bool same = true;
@@ -97,7 +97,7 @@ static int run(struct replay *replay)
     return !same ? CLI_FINDINGS : partial ? CLI_PARTIAL : CLI_OK;
 }
 
-static bool parse_speed(struct replay *replay)
+static bool parse_speed(struct tool_replay *replay)
 {
     char *end;
     if (strcmp(replay->speed, "max") == 0)
@@ -117,7 +117,7 @@ static bool is_file(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static int refuse_file(struct replay *replay)
+static int refuse_file(struct tool_replay *replay)
 {
     struct rd_err err = {0};
     rd_err_set(&err, RD_ERR_USAGE, RD_NO_OFFSET, "this is a file, not the folder of a capture");
@@ -127,7 +127,7 @@ static int refuse_file(struct replay *replay)
     return cli_fail(replay->cli, &err);
 }
 
-static int check_options(struct replay *replay)
+static int check_options(struct tool_replay *replay)
 {
     struct cli *cli = replay->cli;
     bool named = peer_opts_names_one(&replay->servers);
@@ -155,12 +155,12 @@ static int check_options(struct replay *replay)
 
 int tool_replay(struct cli *cli, int argc, char **argv)
 {
-    struct replay replay = {.cli = cli,
-                            .speed = "recorded",
-                            .from_ms = INT64_MIN,
-                            .least_shift_ms = INT64_MAX,
-                            .until_ms = INT64_MIN,
-                            .window = REPLAY_WINDOW};
+    struct tool_replay replay = {.cli = cli,
+                                 .speed = "recorded",
+                                 .from_ms = INT64_MIN,
+                                 .least_shift_ms = INT64_MAX,
+                                 .until_ms = INT64_MIN,
+                                 .window = REPLAY_WINDOW};
     const struct cli_opt opts[] = {
         {.name = "speed",
          .kind = CLI_STRING,

@@ -113,7 +113,7 @@ struct replay_result {
     uint64_t elapsed_ms, late_ms;
 };
 
-struct replay {
+struct tool_replay {
     struct cli *cli;
     const char *path;
     const char *speed; /* recorded, max, or a factor */
@@ -150,30 +150,30 @@ struct replay {
 enum replay_expiry { REPLAY_RELATIVE, REPLAY_RECORDED };
 
 /* tools/replay/stream.c */
-bool replay_find(struct replay *replay, struct rd_err *err);
-bool replay_stream(struct replay *replay, struct rd_err *err);
+bool replay_find(struct tool_replay *replay, struct rd_err *err);
+bool replay_stream(struct tool_replay *replay, struct rd_err *err);
 uint64_t replay_now_ns(void);
 
 /* tools/replay/snapshot.c: the snapshot of a segment. A dry run only counts its keys. */
-bool replay_snapshot(struct replay *replay, const struct repl_capture_segment *segment,
+bool replay_snapshot(struct tool_replay *replay, const struct repl_capture_segment *segment,
                      struct rd_err *err);
 /* The same for any snapshot: sends the keys that match the filter, with expiries moved by shift_ms.
  */
-bool replay_source(struct replay *replay, struct rd_src *src, const struct filter *filter,
+bool replay_source(struct tool_replay *replay, struct rd_src *src, const struct filter *filter,
                    int64_t shift_ms, struct rd_err *err);
 /* Whether the server of replay->peer can hold all keys that match the filter: an error names the
  * first one that it cannot. Nothing is sent. */
-bool replay_fits(struct replay *replay, struct rd_src *src, const struct filter *filter,
+bool replay_fits(struct tool_replay *replay, struct rd_src *src, const struct filter *filter,
                  struct rd_err *err);
-bool replay_snapshot_fits(struct replay *replay, const struct repl_capture_segment *segment,
+bool replay_snapshot_fits(struct tool_replay *replay, const struct repl_capture_segment *segment,
                           struct rd_err *err);
 /* Empties the server, or checks that it is empty. */
-bool replay_make_room(struct replay *replay, struct rd_err *err);
+bool replay_make_room(struct tool_replay *replay, struct rd_err *err);
 
 /* tools/replay/verify.c */
-bool replay_verify(struct replay *replay, bool *ret_same, struct rd_err *err);
+bool replay_verify(struct tool_replay *replay, bool *ret_same, struct rd_err *err);
 
 /* tools/replay/report.c */
-void replay_report(const struct replay *replay);
+void replay_report(const struct tool_replay *replay);
 
 #endif

@@ -21,7 +21,7 @@ static void print_error(const struct replay_error *error)
     printf(": %s\n", error->text);
 }
 
-static void print_stream(const struct replay *replay)
+static void print_stream(const struct tool_replay *replay)
 {
     const struct replay_result *r = &replay->result;
     printf("stream    %s command%s, %s", rd_show_count(r->commands).s, rd_show_plural(r->commands),
@@ -47,7 +47,7 @@ static void print_stream(const struct replay *replay)
     printf("\n");
 }
 
-static void print_text(const struct replay *replay)
+static void print_text(const struct tool_replay *replay)
 {
     const struct replay_result *r = &replay->result;
     const struct replay_sender *s = &replay->sender;
@@ -93,7 +93,7 @@ static void put_place(struct json_write *json, const char *key, uint64_t chapter
     json_end(json);
 }
 
-static void put_json(const struct replay *replay, struct json_write *json)
+static void put_json(const struct tool_replay *replay, struct json_write *json)
 {
     const struct replay_result *r = &replay->result;
     const struct replay_sender *s = &replay->sender;
@@ -118,7 +118,7 @@ static void put_json(const struct replay *replay, struct json_write *json)
     json_end(json);
 }
 
-void replay_report(const struct replay *replay)
+void replay_report(const struct tool_replay *replay)
 {
     if (replay->cli->json)
         put_json(replay, &replay->cli->out);

@@ -9,7 +9,7 @@
 #include "tools/replay/replay.h"
 
 /* *ret: an enum data_server; -1: unknown. */
-static bool ask_server(struct replay *replay, int *ret, struct rd_err *err)
+static bool ask_server(struct tool_replay *replay, int *ret, struct rd_err *err)
 {
     struct resp_node node;
     *ret = -1;
@@ -26,7 +26,7 @@ static bool ask_server(struct replay *replay, int *ret, struct rd_err *err)
 
 /* ---- preparing the server ---- */
 
-static bool is_empty(struct replay *replay, bool *ret, struct rd_err *err)
+static bool is_empty(struct tool_replay *replay, bool *ret, struct rd_err *err)
 {
     struct client_peer_reply reply = {0};
     bool ok = client_peer_ask(replay->peer, "INFO keyspace", &reply, err);
@@ -38,7 +38,7 @@ static bool is_empty(struct replay *replay, bool *ret, struct rd_err *err)
     return ok;
 }
 
-bool replay_make_room(struct replay *replay, struct rd_err *err)
+bool replay_make_room(struct tool_replay *replay, struct rd_err *err)
 {
     struct client_peer_reply reply = {0};
     struct rd_err none = {0};
@@ -70,7 +70,7 @@ static bool move(int64_t *time_ms, int64_t shift_ms)
 }
 
 /* The payload contains the expiries of fields. If they are moved, the key is sent as commands. */
-static void prepare(const struct replay *replay, struct job *job, struct rdb_event *ev,
+static void prepare(const struct tool_replay *replay, struct job *job, struct rdb_event *ev,
                     int64_t shift_ms)
 {
     if (ev->kind == RDB_KEY) {
@@ -85,7 +85,7 @@ static void prepare(const struct replay *replay, struct job *job, struct rdb_eve
 
 /* Whether the server reads everything that a snapshot of this version can hold. Up to version 11
  * Redis and Valkey agree; newer ones can hold vector sets, which only Redis 8 has. */
-static bool reads_all(const struct replay *replay, const struct job *job)
+static bool reads_all(const struct tool_replay *replay, const struct job *job)
 {
     enum { COMMON = 11 };
     bool newer = job->server < 0 || replay->commands || job->in_version > (int)job->version;
@@ -96,7 +96,7 @@ static bool reads_all(const struct replay *replay, const struct job *job)
            (server == RDB_SERVER_REDIS_8 || server == RDB_SERVER_REDIS_8_0);
 }
 
-static bool send_events(struct replay *replay, struct job *job, int64_t shift_ms,
+static bool send_events(struct tool_replay *replay, struct job *job, int64_t shift_ms,
                         struct rd_err *err)
 {
     struct rdb_event ev;
@@ -132,7 +132,8 @@ static void end_job(struct job *job)
     rdb_reader_free(job->reader);
 }
 
-static bool run_job(struct replay *replay, struct job *job, int64_t shift_ms, struct rd_err *err)
+static bool run_job(struct tool_replay *replay, struct job *job, int64_t shift_ms,
+                    struct rd_err *err)
 {
     const struct rdb_reader_opts opts =
         RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS, .attach_meta = true);
@@ -140,7 +141,8 @@ static bool run_job(struct replay *replay, struct job *job, int64_t shift_ms, st
            send_events(replay, job, shift_ms, err);
 }
 
-static bool send_all(struct replay *replay, struct job *job, int64_t shift_ms, struct rd_err *err)
+static bool send_all(struct tool_replay *replay, struct job *job, int64_t shift_ms,
+                     struct rd_err *err)
 {
     int server;
     if (!ask_server(replay, &server, err) || !replay_sink(&replay->sender, &job->out, err))
@@ -156,7 +158,7 @@ static bool send_all(struct replay *replay, struct job *job, int64_t shift_ms, s
     return ok && replay_drain(&replay->sender, err);
 }
 
-static bool count_keys(struct replay *replay, const struct filter *filter, struct rd_src *src,
+static bool count_keys(struct tool_replay *replay, const struct filter *filter, struct rd_src *src,
                        int64_t shift_ms, struct rd_err *err)
 {
     const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES);
@@ -177,7 +179,7 @@ static bool count_keys(struct replay *replay, const struct filter *filter, struc
     return status == RDB_END;
 }
 
-static struct job new_job(const struct replay *replay, struct rd_src *src,
+static struct job new_job(const struct tool_replay *replay, struct rd_src *src,
                           const struct filter *filter)
 {
     return (struct job){.cli = replay->cli,
@@ -191,7 +193,7 @@ static struct job new_job(const struct replay *replay, struct rd_src *src,
                         .src = src};
 }
 
-bool replay_source(struct replay *replay, struct rd_src *src, const struct filter *filter,
+bool replay_source(struct tool_replay *replay, struct rd_src *src, const struct filter *filter,
                    int64_t shift_ms, struct rd_err *err)
 {
     struct job job = new_job(replay, src, filter);
@@ -224,7 +226,7 @@ static bool close_nowhere(void *impl, bool commit, struct rd_err *err)
     return true;
 }
 
-bool replay_fits(struct replay *replay, struct rd_src *src, const struct filter *filter,
+bool replay_fits(struct tool_replay *replay, struct rd_src *src, const struct filter *filter,
                  struct rd_err *err)
 {
     static const struct rd_sink_ops nowhere = {.write = drop_bytes, .close = close_nowhere};
@@ -244,7 +246,7 @@ bool replay_fits(struct replay *replay, struct rd_src *src, const struct filter 
     return ok;
 }
 
-bool replay_snapshot_fits(struct replay *replay, const struct repl_capture_segment *segment,
+bool replay_snapshot_fits(struct tool_replay *replay, const struct repl_capture_segment *segment,
                           struct rd_err *err)
 {
     struct filter filter;
@@ -259,7 +261,7 @@ bool replay_snapshot_fits(struct replay *replay, const struct repl_capture_segme
     return ok;
 }
 
-bool replay_snapshot(struct replay *replay, const struct repl_capture_segment *segment,
+bool replay_snapshot(struct tool_replay *replay, const struct repl_capture_segment *segment,
                      struct rd_err *err)
 {
     struct filter filter;

@@ -17,13 +17,13 @@ uint64_t replay_now_ns(void)
 
 /* ---- start and end ---- */
 
-static bool has_from(const struct replay *replay)
+static bool has_from(const struct tool_replay *replay)
 {
     return replay->from_text != NULL || replay->from_ms != INT64_MIN;
 }
 
 /* The start of the transaction that contains a command, found by reading its segment. */
-static bool find_multi(struct replay *replay, struct rebuild_place *place, struct rd_err *err)
+static bool find_multi(struct tool_replay *replay, struct rebuild_place *place, struct rd_err *err)
 {
     struct rebuild_stream *in = &replay->in;
     struct rebuild_place at = *place;
@@ -46,7 +46,7 @@ static bool find_multi(struct replay *replay, struct rebuild_place *place, struc
 }
 
 /* A transaction is replayed as a whole: a start inside one moves to its MULTI. */
-static bool seek(struct replay *replay, struct rd_err *err)
+static bool seek(struct tool_replay *replay, struct rd_err *err)
 {
     struct rebuild_stream *in = &replay->in;
     struct repl_capture_event ev;
@@ -65,7 +65,7 @@ static bool seek(struct replay *replay, struct rd_err *err)
 }
 
 /* The segment whose snapshot the selected commands are based on. */
-static bool find_base(struct replay *replay, struct rd_err *err)
+static bool find_base(struct tool_replay *replay, struct rd_err *err)
 {
     const struct rebuild_stream *in = &replay->in;
     size_t i = in->list.n - 1;
@@ -85,7 +85,7 @@ static bool find_base(struct replay *replay, struct rd_err *err)
     return ok;
 }
 
-bool replay_find(struct replay *replay, struct rd_err *err)
+bool replay_find(struct tool_replay *replay, struct rd_err *err)
 {
     struct rebuild_stream *in = &replay->in;
     if ((replay->from_ms != INT64_MIN || replay->until_ms != INT64_MIN) &&
@@ -106,7 +106,7 @@ bool replay_find(struct replay *replay, struct rd_err *err)
 }
 
 /* Commands before the start are also sent, without delays, because later ones depend on them. */
-static bool is_before(const struct replay *replay, const struct repl_capture_event *ev)
+static bool is_before(const struct tool_replay *replay, const struct repl_capture_event *ev)
 {
     if (replay->no_snapshot)
         return false;
@@ -117,7 +117,7 @@ static bool is_before(const struct replay *replay, const struct repl_capture_eve
                                  ev->offset + ev->bytes.len) <= 0;
 }
 
-static bool is_after(const struct replay *replay, const struct repl_capture_event *ev)
+static bool is_after(const struct tool_replay *replay, const struct repl_capture_event *ev)
 {
     if (replay->until_ms != INT64_MIN && ev->time_us / 1000 > replay->until_ms)
         return true;
@@ -126,7 +126,7 @@ static bool is_after(const struct replay *replay, const struct repl_capture_even
                                  ev->offset + ev->bytes.len) > 0;
 }
 
-static bool is_there(const struct replay *replay, const struct repl_capture_event *ev)
+static bool is_there(const struct tool_replay *replay, const struct repl_capture_event *ev)
 {
     return replay->until_text != NULL && ev->kind == REPL_CAPTURE_COMMAND &&
            rebuild_place_compare(&replay->until, (size_t)ev->segment->chapter,
@@ -135,7 +135,7 @@ static bool is_there(const struct replay *replay, const struct repl_capture_even
 
 /* ---- time ---- */
 
-static bool sleep_until(struct replay *replay, uint64_t due, struct rd_err *err)
+static bool sleep_until(struct tool_replay *replay, uint64_t due, struct rd_err *err)
 {
     uint64_t now = replay_now_ns();
     if (due <= now + SLEEP_MIN_NS)
@@ -150,7 +150,7 @@ static bool sleep_until(struct replay *replay, uint64_t due, struct rd_err *err)
     return true;
 }
 
-static bool wait_turn(struct replay *replay, const struct repl_capture_event *ev,
+static bool wait_turn(struct tool_replay *replay, const struct repl_capture_event *ev,
                       struct rd_err *err)
 {
     struct replay_result *result = &replay->result;
@@ -180,7 +180,7 @@ static bool wait_turn(struct replay *replay, const struct repl_capture_event *ev
 
 /* ---- commands ---- */
 
-static bool send_select(struct replay *replay, const struct replay_sent *sent, uint64_t db,
+static bool send_select(struct tool_replay *replay, const struct replay_sent *sent, uint64_t db,
                         struct rd_err *err)
 {
     char number[RD_NUM_I64_MAX + 1];
@@ -189,7 +189,8 @@ static bool send_select(struct replay *replay, const struct replay_sent *sent, u
     return replay_send(&replay->sender, argv, 2, sent, err);
 }
 
-static bool send(struct replay *replay, const struct repl_capture_event *ev, struct rd_err *err)
+static bool send(struct tool_replay *replay, const struct repl_capture_event *ev,
+                 struct rd_err *err)
 {
     const struct replay_sent sent = {
         .chapter = ev->segment->chapter, .offset = ev->offset, .len = ev->bytes.len};
@@ -217,13 +218,13 @@ static bool send(struct replay *replay, const struct repl_capture_event *ev, str
 }
 
 /* EXEC of a transaction whose MULTI is not in the capture has no effect. */
-static bool is_sent(const struct replay *replay, const struct repl_capture_event *ev)
+static bool is_sent(const struct tool_replay *replay, const struct repl_capture_event *ev)
 {
     return ev->place.kind != REPL_PING && ev->place.kind != REPL_GETACK &&
            (ev->place.kind != REPL_EXEC || replay->in_multi);
 }
 
-static bool take_command(struct replay *replay, const struct repl_capture_event *ev,
+static bool take_command(struct tool_replay *replay, const struct repl_capture_event *ev,
                          struct rd_err *err)
 {
     struct replay_result *result = &replay->result;
@@ -247,7 +248,7 @@ static bool take_command(struct replay *replay, const struct repl_capture_event 
 }
 
 /* A transaction that is incomplete at the end is not replayed. */
-static bool leave_transaction(struct replay *replay, struct rd_err *err)
+static bool leave_transaction(struct tool_replay *replay, struct rd_err *err)
 {
     const struct rd_slice discard = rd_slice_str("DISCARD");
     const struct replay_sent sent = {.chapter = replay->result.to_chapter,
@@ -262,7 +263,7 @@ static bool leave_transaction(struct replay *replay, struct rd_err *err)
 /* ---- chapters ---- */
 
 /* From here on the master had another dataset. */
-static bool begin_anew(struct replay *replay, const struct repl_capture_segment *segment,
+static bool begin_anew(struct tool_replay *replay, const struct repl_capture_segment *segment,
                        struct rd_err *err)
 {
     if (!leave_transaction(replay, err))
@@ -283,7 +284,7 @@ static bool begin_anew(struct replay *replay, const struct repl_capture_segment 
            replay_snapshot(replay, segment, err);
 }
 
-static bool take_event(struct replay *replay, const struct repl_capture_event *ev,
+static bool take_event(struct tool_replay *replay, const struct repl_capture_event *ev,
                        struct rd_err *err)
 {
     struct replay_result *result = &replay->result;
@@ -307,7 +308,7 @@ static bool take_event(struct replay *replay, const struct repl_capture_event *e
 }
 
 /* At the end of the capture, the requested positions must have been reached. */
-static bool check_reached(const struct replay *replay, struct rd_err *err)
+static bool check_reached(const struct tool_replay *replay, struct rd_err *err)
 {
     const struct replay_result *r = &replay->result;
     if (replay->until_text != NULL &&
@@ -328,7 +329,7 @@ static bool check_reached(const struct replay *replay, struct rd_err *err)
     return false;
 }
 
-bool replay_stream(struct replay *replay, struct rd_err *err)
+bool replay_stream(struct tool_replay *replay, struct rd_err *err)
 {
     struct repl_capture_event ev;
     enum repl_capture_status status;

@@ -7,7 +7,7 @@
 
 /* Moved expiries differ from those in the capture. Each was moved by a different time; the smallest
  * shift shows which keys may have expired by now. */
-static void begin(struct diff *diff, const struct replay *replay)
+static void begin(struct diff *diff, const struct tool_replay *replay)
 {
     bool moved = replay->expiry == REPLAY_RELATIVE && replay->least_shift_ms != INT64_MAX;
     cli_filter_init(&diff->filter, diff->cli, cli_now_ms());
@@ -16,7 +16,7 @@ static void begin(struct diff *diff, const struct replay *replay)
     diff->shift_ms = moved ? replay->least_shift_ms : 0;
 }
 
-bool replay_verify(struct replay *replay, bool *ret_same, struct rd_err *err)
+bool replay_verify(struct tool_replay *replay, bool *ret_same, struct rd_err *err)
 {
     char place[2 * 24];
     struct cli *cli = replay->cli;

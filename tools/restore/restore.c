@@ -158,7 +158,7 @@ static int restore(struct restore *run)
     peer_opts_done(&opts);
     if (!ok)
         return cli_fail(cli, &err);
-    return run->nothing ? filter_report_nothing(cli, "restored") : CLI_OK;
+    return run->nothing ? cli_filter_nothing(cli, "restored") : CLI_OK;
 }
 
 /* --key: the pattern that matches only this key. Patterns live as long as the filter. */

@@ -12,7 +12,7 @@
 struct send {
     struct restore *run;
     struct client_topology cluster; /* n == 0: the target is not in a cluster */
-    struct replay replay;           /* with one master at a time */
+    struct tool_replay replay;      /* with one master at a time */
     struct filter filter;           /* of the keys for that master */
     uint8_t slots[RD_HASH_SLOTS / 8];
     struct rd_siphash library;   /* the one that is being read */
@@ -62,7 +62,7 @@ typedef bool (*master_fn)(struct send *s, const char *name, const struct spool *
 static bool with_master(struct send *s, const struct client_target *target, master_fn fn,
                         const struct spool *spool, struct rd_err *err)
 {
-    struct replay *replay = &s->replay;
+    struct tool_replay *replay = &s->replay;
     bool ok = client_peer_open(&replay->peer, target, err);
     if (ok) {
         ok = replay_sender_init(&replay->sender, replay->peer, replay->window, err) &&

@@ -303,7 +303,7 @@ static int run(struct split *split)
     snapshot_in_close(split->cli, split->src, &split->spool);
     if (!ok)
         return cli_fail(split->cli, &err);
-    return split->is_void ? filter_report_nothing(split->cli, "written") : CLI_OK;
+    return split->is_void ? cli_filter_nothing(split->cli, "written") : CLI_OK;
 }
 
 /* The value of --by: a word, or a word and what it needs. */

@@ -160,7 +160,7 @@ static int run(struct job *job)
         snapshot_in_close(job->cli, job->inputs[i].src, &job->inputs[i].spool);
     if (!ok)
         return cli_fail(job->cli, &err);
-    return is_void ? filter_report_nothing(job->cli, "counted") : CLI_OK;
+    return is_void ? cli_filter_nothing(job->cli, "counted") : CLI_OK;
 }
 
 /* The name of the output gives its form, if no option does. */

@@ -673,8 +673,8 @@ void link_resume(struct repl_link *link)
 
 void link_go_on(struct repl_link *link)
 {
-    if (link->psync == NULL || script_busy(link->durable->sessions) != 0 || !take_events(link) ||
-        !feed_unread(link) || !write_out(link))
+    if (link->psync == NULL || dispatch_script_busy(link->durable->sessions) != 0 ||
+        !take_events(link) || !feed_unread(link) || !write_out(link))
         return;
     link_watch(link);
 }
@@ -683,7 +683,7 @@ static void on_ready(struct conn *conn, int events)
 {
     struct repl_link *link = conn->owner;
     loop_awake(link->durable->loop);
-    if (script_busy(link->durable->sessions) != 0)
+    if (dispatch_script_busy(link->durable->sessions) != 0)
         return; /* a script runs: the dataset must not change now */
     if (link->state == REPL_LINK_CONNECTING && !connected(link))
         return;

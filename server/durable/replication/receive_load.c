@@ -302,7 +302,7 @@ static void on_idle(uv_idle_t *idle)
 {
     struct receive *r = idle->data;
     struct repl_link *link = r->link;
-    if (script_busy(link->durable->sessions) != 0)
+    if (dispatch_script_busy(link->durable->sessions) != 0)
         return; /* a script runs: the dataset must not change now */
     if (r->check != NULL ? !begin_file(r) : !go_on(r))
         link_drop(link);

@@ -109,7 +109,7 @@ struct engine_admit dispatch_describe(struct client *c)
     const struct sessions *sessions = c->sessions;
     struct engine_admit admit = {.hooks = &admit_hooks, .ctx = c};
     uint32_t state =
-        pause_state(c) | sessions->hooks.limits(sessions->durable) | script_busy(sessions);
+        pause_state(c) | sessions->hooks.limits(sessions->durable) | dispatch_script_busy(sessions);
     admit.disk_error = sessions->hooks.refusal(sessions->durable);
     if (RD_UNLIKELY(c->flags & (CLIENT_MONITOR | CLIENT_REPLICA)))
         admit.who = ENGINE_ADMIT_REPLICA;
@@ -125,7 +125,7 @@ struct engine_admit dispatch_describe(struct client *c)
     if (sessions->clients->counting)
         state |= ENGINE_ADMIT_CLIENTS_LIMITED;
     if (sessions->loop->settings.maxmemory > 0 && sessions->state != SESSIONS_LOADING &&
-        script_busy(sessions) == 0)
+        dispatch_script_busy(sessions) == 0)
         state |= ENGINE_ADMIT_MEMORY_LIMITED;
     if (RD_UNLIKELY(admit.disk_error != NULL))
         state |= ENGINE_ADMIT_DISK_ERROR;
@@ -319,7 +319,7 @@ static inline enum dispatch_status execute(struct client *c, const struct engine
     client_run_end(c, begun);
     c->write_offset = *sessions->stream_offset;
     c->last_command = command;
-    if (script_busy(sessions) == 0 && engine_ready(sessions->engine))
+    if (dispatch_script_busy(sessions) == 0 && engine_ready(sessions->engine))
         clients_serve(sessions);
     return DISPATCH_DONE;
 }
@@ -353,7 +353,7 @@ static const struct engine_command *with_script_flags(struct sessions *sessions,
                                                       struct engine_command *own)
 {
     if (RD_LIKELY(command == NULL || command->group != ENGINE_GROUP_SCRIPTING) ||
-        !engine_command_arity_ok(command, argc) || script_busy(sessions) != 0)
+        !engine_command_arity_ok(command, argc) || dispatch_script_busy(sessions) != 0)
         return command;
     *own = *command;
     own->flags = engine_script_command_flags(sessions->engine, command, argc, argv);

@@ -10,7 +10,7 @@
 
 enum { LOAD_LIMIT_US = 500 * 1000, TURN_US = 1000 };
 
-uint32_t script_busy(const struct sessions *sessions)
+uint32_t dispatch_script_busy(const struct sessions *sessions)
 {
     if (RD_LIKELY(!sessions->script_is_slow))
         return 0;
@@ -187,7 +187,7 @@ static void on_log(void *ctx, int level, struct rd_slice text)
     }
 }
 
-void script_hooks(struct engine_hooks *hooks)
+void dispatch_script_hooks(struct engine_hooks *hooks)
 {
     hooks->resolve = on_resolve;
     hooks->script_tick = on_tick;

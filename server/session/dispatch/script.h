@@ -11,9 +11,9 @@
 #include "engine/script.h"
 #include "server/session/client/client.h"
 
-void script_hooks(struct engine_hooks *hooks);
+void dispatch_script_hooks(struct engine_hooks *hooks);
 
 /* The bit of enum engine_admit_state for a script that runs too long; 0: there is none. */
-uint32_t script_busy(const struct sessions *sessions);
+uint32_t dispatch_script_busy(const struct sessions *sessions);
 
 #endif

@@ -122,12 +122,13 @@ void server_cmd_shutdown(struct dispatch_call *call)
         shutdown_abort(call);
         return;
     }
-    if (script_busy(&srv->sessions) != 0 && !how.nosave) {
+    if (dispatch_script_busy(&srv->sessions) != 0 && !how.nosave) {
         engine_reply_errorf(call->reply,
                             "BUSY Redis is busy running a script. You can only call %s KILL or "
                             "SHUTDOWN NOSAVE.",
-                            script_busy(&srv->sessions) == ENGINE_ADMIT_BUSY_SCRIPT ? "SCRIPT"
-                                                                                    : "FUNCTION");
+                            dispatch_script_busy(&srv->sessions) == ENGINE_ADMIT_BUSY_SCRIPT
+                                ? "SCRIPT"
+                                : "FUNCTION");
         return;
     }
     if (call->in_exec && !how.now) {

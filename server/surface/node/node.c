@@ -103,7 +103,7 @@ static bool must_wait(const struct node *n)
 {
     const struct sessions *sessions = &n->srv->sessions;
     return sessions->state != SESSIONS_RUNNING || sessions->loading || sessions->async_loading ||
-           script_busy(sessions) != 0 || engine_script_running(sessions->engine) != NULL;
+           dispatch_script_busy(sessions) != 0 || engine_script_running(sessions->engine) != NULL;
 }
 
 static void drop_keys(struct node *n)
