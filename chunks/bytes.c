@@ -24,14 +24,6 @@ bool chunks_put_u64(struct rd_buf *out, uint64_t number)
     return rd_buf_add(out, bytes, sizeof bytes);
 }
 
-bool chunks_put_u32(struct rd_buf *out, uint32_t number)
-{
-    uint8_t bytes[4];
-    for (int i = 0; i < 4; i++)
-        bytes[i] = (uint8_t)(number >> (8 * i));
-    return rd_buf_add(out, bytes, sizeof bytes);
-}
-
 struct chunks_in chunks_in_of(struct rd_slice bytes)
 {
     return (struct chunks_in){.at = bytes.ptr, .end = bytes.ptr + bytes.len};
@@ -92,15 +84,6 @@ uint64_t chunks_get_u64(struct chunks_in *in)
     uint64_t number = 0;
     for (int i = 0; bytes != NULL && i < 8; i++)
         number |= (uint64_t)bytes[i] << (8 * i);
-    return number;
-}
-
-uint32_t chunks_get_u32(struct chunks_in *in)
-{
-    const uint8_t *bytes = chunks_get_bytes(in, 4);
-    uint32_t number = 0;
-    for (int i = 0; bytes != NULL && i < 4; i++)
-        number |= (uint32_t)bytes[i] << (8 * i);
     return number;
 }
 

@@ -9,7 +9,6 @@
 bool chunks_put(struct rd_buf *out, uint64_t number);
 bool chunks_put_signed(struct rd_buf *out, int64_t number);
 bool chunks_put_u64(struct rd_buf *out, uint64_t number); /* eight bytes, little-endian */
-bool chunks_put_u32(struct rd_buf *out, uint32_t number);
 
 /* Reads from the front. A failure is remembered: numbers are then 0. */
 struct chunks_in {
@@ -23,7 +22,6 @@ uint64_t chunks_get(struct chunks_in *in);
 uint64_t chunks_get_max(struct chunks_in *in, uint64_t max);
 int64_t chunks_get_signed(struct chunks_in *in);
 uint64_t chunks_get_u64(struct chunks_in *in);
-uint32_t chunks_get_u32(struct chunks_in *in);
 /* NULL: there are not so many. */
 const uint8_t *chunks_get_bytes(struct chunks_in *in, size_t len);
 size_t chunks_left(const struct chunks_in *in);

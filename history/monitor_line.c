@@ -130,13 +130,6 @@ static void begin(struct history_monitor_line *ret)
     ret->argc = 0;
 }
 
-enum history_line history_monitor_line_head(struct history_monitor_line *ret, struct rd_slice text)
-{
-    struct text t = {text.ptr, text.ptr + text.len};
-    begin(ret);
-    return text.len > 0 && take_head(&t, ret) ? HISTORY_LINE_COMMAND : HISTORY_LINE_OTHER;
-}
-
 enum history_line history_monitor_line_parse(struct history_monitor_line *ret, struct rd_slice text)
 {
     struct text t = {text.ptr, text.ptr + text.len};

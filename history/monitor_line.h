@@ -38,8 +38,6 @@ struct history_monitor_line {
     struct rd_buf words, bytes;
 };
 
-/* Only the part before the arguments: argc is 0. */
-enum history_line history_monitor_line_head(struct history_monitor_line *ret, struct rd_slice text);
 enum history_line history_monitor_line_parse(struct history_monitor_line *ret,
                                              struct rd_slice text);
 void history_monitor_line_done(struct history_monitor_line *line);

@@ -207,22 +207,6 @@ void history_who_restart(struct history_who *who)
     rd_buf_reset(&who->hashes);
 }
 
-bool history_who_times(const struct history_who *who, int64_t *ret_first_us, int64_t *ret_last_us)
-{
-    size_t n;
-    const struct who_command *commands = who_commands(who, &n);
-    int64_t first = INT64_MAX, last = INT64_MIN;
-    for (size_t i = 0; i < n; i++) {
-        if (commands[i].time_us == INT64_MIN)
-            continue;
-        first = commands[i].time_us < first ? commands[i].time_us : first;
-        last = commands[i].time_us > last ? commands[i].time_us : last;
-    }
-    *ret_first_us = first;
-    *ret_last_us = last;
-    return first <= last;
-}
-
 /* ---- lines of MONITOR ---- */
 
 static bool number_of(struct history_who *who, struct rd_slice client, uint32_t *ret,

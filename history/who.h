@@ -57,8 +57,6 @@ void history_who_free(struct history_who *who);
 bool history_who_visit(struct history_who *who, const struct history_visit *visit,
                        struct rd_err *err);
 void history_who_restart(struct history_who *who);
-/* The earliest and the latest time of the commands; false: none has a time. */
-bool history_who_times(const struct history_who *who, int64_t *ret_first_us, int64_t *ret_last_us);
 
 /* A line of MONITOR; others are passed over. time_us: its time by the clock of the history;
  * INT64_MIN: that in the line. *ret_time_us: the time that counts, or INT64_MIN if it was passed

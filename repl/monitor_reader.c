@@ -202,11 +202,6 @@ enum repl_monitor_status repl_monitor_reader_next(struct repl_monitor_reader *r,
     return REPL_MONITOR_RECORD;
 }
 
-void repl_monitor_reader_skip(struct repl_monitor_reader *r)
-{
-    r->taken = r->block.len;
-}
-
 bool repl_monitor_list(char (**ret)[REPL_CAPTURE_NAME], size_t *ret_n, const struct rd_fs *fs,
                        struct rd_err *err)
 {

@@ -45,8 +45,6 @@ bool repl_monitor_reader_open(struct repl_monitor_reader **ret, const struct rd_
 enum repl_monitor_status repl_monitor_reader_next(struct repl_monitor_reader *r,
                                                   struct repl_monitor_record *ret,
                                                   struct rd_err *err);
-/* Skips the lines of the block that was given last. */
-void repl_monitor_reader_skip(struct repl_monitor_reader *r);
 /* NULL is allowed. */
 void repl_monitor_reader_close(struct repl_monitor_reader *r);
 

@@ -200,17 +200,6 @@ void background_run(struct loop *loop, enum background_lane which, background_fn
     pthread_mutex_unlock(&lane->mutex);
 }
 
-size_t background_pending(const struct loop *loop, enum background_lane which)
-{
-    if (loop->background == NULL)
-        return 0;
-    struct lane *lane = &loop->background->lanes[which];
-    pthread_mutex_lock(&lane->mutex);
-    size_t n = lane->pending;
-    pthread_mutex_unlock(&lane->mutex);
-    return n;
-}
-
 void background_drain(struct loop *loop, enum background_lane which)
 {
     if (loop->background == NULL)

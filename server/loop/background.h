@@ -25,9 +25,6 @@ enum background_lane {
 void background_run(struct loop *loop, enum background_lane lane, background_fn work,
                     background_fn done, void *arg);
 
-/* The number of jobs that have not run yet. */
-size_t background_pending(const struct loop *loop, enum background_lane lane);
-
 /* Ends the threads immediately. For a process that has crashed. */
 void background_kill(struct background *background);
 

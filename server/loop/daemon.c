@@ -142,13 +142,6 @@ static void enter_supervision(enum settings_supervised mode)
         supervisor = mode;
 }
 
-const char *daemon_supervisor(void)
-{
-    return supervisor == SETTINGS_SUPERVISED_SYSTEMD   ? "systemd"
-           : supervisor == SETTINGS_SUPERVISED_UPSTART ? "upstart"
-                                                       : "no";
-}
-
 void daemon_enter(struct settings *s)
 {
     static const char default_pidfile[] = "/var/run/redis.pid";

@@ -64,9 +64,6 @@ void daemon_ready(void);
 void daemon_status(const char *fmt, ...) RD_PRINTF(1, 2);
 void daemon_stopping(void);
 
-/* The supervisor in use: "no", "systemd" or "upstart". */
-const char *daemon_supervisor(void);
-
 /* --check-system: returns 0 if all checks pass, else 1. Prints to stdout. */
 int daemon_check_system(void);
 
