@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { TEXT_MAX = 1000 };
+enum { TEXT_MAX = 2048 };
 
 static void say(const struct rd_watch *watch, enum rd_watch_kind kind, const char *fmt,
                 va_list args)

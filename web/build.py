@@ -20,7 +20,7 @@ ROOT = os.path.dirname(HERE)
 
 FOLDERS = ["base", "rdb", "rdb/commands", "rdb/enc", "rdb/read", "rdb/recover", "rdb/write", "aof",
            "aof/check", "aof/read", "aof/recover", "aof/write", "repl", "repl/capture",
-           "repl/master", "repl/psync", "json", "data", "stat", "engine", "engine/cmd",
+           "repl/master", "repl/psync", "json", "data", "stat", "jobs", "engine", "engine/cmd",
            "engine/commands", "engine/script", "engine/value", "rebuild", "tools/cli",
            "tools/input", "tools/page", "tools/check_rdb", "tools/check_aof", "tools/stat",
            "tools/show", "tools/diff", "tools/convert", "web/wasm"]

@@ -22,6 +22,7 @@ LAYERS = {
     "json": {"base", "json"},
     "data": {"base", "rdb", "json", "data"},
     "stat": {"base", "rdb", "data", "stat"},
+    "jobs": {"base", "rdb", "json", "data", "stat", "jobs"},
     "chunks": {"base", "rdb", "data", "archive", "chunks"},
     "client": {"base", "rdb", "repl", "client"},
     "rebuild": {"base", "rdb", "aof", "repl", "engine", "rebuild"},
@@ -32,14 +33,14 @@ LAYERS = {
     "server": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "sentinel",
                "cluster", "server"},
     "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "chunks", "backup", "client",
-              "rebuild", "history", "json", "data", "stat", "capture", "cluster", "sentinel",
-              "server", "tools"},
+              "rebuild", "history", "json", "data", "stat", "jobs", "capture", "cluster",
+              "sentinel", "server", "tools"},
 }
 
 # The libraries below server/ and tools/.
 LIBRARIES = ("base", "rdb", "aof", "repl", "engine", "archive", "backup", "client", "rebuild",
              "history", "capture", "cluster", "sentinel", "json", "data", "stat",
-             "chunks")
+             "jobs", "chunks")
 
 SKIPPED = {".git", ".cache", "__pycache__", "build", "node_modules"}
 

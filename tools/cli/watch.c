@@ -36,6 +36,25 @@ static void end(void *ctx)
     cli_progress_end(cli);
 }
 
+/* The progress is that of the source, if there is one: it may be that of a compressed file. */
+static void at_source(void *ctx, uint64_t done)
+{
+    struct cli *cli = ctx;
+    cli_progress_at(cli, cli->progress.src != NULL ? rd_src_offset(cli->progress.src) : done);
+}
+
+static void end_source(void *ctx)
+{
+    cli_progress_end(ctx);
+}
+
+struct rd_watch cli_job_watch(struct cli *cli)
+{
+    static const struct rd_watch_ops ops = {
+        .say = say, .begin = begin, .at = at_source, .end = end_source};
+    return (struct rd_watch){.ops = &ops, .ctx = cli};
+}
+
 struct rd_watch cli_watch(struct cli *cli)
 {
     static const struct rd_watch_ops ops = {.say = say, .begin = begin, .at = at, .end = end};

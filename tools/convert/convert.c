@@ -1,7 +1,8 @@
 /* convert - converts a snapshot or log to another format, version or dialect. */
 #include "rdb/version.h"
 #include "tools/convert/convert.h"
-#include "tools/input/proof.h"
+#include "jobs/proof.h"
+#include "tools/cli/watch.h"
 #include "tools/input/server_in.h"
 #include "tools/tools.h"
 
@@ -134,7 +135,7 @@ static bool check_end(struct job *job, const struct rdb_event *trailer, struct r
 {
     const char *path = job->path;
     return snapshot_in_check_end(job->cli, job->src, &job->log, trailer, err) &&
-           (!seals(job) || proof_check(job->cli, path, &job->spool, job->src, trailer, err));
+           (!seals(job) || proof_check(&job->watch, path, &job->spool, job->src, trailer, err));
 }
 
 struct rdb_reader_opts job_reader_opts(const struct job *job)
@@ -149,8 +150,8 @@ static bool from_snapshot(struct job *job, struct rd_err *err)
     struct rdb_reader_opts opts = job_reader_opts(job);
     opts.attach_meta = true;
     const char *path = job->path;
-    if ((seals(job) && !proof_keep(job->cli, path, &job->spool, &job->src, err)) ||
-        !sized_begin(&job->sized, &job->filter, job->cli, path, &job->spool, &job->src, err) ||
+    if ((seals(job) && !proof_keep(&job->watch, path, &job->spool, &job->src, err)) ||
+        !sized_begin(&job->sized, &job->filter, &job->watch, path, &job->spool, &job->src, err) ||
         !rdb_reader_new(&job->reader, job->src, &opts, err))
         return false;
     struct rdb_event ev;
@@ -325,7 +326,7 @@ static bool finish(struct job *job, struct rd_err *err)
         print_written(job, bytes);
     }
     convert_warn_modules(job);
-    return omitted_report(job->omitted, err);
+    return omitted_report(job->omitted, job->cli->json ? &job->cli->out : NULL, err);
 }
 
 static bool open_out(struct job *job, struct rd_err *err)
@@ -389,7 +390,7 @@ static bool work(struct job *job, struct rd_err *err)
 bool convert_run(struct job *job, struct rd_err *err)
 {
     struct omitted omitted;
-    omitted_init(&omitted, job->cli);
+    omitted_init(&omitted, &job->watch, job->cli->json);
     job->omitted = &omitted;
     job->beside = (struct rdb_beside){.no_modules = !filter_may_want_modules(&job->filter),
                                       OMITTED_CALLBACK(&omitted)};
@@ -407,7 +408,7 @@ static int run(struct job *job)
 {
     struct rd_err err = {0};
     if (!convert_run(job, &err)) {
-        omitted_hint(job->cli, convert_server_name(job), &err);
+        omitted_hint(&job->watch, convert_server_name(job), &err);
         return cli_fail(job->cli, &err);
     }
     return job->is_void ? cli_filter_nothing(job->cli, "written") : CLI_OK;
@@ -478,6 +479,7 @@ static int check_options(struct job *job)
 struct job convert_defaults(struct cli *cli)
 {
     return (struct job){.cli = cli,
+                        .watch = cli_job_watch(cli),
                         .target = TO_NOTHING,
                         .input = FROM_ANY,
                         .dialect = -1,

@@ -23,10 +23,11 @@
 #include "rdb/reader.h"
 #include "data/servers.h"
 #include "rdb/writer.h"
+#include "tools/cli/filter.h"
 #include "tools/input/snapshot_in.h"
 #include "data/ndjson.h"
-#include "tools/input/omitted.h"
-#include "tools/input/sized.h"
+#include "jobs/omitted.h"
+#include "jobs/sized.h"
 #include "data/stage.h"
 #include "tools/convert/rows.h"
 
@@ -51,6 +52,7 @@ struct needs {
 
 struct job {
     struct cli *cli;
+    struct rd_watch watch; /* that of cli */
     int target;
     int input;
     uint64_t version; /* 0: as the input */

@@ -1,5 +1,6 @@
 #include "tools/input/again.h"
 
+#include "tools/cli/watch.h"
 #include "tools/input/snapshot_in.h"
 
 static bool refuse_json(struct again *in, struct rd_err *err)
@@ -31,9 +32,9 @@ static bool look(struct again *in, struct rd_err *err)
 static bool keep_input(struct again *in, const char *path, const struct filter *filter,
                        struct rd_err *err)
 {
-    if (!rd_src_can_seek(in->src) && !sized_set_aside(in->cli, path, &in->spool, &in->src, err))
+    if (!rd_src_can_seek(in->src) && !sized_set_aside(&in->watch, path, &in->spool, &in->src, err))
         return false;
-    return sized_begin(&in->sized, filter, in->cli, path, &in->spool, &in->src, err);
+    return sized_begin(&in->sized, filter, &in->watch, path, &in->spool, &in->src, err);
 }
 
 bool again_open(struct again *in, struct cli *cli, const char *path,
@@ -41,7 +42,7 @@ bool again_open(struct again *in, struct cli *cli, const char *path,
 {
     const struct rdb_reader_opts opts =
         RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS, .attach_meta = true);
-    *in = (struct again){.cli = cli, .log = log};
+    *in = (struct again){.cli = cli, .watch = cli_job_watch(cli), .log = log};
     bool ok = snapshot_in_open(cli, path, log, &in->spool, &in->src, err) && look(in, err) &&
               keep_input(in, path, filter, err) && rdb_reader_new(&in->reader, in->src, &opts, err);
     cli_progress_end(cli);
@@ -56,7 +57,7 @@ bool again_open_server(struct again *in, struct cli *cli, const struct live_in_o
     const struct rdb_reader_opts reader =
         RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS, .attach_meta = true);
     const char *name = opts->target->name;
-    *in = (struct again){.cli = cli};
+    *in = (struct again){.cli = cli, .watch = cli_job_watch(cli)};
     return live_in_read(cli, opts, &in->spool, result, err) &&
            spool_source(&in->spool, name, &in->src, err) && look(in, err) &&
            keep_input(in, name, opts->filter, err) &&

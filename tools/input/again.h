@@ -22,10 +22,11 @@
 #include "tools/cli/cli.h"
 #include "tools/input/snapshot_in.h"
 #include "tools/input/live_in.h"
-#include "tools/input/sized.h"
+#include "jobs/sized.h"
 
 struct again {
     struct cli *cli;
+    struct rd_watch watch;              /* that of cli */
     const struct snapshot_in_opts *log; /* NULL: of a server */
     struct rd_src *src;
     struct spool spool;

@@ -363,6 +363,26 @@ bool snapshot_in_check_end(struct cli *cli, struct rd_src *src, const struct sna
     return (opts != NULL && opts->from == SNAPSHOT_IN_FROM_RDB) || check_after(cli, src, err);
 }
 
+static bool job_open(const void *ctx, const char *path, struct spool *spool, struct rd_src **ret,
+                     struct rd_err *err)
+{
+    const struct snapshot_in_job *job = ctx;
+    return snapshot_in_open(job->cli, path, job->opts, spool, ret, err);
+}
+
+static bool job_check_end(const void *ctx, struct rd_src *src, const struct rdb_event *trailer,
+                          struct rd_err *err)
+{
+    const struct snapshot_in_job *job = ctx;
+    return snapshot_in_check_end(job->cli, src, job->opts, trailer, err);
+}
+
+struct job_input snapshot_in_job(const struct snapshot_in_job *job, const char *path)
+{
+    static const struct job_input_ops ops = {.open = job_open, .check_end = job_check_end};
+    return (struct job_input){.path = path, .ops = &ops, .ctx = job};
+}
+
 void snapshot_in_close(struct cli *cli, struct rd_src *src, struct spool *spool)
 {
     if (src != NULL)

@@ -13,6 +13,7 @@
 #ifndef TOOLS_INPUT_SNAPSHOT_IN_H
 #define TOOLS_INPUT_SNAPSHOT_IN_H
 
+#include "jobs/input.h"
 #include "rdb/event.h"
 #include "rebuild/rebuild.h"
 #include "tools/cli/cli.h"
@@ -71,6 +72,14 @@ void snapshot_in_report(struct cli *cli, const struct rebuild_counts *counts, bo
 
 /* Warns that a time was asked for of a capture that does not record when it was interrupted. */
 void snapshot_in_warn_unrecorded(struct cli *cli);
+
+/* Such an input for a job (jobs/). Both are borrowed; opts is not NULL. */
+struct snapshot_in_job {
+    struct cli *cli;
+    const struct snapshot_in_opts *opts;
+};
+
+struct job_input snapshot_in_job(const struct snapshot_in_job *job, const char *path);
 
 /* Closes the source, also after a failure: src may be NULL, and the spool empty. */
 void snapshot_in_close(struct cli *cli, struct rd_src *src, struct spool *spool);

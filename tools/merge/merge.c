@@ -1,5 +1,6 @@
 /* merge - merges several snapshots into one. */
 #include "rdb/version.h"
+#include "tools/cli/watch.h"
 #include "tools/merge/merge.h"
 #include "tools/tools.h"
 
@@ -97,7 +98,7 @@ static bool report(struct merge *merge, uint64_t bytes, struct rd_err *err)
                  rd_show_plural(merge->total), rd_show_bytes(bytes).s,
                  cli_is_compressed_out(merge->out_path) ? " before compression" : "");
     if (!cli->json)
-        return omitted_report(&merge->omitted, err);
+        return omitted_report(&merge->omitted, NULL, err);
     json_put_uint(&cli->out, "keys", merge->total);
     json_put_uint(&cli->out, "bytes", bytes);
     json_put_str(&cli->out, "dialect", rdb_dialect_name(merge->dialect));
@@ -105,7 +106,7 @@ static bool report(struct merge *merge, uint64_t bytes, struct rd_err *err)
     json_put_uint(&cli->out, "conflicts", merge->conflicts);
     json_put_uint(&cli->out, "function_conflicts", merge->lib_conflicts);
     put_inputs(merge);
-    return omitted_report(&merge->omitted, err);
+    return omitted_report(&merge->omitted, &cli->out, err);
 }
 
 /* ---- the tool ---- */
@@ -131,7 +132,8 @@ static int run(struct merge *merge)
 {
     struct rd_err err = {0};
     int status = CLI_OK;
-    omitted_init(&merge->omitted, merge->cli);
+    merge->watch = cli_job_watch(merge->cli);
+    omitted_init(&merge->omitted, &merge->watch, merge->cli->json);
     bool ok = begin(merge, &err) &&
               cli_open_out(merge->cli, merge->out_path, merge->force, true, &merge->out, &err) &&
               merge_scan(merge, &err);
@@ -149,7 +151,7 @@ static int run(struct merge *merge)
     sort_done(&merge->losers);
     rd_buf_done(&merge->libs);
     if (!ok) {
-        omitted_hint(merge->cli, NULL, &err);
+        omitted_hint(&merge->watch, NULL, &err);
         return cli_fail(merge->cli, &err);
     }
     return merge->is_void ? cli_filter_nothing(merge->cli, "written") : status;

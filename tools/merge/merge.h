@@ -15,7 +15,7 @@
 #include "rdb/content.h"
 #include "rdb/writer.h"
 #include "tools/input/again.h"
-#include "tools/input/omitted.h"
+#include "jobs/omitted.h"
 #include "tools/cli/filter.h"
 #include "data/sort.h"
 
@@ -65,6 +65,7 @@ struct merge_conflict {
 
 struct merge {
     struct cli *cli;
+    struct rd_watch watch; /* that of cli */
     const char *out_path;
     int policy; /* enum merge_policy */
     uint64_t version;

@@ -4,7 +4,7 @@
  *     losers   key: input (4)  record (8)
  */
 #include "tools/merge/merge.h"
-#include "tools/input/proof.h"
+#include "jobs/proof.h"
 
 #include "base/endian.h"
 #include "engine/library.h"
@@ -140,7 +140,7 @@ static bool scan_event(struct merge *merge, size_t input, const struct rdb_event
     case RDB_TRAILER:
         merge->inputs[input].sum = ev->trailer.stored;
         return again_check_end(&merge->inputs[input].in, ev, err) &&
-               proof_check(merge->cli, merge->inputs[input].path, &merge->inputs[input].in.spool,
+               proof_check(&merge->watch, merge->inputs[input].path, &merge->inputs[input].in.spool,
                            merge->inputs[input].in.src, ev, err);
     default:
         return true;

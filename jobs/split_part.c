@@ -1,5 +1,5 @@
 /* The parts of a snapshot, each of which is a snapshot. */
-#include "tools/split/split.h"
+#include "jobs/split_impl.h"
 
 #include "base/mem.h"
 #include "base/worker.h"
@@ -13,11 +13,17 @@ enum { BUFFER = 64 * 1024 };
 
 char *split_path(const struct split *split, const char *name)
 {
-    size_t size = strlen(split->folder) + strlen(name) + 2;
+    size_t size = strlen(split->opts->folder) + strlen(name) + 2;
     char *path = rd_alloc(size);
     if (path != NULL)
-        snprintf(path, size, "%s/%s", split->folder, name);
+        snprintf(path, size, "%s/%s", split->opts->folder, name);
     return path;
+}
+
+void split_access(const struct split *split, const char *path, struct rd_sink_opts *opts)
+{
+    if (split->opts->access != NULL)
+        split->opts->access(split->opts->ctx, path, opts);
 }
 
 /* ---- the preamble of every part ---- */
@@ -59,9 +65,9 @@ static bool give_preamble(struct split *split, struct rdb_writer *writer, struct
 static bool open_file(struct split *split, struct split_part *part, struct rd_err *err)
 {
     struct rd_sink_opts opts =
-        RD_SINK_OPTS(.buffer = split->wb != NULL ? 1 : BUFFER, .replace = split->force);
+        RD_SINK_OPTS(.buffer = split->wb != NULL ? 1 : BUFFER, .replace = split->opts->replace);
     struct rd_sink *file;
-    cli_choose_access(split->cli, part->path, &opts);
+    split_access(split, part->path, &opts);
     if (!rd_sink_open_file(&file, part->path, &opts, err))
         return false;
     if (split->wb != NULL)
@@ -76,9 +82,9 @@ static bool start(struct split *split, struct split_part *part, struct rd_err *e
         RDB_WRITER_OPTS(.dialect = split->dialect, .version = split->version, .verbatim = true);
     const struct rdb_event header = {
         .kind = RDB_HEADER, .header = {.dialect = split->dialect, .version = split->version}};
-    part->path = split_path(split, part->name);
+    part->path = split_path(split, part->file.name);
     if (part->path == NULL)
-        return rd_err_nomem(err, strlen(split->folder));
+        return rd_err_nomem(err, strlen(split->opts->folder));
     return open_file(split, part, err) && rdb_writer_new(&part->writer, part->sink, &opts, err) &&
            rdb_writer_put(part->writer, &header, err) && give_preamble(split, part->writer, err);
 }
@@ -125,7 +131,7 @@ bool split_put_key(struct split *split, struct split_part *part, const struct rd
     if (rdb_beside_keep(&split->beside, key, &before) &&
         !rdb_writer_put(part->writer, &before, err))
         return false;
-    part->keys++;
+    part->file.keys++;
     if (!rdb_writer_put(part->writer, key, err) || !rdb_writer_copy_begin(part->writer, &to, err))
         return false;
     if (rdb_reader_copy_value(split->reader, to) != RDB_EVENT) {
@@ -141,7 +147,7 @@ bool split_put_plain(struct split *split, struct split_part *part, const struct 
 {
     if (part->db != db && !select_db(split, part, db, err))
         return false;
-    part->keys++;
+    part->file.keys++;
     if (rd_sink_write(part->sink, key->raw.ptr, key->raw.len))
         return true;
     rd_err_adopt(err, rd_sink_err(part->sink));
@@ -154,7 +160,7 @@ static bool end_part(const struct split *split, struct split_part *part, struct 
 {
     if (!rdb_writer_put(part->writer, &split->trailer, err) || !rdb_writer_end(part->writer, err))
         return false;
-    part->bytes = rd_sink_offset(part->sink);
+    part->file.bytes = rd_sink_offset(part->sink);
     if (rd_sink_sync(part->sink))
         return true;
     rd_err_adopt(err, rd_sink_err(part->sink));
@@ -216,12 +222,12 @@ void split_done(struct split *split, bool undo)
         rd_sink_abort(part->sink);
         if (part->placed && undo)
             unlink(part->path);
-        rd_buf_done(&part->prefix);
+        rd_buf_done(&part->file.prefix);
         rd_free(part->path);
         rd_free(part);
     }
     split->n_parts = 0;
     stage_done(&split->preamble);
     if (split->made_folder && undo)
-        rmdir(split->folder);
+        rmdir(split->opts->folder);
 }

@@ -1,5 +1,5 @@
 /* Decides which part a key belongs to. */
-#include "tools/split/split.h"
+#include "jobs/split_impl.h"
 
 #include "base/mem.h"
 
@@ -142,9 +142,9 @@ static struct split_part *new_part(enum split_of of, uint64_t first, uint64_t la
 {
     struct split_part *part = rd_calloc(1, sizeof *part);
     if (part != NULL) {
-        part->of = of;
-        part->first = first;
-        part->last = last;
+        part->file.of = of;
+        part->file.first = first;
+        part->file.last = last;
     }
     return part;
 }
@@ -161,7 +161,7 @@ static bool to_rest(struct split *split, struct split_part **ret, struct rd_err 
     if (split->rest == NULL) {
         struct split_part *part = new_part(SPLIT_OF_REST, 0, 0);
         if (part != NULL)
-            snprintf(part->name, sizeof part->name, "other.rdb");
+            snprintf(part->file.name, sizeof part->file.name, "other.rdb");
         if (!open_part(split, part, &split->rest, err))
             return false;
     }
@@ -172,7 +172,7 @@ static bool to_rest(struct split *split, struct split_part **ret, struct rd_err 
 static struct split_part *find(struct split *split, enum split_of of, uint64_t first)
 {
     for (size_t i = 0; i < split->n_parts; i++)
-        if (split->parts[i]->of == of && split->parts[i]->first == first)
+        if (split->parts[i]->file.of == of && split->parts[i]->file.first == first)
             return split->parts[i];
     return NULL;
 }
@@ -193,7 +193,7 @@ static bool by_db(struct split *split, uint64_t db, struct split_part **ret, str
         return false;
     struct split_part *part = new_part(SPLIT_OF_DB, db, 0);
     if (part != NULL)
-        snprintf(part->name, sizeof part->name, "db-%llu.rdb", (unsigned long long)db);
+        snprintf(part->file.name, sizeof part->file.name, "db-%llu.rdb", (unsigned long long)db);
     return open_part(split, part, ret, err);
 }
 
@@ -201,8 +201,8 @@ static bool by_slot(struct split *split, struct rd_slice name, struct split_part
                     struct rd_err *err)
 {
     unsigned slot = rd_hash_slot(name);
-    for (size_t i = 0; i < split->rule.n_ranges; i++) {
-        if (slot < split->rule.ranges[i].first || slot > split->rule.ranges[i].last)
+    for (size_t i = 0; i < split->rule->n_ranges; i++) {
+        if (slot < split->rule->ranges[i].first || slot > split->rule->ranges[i].last)
             continue;
         *ret = split->parts[i];
         return true;
@@ -218,8 +218,8 @@ static bool new_prefix(struct split *split, struct rd_slice prefix, struct split
     if (part == NULL)
         return rd_err_nomem(err, sizeof *part);
     split_file_name(prefix, name);
-    snprintf(part->name, sizeof part->name, "prefix-%s.rdb", name);
-    if (!rd_buf_add(&part->prefix, prefix.ptr, prefix.len)) {
+    snprintf(part->file.name, sizeof part->file.name, "prefix-%s.rdb", name);
+    if (!rd_buf_add(&part->file.prefix, prefix.ptr, prefix.len)) {
         rd_free(part);
         return rd_err_nomem(err, prefix.len);
     }
@@ -230,18 +230,18 @@ static bool by_prefix(struct split *split, struct rd_slice name, struct split_pa
                       struct rd_err *err)
 {
     struct rd_slice prefix;
-    if (!split_prefix(&split->rule, name, &prefix))
+    if (!split_prefix(split->rule, name, &prefix))
         return to_rest(split, ret, err);
     uint64_t h = hash(prefix);
     for (size_t i = 0; i < split->n_parts; i++) {
         struct split_part *part = split->parts[i];
-        if (part->of == SPLIT_OF_PREFIX && part->first == h &&
-            rd_slice_eq(rd_buf_slice(&part->prefix), prefix)) {
+        if (part->file.of == SPLIT_OF_PREFIX && part->file.first == h &&
+            rd_slice_eq(rd_buf_slice(&part->file.prefix), prefix)) {
             *ret = part;
             return true;
         }
     }
-    if (split->n_parts - (split->rest != NULL) < split->rule.max_parts)
+    if (split->n_parts - (split->rest != NULL) < split->rule->max_parts)
         return new_prefix(split, prefix, ret, err);
     split->crowded = true;
     return to_rest(split, ret, err);
@@ -250,7 +250,7 @@ static bool by_prefix(struct split *split, struct rd_slice name, struct split_pa
 static bool by_size(struct split *split, struct split_part **ret, struct rd_err *err)
 {
     struct split_part *now = split->n_parts > 0 ? split->parts[split->n_parts - 1] : NULL;
-    if (now != NULL && rd_sink_offset(now->sink) < split->rule.size) {
+    if (now != NULL && rd_sink_offset(now->sink) < split->rule->size) {
         *ret = now;
         return true;
     }
@@ -258,14 +258,14 @@ static bool by_size(struct split *split, struct split_part **ret, struct rd_err 
         return false;
     struct split_part *part = new_part(SPLIT_OF_NUMBER, split->n_parts + 1, 0);
     if (part != NULL)
-        snprintf(part->name, sizeof part->name, "part-%04zu.rdb", split->n_parts + 1);
+        snprintf(part->file.name, sizeof part->file.name, "part-%04zu.rdb", split->n_parts + 1);
     return open_part(split, part, ret, err);
 }
 
 bool split_route(struct split *split, struct rd_slice name, uint64_t db, struct split_part **ret,
                  struct rd_err *err)
 {
-    switch ((enum split_by)split->rule.by) {
+    switch ((enum split_by)split->rule->by) {
     case SPLIT_DB:
         return by_db(split, db, ret, err);
     case SPLIT_SLOTS:
@@ -274,7 +274,7 @@ bool split_route(struct split *split, struct rd_slice name, uint64_t db, struct 
         return by_prefix(split, name, ret, err);
     case SPLIT_CRC32:
     case SPLIT_RING:
-        *ret = split->parts[split_shard(&split->rule, name)];
+        *ret = split->parts[split_shard(split->rule, name)];
         return true;
     case SPLIT_SIZE:
     case SPLIT_NOTHING:
@@ -285,10 +285,11 @@ bool split_route(struct split *split, struct rd_slice name, uint64_t db, struct 
 
 static bool open_shards(struct split *split, struct rd_err *err)
 {
-    for (uint64_t i = 0; i < split->rule.n_shards; i++) {
+    for (uint64_t i = 0; i < split->rule->n_shards; i++) {
         struct split_part *part = new_part(SPLIT_OF_SHARD, i, 0);
         if (part != NULL)
-            snprintf(part->name, sizeof part->name, "crc32-%llu.rdb", (unsigned long long)i);
+            snprintf(part->file.name, sizeof part->file.name, "crc32-%llu.rdb",
+                     (unsigned long long)i);
         if (!open_part(split, part, &part, err))
             return false;
     }
@@ -299,18 +300,18 @@ static bool open_node(struct split *split, struct rd_slice node, struct rd_err *
 {
     char name[SPLIT_NAME_MAX + 1];
     struct split_part *part = new_part(SPLIT_OF_NODE, 0, 0);
-    if (part == NULL || !rd_buf_add(&part->prefix, node.ptr, node.len)) {
+    if (part == NULL || !rd_buf_add(&part->file.prefix, node.ptr, node.len)) {
         rd_free(part);
         return rd_err_nomem(err, node.len);
     }
     split_file_name(node, name);
-    snprintf(part->name, sizeof part->name, "node-%s.rdb", name);
+    snprintf(part->file.name, sizeof part->file.name, "node-%s.rdb", name);
     return open_part(split, part, &part, err);
 }
 
 static bool open_nodes(struct split *split, struct rd_err *err)
 {
-    const char *at = split->rule.names;
+    const char *at = split->rule->names;
     for (struct rd_slice node; split_next_item(&at, &node);)
         if (!open_node(split, node, err))
             return false;
@@ -319,17 +320,18 @@ static bool open_nodes(struct split *split, struct rd_err *err)
 
 bool split_open_all(struct split *split, struct rd_err *err)
 {
-    if (split->rule.by == SPLIT_CRC32)
+    if (split->rule->by == SPLIT_CRC32)
         return open_shards(split, err);
-    if (split->rule.by == SPLIT_RING)
+    if (split->rule->by == SPLIT_RING)
         return open_nodes(split, err);
-    if (split->rule.by != SPLIT_SLOTS)
+    if (split->rule->by != SPLIT_SLOTS)
         return true;
-    for (size_t i = 0; i < split->rule.n_ranges; i++) {
-        const struct split_range *range = &split->rule.ranges[i];
+    for (size_t i = 0; i < split->rule->n_ranges; i++) {
+        const struct split_range *range = &split->rule->ranges[i];
         struct split_part *part = new_part(SPLIT_OF_SLOTS, range->first, range->last);
         if (part != NULL)
-            snprintf(part->name, sizeof part->name, "slots-%u-%u.rdb", range->first, range->last);
+            snprintf(part->file.name, sizeof part->file.name, "slots-%u-%u.rdb", range->first,
+                     range->last);
         if (!open_part(split, part, &part, err))
             return false;
     }
@@ -341,7 +343,7 @@ bool split_open_one(struct split *split, struct rd_err *err)
     struct split_part *part;
     if (split->n_parts > 0)
         return true;
-    if (split->rule.by == SPLIT_DB)
+    if (split->rule->by == SPLIT_DB)
         return by_db(split, 0, &part, err);
-    return split->rule.by == SPLIT_SIZE ? by_size(split, &part, err) : to_rest(split, &part, err);
+    return split->rule->by == SPLIT_SIZE ? by_size(split, &part, err) : to_rest(split, &part, err);
 }

@@ -1,17 +1,18 @@
-#include "tools/input/proof.h"
+#include "jobs/proof.h"
 
+#include "jobs/input.h"
+#include "jobs/sized.h"
 #include "rdb/check.h"
-#include "tools/input/sized.h"
 
 #include <sys/stat.h>
 
-bool proof_keep(struct cli *cli, const char *path, struct spool *spool, struct rd_src **src,
-                struct rd_err *err)
+bool proof_keep(const struct rd_watch *watch, const char *path, struct spool *spool,
+                struct rd_src **src, struct rd_err *err)
 {
     struct stat st;
     bool again = spool->open || (strcmp(path, "-") != 0 && stat(path, &st) == 0 &&
                                  (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)));
-    return again || sized_set_aside(cli, path, spool, src, err);
+    return again || sized_set_aside(watch, path, spool, src, err);
 }
 
 /* Keeps the first finding about a value. A duplicate key is not one. */
@@ -55,27 +56,29 @@ static bool check_in_place(struct rd_src *src, struct rd_err *err)
     return rd_src_seek(src, 0, err) && check(src, err) && rd_src_seek(src, at, err);
 }
 
-static bool check_again(struct cli *cli, const char *path, const struct spool *spool,
+static bool check_again(const struct rd_watch *watch, const char *path, const struct spool *spool,
                         struct rd_err *err)
 {
     struct rd_src *src;
-    if (spool->open ? !spool_source(spool, path, &src, err) : !cli_open_in(cli, path, &src, err))
+    if (spool->open ? !spool_source(spool, path, &src, err)
+                    : !job_input_open_file(watch, path, &src, err))
         return false;
     bool ok = check(src, err);
-    cli_close_in(cli, src);
+    rd_watch_end(watch);
+    rd_src_close(src);
     return ok;
 }
 
-bool proof_check(struct cli *cli, const char *path, const struct spool *spool, struct rd_src *src,
-                 const struct rdb_event *trailer, struct rd_err *err)
+bool proof_check(const struct rd_watch *watch, const char *path, const struct spool *spool,
+                 struct rd_src *src, const struct rdb_event *trailer, struct rd_err *err)
 {
     if (trailer->trailer.stored != 0)
         return true;
-    cli_progress_end(cli);
+    rd_watch_end(watch);
     bool in_place = strcmp(path, "-") == 0 && !spool->open;
-    if (in_place ? check_in_place(src, err) : check_again(cli, path, spool, err))
+    if (in_place ? check_in_place(src, err) : check_again(watch, path, spool, err))
         return true;
-    cli_hint(cli, "the file has no checksum, so the values were checked; redoubt check-rdb "
-                  "--salvage OUT saves intact ones");
+    rd_watch_hint(watch, "the file has no checksum, so the values were checked; redoubt check-rdb "
+                         "--salvage OUT saves intact ones");
     return false;
 }

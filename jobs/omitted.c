@@ -1,12 +1,15 @@
-#include "tools/input/omitted.h"
+#include "jobs/omitted.h"
 
 #include "base/endian.h"
+#include "base/show.h"
+
+#include <stdio.h>
 
 enum { PLACES_MEMORY = 1 << 20, PLACE_LEN = 16, PIECE = 16 * 1024 };
 
-void omitted_init(struct omitted *o, struct cli *cli)
+void omitted_init(struct omitted *o, const struct rd_watch *watch, bool keep)
 {
-    *o = (struct omitted){.cli = cli};
+    *o = (struct omitted){.watch = watch, .keep = keep};
     pthread_mutex_init(&o->lock, NULL);
 }
 
@@ -169,7 +172,7 @@ void omitted_add(void *ctx, const struct rdb_omission *omission)
     pthread_mutex_lock(&o->lock);
     count(o, omission);
     show_omission(o, omission, order);
-    if (o->cli->json && o->err.code == RD_ERR_OK)
+    if (o->keep && o->err.code == RD_ERR_OK)
         store(o, omission, order, &o->err);
     o->n++;
     pthread_mutex_unlock(&o->lock);
@@ -188,21 +191,22 @@ bool omitted_end(struct omitted *o, struct rd_err *err)
 }
 
 /* Copies [from, to) of the texts. */
-static bool copy_texts(struct omitted *o, uint64_t from, uint64_t to, struct rd_err *err)
+static bool copy_texts(struct omitted *o, uint64_t from, uint64_t to, struct rd_sink *out,
+                       struct rd_err *err)
 {
     uint8_t piece[PIECE];
     while (from < to) {
         size_t n = to - from < sizeof piece ? (size_t)(to - from) : sizeof piece;
         if (!spool_read(&o->texts, from, piece, n, err))
             return false;
-        rd_sink_write(o->cli->out.out, piece, n);
+        rd_sink_write(out, piece, n);
         from += n;
     }
     return true;
 }
 
 /* Copies the objects in order. Adjacent objects are copied together. */
-static bool put_all(struct omitted *o, struct rd_err *err)
+static bool put_all(struct omitted *o, struct rd_sink *out, struct rd_err *err)
 {
     struct rd_slice key, place;
     uint64_t from = 1, to = 1; /* without the first comma */
@@ -217,7 +221,7 @@ static bool put_all(struct omitted *o, struct rd_err *err)
             first = false;
             continue;
         }
-        if (!copy_texts(o, from, to, err))
+        if (!copy_texts(o, from, to, out, err))
             return false;
         from = next;
         to = end ? 0 : rd_get_be64(place.ptr + 8);
@@ -225,9 +229,8 @@ static bool put_all(struct omitted *o, struct rd_err *err)
     return true;
 }
 
-static bool put_json(struct omitted *o, struct rd_err *err)
+static bool put_json(struct omitted *o, struct json_write *json, struct rd_err *err)
 {
-    struct json_write *json = &o->cli->out;
     json_put_uint(json, "left_out", o->n);
     json_key(json, "omitted_by_reason");
     json_array(json);
@@ -241,7 +244,7 @@ static bool put_json(struct omitted *o, struct rd_err *err)
     json_end(json);
     json_key(json, "omitted");
     json_array(json);
-    bool ok = put_all(o, err);
+    bool ok = put_all(o, json->out, err);
     json_end(json);
     return ok;
 }
@@ -266,24 +269,25 @@ static const char *noun(enum rdb_omitted what, bool one)
     return nouns[what][one];
 }
 
-bool omitted_report(struct omitted *o, struct rd_err *err)
+bool omitted_report(struct omitted *o, struct json_write *json, struct rd_err *err)
 {
     for (size_t i = 0; i < o->n_shown; i++)
-        cli_warn(o->cli, "omitted: %s", o->shown[i].text);
+        rd_watch_warn(o->watch, "omitted: %s", o->shown[i].text);
     if (o->n > o->n_shown)
-        cli_warn(o->cli, "omitted: … and %s more", rd_show_count(o->n - o->n_shown).s);
+        rd_watch_warn(o->watch, "omitted: … and %s more", rd_show_count(o->n - o->n_shown).s);
     for (size_t i = 0; i < o->n_reasons; i++) {
         const struct omitted_reason *r = &o->reasons[i];
-        cli_warn(o->cli, "omitted: %s %s (%s)", rd_show_count(r->n).s, noun(r->what, r->n == 1),
-                 r->text);
+        rd_watch_warn(o->watch, "omitted: %s %s (%s)", rd_show_count(r->n).s,
+                      noun(r->what, r->n == 1), r->text);
     }
-    return !o->cli->json || put_json(o, err);
+    return json == NULL || put_json(o, json, err);
 }
 
-void omitted_hint(struct cli *cli, const char *server, const struct rd_err *err)
+void omitted_hint(const struct rd_watch *watch, const char *server, const struct rd_err *err)
 {
     if (err->reason.id == RDB_REASON_OMISSION)
-        cli_hint(cli, "--lossy omits what %s cannot hold, here this %s, and names each omission",
-                 server != NULL ? server : "the target",
-                 noun((enum rdb_omitted)err->reason.args[0], true));
+        rd_watch_hint(watch,
+                      "--lossy omits what %s cannot hold, here this %s, and names each omission",
+                      server != NULL ? server : "the target",
+                      noun((enum rdb_omitted)err->reason.args[0], true));
 }

@@ -1,6 +1,7 @@
-#include <criterion/criterion.h>
+#include "jobs/split_impl.h"
 
-#include "tools/split/split.h"
+#include <criterion/criterion.h>
+#include <stdio.h>
 
 /* Every slot is in one range, whatever the number; three are those of redis-cli. */
 Test(split_route, equal_ranges_cover_all_slots)

@@ -1,24 +1,31 @@
-#include "tools/input/sized.h"
+#include "jobs/sized.h"
+
+struct copying {
+    const struct rd_watch *watch;
+    const struct rd_src *src;
+};
 
 static void tick(void *ctx)
 {
-    cli_tick(ctx);
+    const struct copying *copying = ctx;
+    rd_watch_at(copying->watch, rd_src_offset(copying->src));
 }
 
-bool sized_set_aside(struct cli *cli, const char *path, struct spool *spool, struct rd_src **src,
-                     struct rd_err *err)
+bool sized_set_aside(const struct rd_watch *watch, const char *path, struct spool *spool,
+                     struct rd_src **src, struct rd_err *err)
 {
+    struct copying copying = {watch, *src};
     struct rd_src *copy;
-    if (!spool_copy(spool, *src, tick, cli, err) || !spool_source(spool, path, &copy, err))
+    if (!spool_copy(spool, *src, tick, &copying, err) || !spool_source(spool, path, &copy, err))
         return false;
-    cli_close_in(cli, *src);
+    rd_watch_end(watch);
+    rd_src_close(*src);
     *src = copy;
-    cli_progress_begin(cli, path, rd_src_size(copy));
-    cli->progress.src = copy;
+    rd_watch_begin(watch, path, rd_src_size(copy), copy);
     return true;
 }
 
-bool sized_begin(struct sized *sized, const struct filter *filter, struct cli *cli,
+bool sized_begin(struct sized *sized, const struct filter *filter, const struct rd_watch *watch,
                  const char *path, struct spool *spool, struct rd_src **src, struct rd_err *err)
 {
     *sized = (struct sized){.filter = filter, .path = path, .spool = spool};
@@ -26,7 +33,7 @@ bool sized_begin(struct sized *sized, const struct filter *filter, struct cli *c
         return true;
     /* Standard input can be a file, but it has only one position. */
     bool twice = rd_src_can_seek(*src) && strcmp(path, "-") != 0;
-    return twice || sized_set_aside(cli, path, spool, src, err);
+    return twice || sized_set_aside(watch, path, spool, src, err);
 }
 
 /* The first reader verifies the checksum. */

@@ -5,7 +5,7 @@
  * value, and the first reader works as it would without a filter.
  *
  *     struct sized sized = {0};
- *     if (!sized_begin(&sized, &filter, cli, path, &spool, &src, &err))
+ *     if (!sized_begin(&sized, &filter, watch, path, &spool, &src, &err))
  *         ...
  *     while (rdb_reader_next(reader, &ev) == RDB_EVENT)
  *         if (ev.kind == RDB_KEY) {
@@ -18,11 +18,12 @@
  *
  * Without --min-size there is no second reader.
  */
-#ifndef TOOLS_INPUT_SIZED_H
-#define TOOLS_INPUT_SIZED_H
+#ifndef JOBS_SIZED_H
+#define JOBS_SIZED_H
 
 #include "rdb/reader.h"
-#include "tools/cli/filter.h"
+#include "base/watch.h"
+#include "data/filter.h"
 #include "data/spool.h"
 
 struct sized {
@@ -36,12 +37,13 @@ struct sized {
 /* Call before anything of *src is consumed. *src was opened from path, or over the spool if that is
  * not empty. If necessary, input that cannot be opened a second time is copied to the spool, and
  * *src is replaced. Filter, path and spool are borrowed. */
-bool sized_begin(struct sized *sized, const struct filter *filter, struct cli *cli,
+bool sized_begin(struct sized *sized, const struct filter *filter, const struct rd_watch *watch,
                  const char *path, struct spool *spool, struct rd_src **src, struct rd_err *err);
 
-/* Copies the rest of *src to the spool, closes it and returns a source over the copy. */
-bool sized_set_aside(struct cli *cli, const char *path, struct spool *spool, struct rd_src **src,
-                     struct rd_err *err);
+/* Copies the rest of *src to the spool, closes it and returns a source over the copy. The watch
+ * sees the end of the first source and the beginning of the copy. */
+bool sized_set_aside(const struct rd_watch *watch, const char *path, struct spool *spool,
+                     struct rd_src **src, struct rd_err *err);
 
 /* Whether a key is wanted; ev is its KEY event. Ask in the order of the file. False: the file
  * cannot be read up to the end of the value. */

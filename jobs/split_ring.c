@@ -2,7 +2,7 @@
  *
  * With a remainder, another number of parts moves nearly every key. On a ring a new node takes keys
  * from the others, and no key moves between those. */
-#include "tools/split/split.h"
+#include "jobs/split_impl.h"
 
 #include "base/mem.h"
 #include "base/zlib.h"
