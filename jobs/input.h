@@ -33,6 +33,7 @@ struct job_input_ops {
 struct job_input {
     const char *path;                /* "-": standard input. Also the name in errors */
     const struct job_input_ops *ops; /* NULL: a snapshot in a file; what follows it is not read */
+    bool names_errors; /* open() sets the origin of its errors itself, where there is one */
     const void *ctx;
 };
 

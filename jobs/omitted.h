@@ -56,7 +56,8 @@ struct omitted {
     struct rd_err err;
 };
 
-#define OMITTED_CALLBACK(o) .omitted = omitted_add, .omitted_ctx = (o)
+/* For the options of the libraries; o may be NULL. */
+#define OMITTED_CALLBACK(o) .omitted = (o) != NULL ? omitted_add : NULL, .omitted_ctx = (o)
 
 /* The watch is borrowed. keep: omitted_report() will have a place for JSON. */
 void omitted_init(struct omitted *o, const struct rd_watch *watch, bool keep);

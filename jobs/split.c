@@ -317,11 +317,8 @@ bool split_run(const struct split_opts *opts, const struct rd_watch *watch,
     split->opts = opts;
     split->rule = &opts->rule;
     split->watch = watch;
-    split->beside.no_modules = !filter_may_want_modules(opts->filter);
-    if (opts->omitted != NULL) {
-        split->beside.omitted = omitted_add;
-        split->beside.omitted_ctx = opts->omitted;
-    }
+    split->beside = (struct rdb_beside){.no_modules = !filter_may_want_modules(opts->filter),
+                                        OMITTED_CALLBACK(opts->omitted)};
     bool ok = work(split, ret, &index, err);
     rdb_reader_free(split->reader);
     sized_end(&split->sized);

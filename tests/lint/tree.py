@@ -22,7 +22,7 @@ LAYERS = {
     "json": {"base", "json"},
     "data": {"base", "rdb", "json", "data"},
     "stat": {"base", "rdb", "data", "stat"},
-    "jobs": {"base", "rdb", "json", "data", "stat", "jobs"},
+    "jobs": {"base", "rdb", "engine", "json", "data", "stat", "jobs"},
     "chunks": {"base", "rdb", "data", "archive", "chunks"},
     "client": {"base", "rdb", "repl", "client"},
     "rebuild": {"base", "rdb", "aof", "repl", "engine", "rebuild"},

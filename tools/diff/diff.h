@@ -19,7 +19,10 @@
 #define TOOLS_DIFF_DIFF_H
 
 #include "rdb/content.h"
-#include "tools/input/again.h"
+#include "jobs/again.h"
+#include "tools/cli/watch.h"
+#include "tools/input/live_in.h"
+#include "tools/input/snapshot_in.h"
 #include "tools/cli/peer_options.h"
 #include "tools/cli/filter.h"
 #include "data/sort.h"
@@ -119,6 +122,10 @@ struct diff {
     struct live_in_opts live[2];
     struct client_live_result live_result[2]; /* of a server */
     bool is_server[2];
+    struct rd_watch watch; /* that of cli */
+    struct snapshot_in_job job;
+    struct live_in_job live_job[2];
+    struct job_input input[2];
     struct again in[2];
     struct rdb_content_opts hashing;
     bool stored;           /* the records are about bytes, not about contents */

@@ -36,8 +36,10 @@ static bool open_server(struct diff *diff, enum diff_side side, struct rd_err *e
         diff->shown[side] = diff->target[side].name;
     diff->live[side] = (struct live_in_opts){
         .target = &diff->target[side], .filter = &diff->filter, .functions = !diff->no_functions};
-    if (!again_open_server(&diff->in[side], diff->cli, &diff->live[side], &diff->live_result[side],
-                           err)) {
+    diff->live_job[side] = (struct live_in_job){
+        .cli = diff->cli, .opts = &diff->live[side], .result = &diff->live_result[side]};
+    diff->input[side] = live_in_job(&diff->live_job[side]);
+    if (!again_open(&diff->in[side], &diff->watch, &diff->input[side], &diff->filter, err)) {
         peer_hint(diff->cli, err);
         return false;
     }
@@ -51,15 +53,18 @@ static bool open_side(struct diff *diff, enum diff_side side, struct rd_err *err
     const char *path = diff->path[side];
     diff->shown[side] = path != NULL ? path : "";
     diff->is_server[side] = path == NULL || client_target_is_url(path);
-    return diff->is_server[side]
-               ? open_server(diff, side, err)
-               : again_open(&diff->in[side], diff->cli, path, &diff->log, &diff->filter, err);
+    if (diff->is_server[side])
+        return open_server(diff, side, err);
+    diff->input[side] = snapshot_in_job(&diff->job, path);
+    return again_open(&diff->in[side], &diff->watch, &diff->input[side], &diff->filter, err);
 }
 
 /* Fields that the older of the two formats does not have are not compared. */
 bool diff_open(struct diff *diff, struct rd_err *err)
 {
     struct rdb_content_opts *hashing = &diff->hashing;
+    diff->watch = cli_job_watch(diff->cli);
+    diff->job = (struct snapshot_in_job){.cli = diff->cli, .opts = &diff->log};
     diff->no_functions = filter_active(&diff->filter);
     for (int side = DIFF_A; side <= DIFF_B; side++) {
         const struct again *in = &diff->in[side];

@@ -1,52 +1,52 @@
 /* The second pass: writes everything that is not omitted. */
-#include "tools/merge/merge.h"
-#include "rdb/version.h"
+#include "jobs/merge_impl.h"
 
 #include "base/endian.h"
+#include "rdb/version.h"
 
 /* ---- the target ---- */
 
 /* The newest version of the inputs, unless the user chose one. */
 static bool choose_target(struct merge *merge, struct rd_err *err)
 {
-    merge->dialect = merge->inputs[0].dialect;
+    merge->dialect = merge->inputs[0].count.dialect;
     merge->target = 0;
-    if (merge->version != 0) {
-        merge->target = (int)merge->version;
-        merge->dialect = merge->version < RDB_VERSION_VALKEY_MIN ? RDB_REDIS : RDB_VALKEY;
+    if (merge->opts->version != 0) {
+        merge->target = (int)merge->opts->version;
+        merge->dialect = merge->opts->version < RDB_VERSION_VALKEY_MIN ? RDB_REDIS : RDB_VALKEY;
         return true;
     }
     for (size_t i = 0; i < merge->n_inputs; i++) {
         const struct merge_input *in = &merge->inputs[i];
-        if (in->dialect != merge->dialect) {
-            cli_hint(merge->cli, "use --rdb-version to choose, for example 12 or 80");
+        if (in->count.dialect != merge->dialect) {
+            rd_watch_hint(merge->watch, "use --rdb-version to choose, for example 12 or 80");
             return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                               "the inputs are snapshots of both Redis and Valkey");
         }
-        if (in->version > merge->target)
-            merge->target = in->version;
+        if (in->count.version > merge->target)
+            merge->target = in->count.version;
     }
     return true;
 }
 
 static bool is_target(const struct merge *merge, const struct merge_input *in)
 {
-    return in->dialect == merge->dialect && in->version == merge->target;
+    return in->count.dialect == merge->dialect && in->count.version == merge->target;
 }
 
 /* Values are copied from inputs of the target's version. If there is none, the writer checks
  * whether it knows the version. */
 static bool begin(struct merge *merge, struct rd_err *err)
 {
-    struct rdb_writer_opts opts =
-        RDB_WRITER_OPTS(.compress = true, .lossy = merge->lossy, OMITTED_CALLBACK(&merge->omitted));
+    struct rdb_writer_opts opts = RDB_WRITER_OPTS(.compress = true, .lossy = merge->opts->lossy,
+                                                  OMITTED_CALLBACK(merge->opts->omitted));
     for (size_t i = 0; i < merge->n_inputs; i++)
         opts.verbatim = opts.verbatim || is_target(merge, &merge->inputs[i]);
     opts.dialect = merge->dialect;
     opts.version = merge->target;
     const struct rdb_event header = {
         .kind = RDB_HEADER, .header = {.dialect = merge->dialect, .version = merge->target}};
-    return rdb_writer_new(&merge->writer, merge->out, &opts, err) &&
+    return rdb_writer_new(&merge->writer, merge->opts->out, &opts, err) &&
            rdb_writer_put(merge->writer, &header, err);
 }
 
@@ -104,7 +104,7 @@ static bool put_key(struct merge *merge, struct merge_input *in, struct rdb_even
             return false;
         merge->db = key->key.db;
     }
-    in->keys++;
+    in->count.keys++;
     merge->total++;
     struct rdb_event before;
     if (rdb_beside_keep(&merge->beside, key, &before) && !put(merge, &before, err))
@@ -122,7 +122,7 @@ static bool take_key(struct merge *merge, size_t input, struct rdb_event *ev, st
 {
     struct merge_input *in = &merge->inputs[input];
     bool wanted, loses = false;
-    cli_tick(merge->cli);
+    rd_watch_at(merge->watch, rd_src_offset(in->in.src));
     if (!sized_wants(&in->in.sized, ev, &wanted, err) ||
         (wanted && !check_loser(merge, input, ev->key.record, &loses, err)))
         return false;
@@ -168,7 +168,8 @@ static void omit_record(struct merge *merge, const struct rdb_event *ev)
         omission.what = RDB_OMITTED_MODULE_AUX;
         omission.element = rd_slice_str(name);
     }
-    omitted_add(&merge->omitted, &omission);
+    if (merge->opts->omitted != NULL)
+        omitted_add(merge->opts->omitted, &omission);
 }
 
 /* Opens a record that is taken from the first input only. */
@@ -239,9 +240,10 @@ static bool write_input(struct merge *merge, size_t input, struct rd_err *err)
     struct merge_input *in = &merge->inputs[input];
     struct rdb_event ev;
     enum rdb_status status;
-    merge->omitted.file = in->path;
-    merge->beside = (struct rdb_beside){.no_modules = !filter_may_want_modules(&merge->filter),
-                                        OMITTED_CALLBACK(&merge->omitted)};
+    if (merge->opts->omitted != NULL)
+        merge->opts->omitted->file = in->input->path;
+    merge->beside = (struct rdb_beside){.no_modules = !filter_may_want_modules(merge->opts->filter),
+                                        OMITTED_CALLBACK(merge->opts->omitted)};
     if (!merge_open(merge, in, err))
         return false;
     while ((status = rdb_reader_next(in->in.reader, &ev)) == RDB_EVENT) {
@@ -254,7 +256,7 @@ static bool write_input(struct merge *merge, size_t input, struct rd_err *err)
     }
     if (status != RDB_END)
         return again_fail(&in->in, err);
-    cli_progress_end(merge->cli);
+    rd_watch_end(merge->watch);
     again_close(&in->in);
     in->kept = false;
     return true;

@@ -3,19 +3,19 @@
  *     keys     key: hash (16)              value: input (4)  record (8)  db (8)
  *     losers   key: input (4)  record (8)
  */
-#include "tools/merge/merge.h"
-#include "jobs/proof.h"
+#include "jobs/merge_impl.h"
 
 #include "base/endian.h"
 #include "engine/library.h"
+#include "jobs/proof.h"
 
 enum { PLACE_LEN = 20, LOSER_LEN = 12, LIBS_MAX = 1 << 16 };
 
 /* ---- databases ---- */
 
-bool merge_add_map(void *ctx, const char *value, struct rd_err *err)
+bool merge_maps_add(void *ctx, const char *value, struct rd_err *err)
 {
-    struct merge *merge = ctx;
+    struct merge_maps *maps = ctx;
     struct merge_map map = {0};
     const char *colon = strchr(value, ':'), *from = colon != NULL ? colon + 1 : value;
     const char *equals = strchr(from, '=');
@@ -27,18 +27,19 @@ bool merge_add_map(void *ctx, const char *value, struct rd_err *err)
     if (!ok || input == 0)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "not FROM=TO or IN:FROM=TO, where IN is the number of an input, from 1");
-    if (merge->n_maps == MERGE_MAPS_MAX)
+    if (maps->n == MERGE_MAPS_MAX)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "more than %d databases are mapped",
                           MERGE_MAPS_MAX);
     map.input = colon != NULL ? (size_t)input : 0;
-    merge->maps[merge->n_maps++] = map;
+    maps->map[maps->n++] = map;
     return true;
 }
 
 uint64_t merge_map_db(const struct merge *merge, size_t input, uint64_t db)
 {
-    for (size_t i = 0; i < merge->n_maps; i++) {
-        const struct merge_map *map = &merge->maps[i];
+    const struct merge_maps *maps = &merge->opts->maps;
+    for (size_t i = 0; i < maps->n; i++) {
+        const struct merge_map *map = &maps->map[i];
         if (map->from == db && (map->input == 0 || map->input == input + 1))
             return map->to;
     }
@@ -76,7 +77,7 @@ static void settle_lib(struct merge *merge, struct merge_lib *new)
         if (old->drop || (!same && !same_name(old, new)))
             continue;
         merge->lib_conflicts += !same;
-        *(same || merge->policy != MERGE_LAST ? &new->drop : &old->drop) = true;
+        *(same || merge->opts->policy != MERGE_LAST ? &new->drop : &old->drop) = true;
         return;
     }
 }
@@ -112,7 +113,7 @@ static bool scan_key(struct merge *merge, size_t input, const struct rdb_event *
     uint8_t hash[RD_HASH128_LEN], place[PLACE_LEN];
     struct merge_input *in = &merge->inputs[input];
     bool wanted;
-    cli_tick(merge->cli);
+    rd_watch_at(merge->watch, rd_src_offset(in->in.src));
     if (!sized_wants(&in->in.sized, ev, &wanted, err))
         return false;
     if (wanted) {
@@ -121,7 +122,7 @@ static bool scan_key(struct merge *merge, size_t input, const struct rdb_event *
         rd_put_be32(place, (uint32_t)input);
         rd_put_be64(place + 4, ev->key.record);
         rd_put_be64(place + 12, ev->key.db);
-        in->seen++;
+        in->count.seen++;
         if (!sort_add(&merge->keys, rd_slice(hash, sizeof hash), rd_slice(place, sizeof place),
                       err))
             return false;
@@ -140,8 +141,8 @@ static bool scan_event(struct merge *merge, size_t input, const struct rdb_event
     case RDB_TRAILER:
         merge->inputs[input].sum = ev->trailer.stored;
         return again_check_end(&merge->inputs[input].in, ev, err) &&
-               proof_check(&merge->watch, merge->inputs[input].path, &merge->inputs[input].in.spool,
-                           merge->inputs[input].in.src, ev, err);
+               proof_check(merge->watch, merge->inputs[input].input->path,
+                           &merge->inputs[input].in.spool, merge->inputs[input].in.src, ev, err);
     default:
         return true;
     }
@@ -150,10 +151,10 @@ static bool scan_event(struct merge *merge, size_t input, const struct rdb_event
 bool merge_open(struct merge *merge, struct merge_input *input, struct rd_err *err)
 {
     if (!input->kept &&
-        !again_open(&input->in, merge->cli, input->path, &merge->log, &merge->filter, err))
+        !again_open(&input->in, merge->watch, input->input, merge->opts->filter, err))
         return false;
     input->kept = input->in.spool.open;
-    return again_rewind(&input->in, input->path, err);
+    return again_rewind(&input->in, input->input->path, err);
 }
 
 static bool scan_input(struct merge *merge, size_t input, struct rd_err *err)
@@ -172,9 +173,9 @@ static bool scan_input(struct merge *merge, size_t input, struct rd_err *err)
     }
     if (status != RDB_END)
         return again_fail(&in->in, err);
-    in->dialect = in->in.dialect;
-    in->version = in->in.version;
-    cli_progress_end(merge->cli);
+    in->count.dialect = in->in.dialect;
+    in->count.version = in->in.version;
+    rd_watch_end(merge->watch);
     if (!in->kept)
         again_close(&in->in);
     return true;
@@ -228,10 +229,10 @@ static bool find_losers(struct merge *merge, struct rd_err *err)
         if (same) {
             merge->conflicts++;
             note_example(merge, place, value.ptr);
-            if (!lose(merge, merge->policy == MERGE_LAST ? place : value.ptr, err))
+            if (!lose(merge, merge->opts->policy == MERGE_LAST ? place : value.ptr, err))
                 return false;
         }
-        if (!same || merge->policy == MERGE_LAST)
+        if (!same || merge->opts->policy == MERGE_LAST)
             memcpy(place, value.ptr, sizeof place);
         memcpy(hash, key.ptr, sizeof hash);
         any = true;

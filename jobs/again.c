@@ -1,11 +1,8 @@
-#include "tools/input/again.h"
-
-#include "tools/cli/watch.h"
-#include "tools/input/snapshot_in.h"
+#include "jobs/again.h"
 
 static bool refuse_json(struct again *in, struct rd_err *err)
 {
-    cli_hint(in->cli, "use redoubt convert --to rdb to convert JSON lines to a snapshot");
+    rd_watch_hint(in->watch, "use redoubt convert --to rdb to convert JSON lines to a snapshot");
     return rd_err_set(err, RD_ERR_UNSUPPORTED, 0,
                       "JSON cannot be read here, only snapshots and logs");
 }
@@ -32,36 +29,24 @@ static bool look(struct again *in, struct rd_err *err)
 static bool keep_input(struct again *in, const char *path, const struct filter *filter,
                        struct rd_err *err)
 {
-    if (!rd_src_can_seek(in->src) && !sized_set_aside(&in->watch, path, &in->spool, &in->src, err))
+    if (!rd_src_can_seek(in->src) && !sized_set_aside(in->watch, path, &in->spool, &in->src, err))
         return false;
-    return sized_begin(&in->sized, filter, &in->watch, path, &in->spool, &in->src, err);
+    return sized_begin(&in->sized, filter, in->watch, path, &in->spool, &in->src, err);
 }
 
-bool again_open(struct again *in, struct cli *cli, const char *path,
-                const struct snapshot_in_opts *log, const struct filter *filter, struct rd_err *err)
+bool again_open(struct again *in, const struct rd_watch *watch, const struct job_input *input,
+                const struct filter *filter, struct rd_err *err)
 {
     const struct rdb_reader_opts opts =
         RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS, .attach_meta = true);
-    *in = (struct again){.cli = cli, .watch = cli_job_watch(cli), .log = log};
-    bool ok = snapshot_in_open(cli, path, log, &in->spool, &in->src, err) && look(in, err) &&
-              keep_input(in, path, filter, err) && rdb_reader_new(&in->reader, in->src, &opts, err);
-    cli_progress_end(cli);
-    if (!ok)
-        rd_err_origin(err, in->src != NULL ? rd_src_origin(in->src) : path);
+    *in = (struct again){.watch = watch, .input = input};
+    bool ok = job_input_open(input, watch, &in->spool, &in->src, err) && look(in, err) &&
+              keep_input(in, input->path, filter, err) &&
+              rdb_reader_new(&in->reader, in->src, &opts, err);
+    rd_watch_end(watch);
+    if (!ok && !input->names_errors)
+        rd_err_origin(err, in->src != NULL ? rd_src_origin(in->src) : input->path);
     return ok;
-}
-
-bool again_open_server(struct again *in, struct cli *cli, const struct live_in_opts *opts,
-                       struct client_live_result *result, struct rd_err *err)
-{
-    const struct rdb_reader_opts reader =
-        RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS, .attach_meta = true);
-    const char *name = opts->target->name;
-    *in = (struct again){.cli = cli, .watch = cli_job_watch(cli)};
-    return live_in_read(cli, opts, &in->spool, result, err) &&
-           spool_source(&in->spool, name, &in->src, err) && look(in, err) &&
-           keep_input(in, name, opts->filter, err) &&
-           rdb_reader_new(&in->reader, in->src, &reader, err);
 }
 
 bool again_rewind(struct again *in, const char *what, struct rd_err *err)
@@ -75,8 +60,7 @@ bool again_rewind(struct again *in, const char *what, struct rd_err *err)
         rd_err_origin(err, rd_src_origin(in->src));
         return false;
     }
-    cli_progress_begin(in->cli, what, rd_src_size(in->src));
-    in->cli->progress.src = in->src;
+    rd_watch_begin(in->watch, what, rd_src_size(in->src), in->src);
     return true;
 }
 
@@ -108,13 +92,13 @@ bool again_fail(const struct again *in, struct rd_err *err)
 
 bool again_check_end(struct again *in, const struct rdb_event *ev, struct rd_err *err)
 {
-    return snapshot_in_check_end(in->cli, in->src, in->log, ev, err);
+    return job_input_check_end(in->input, in->src, ev, err);
 }
 
 void again_close(struct again *in)
 {
     sized_end(&in->sized);
     rdb_reader_free(in->reader);
-    snapshot_in_close(in->cli, in->src, &in->spool);
+    job_input_close(in->watch, in->src, &in->spool);
     *in = (struct again){0};
 }

@@ -4,7 +4,7 @@
  * is read for the first time.
  *
  *     struct again in = {0};
- *     if (!again_open(&in, cli, path, &log, &filter, &err))
+ *     if (!again_open(&in, watch, &input, &filter, &err))
  *         ...
  *     while (rdb_reader_next(in.reader, &ev) == RDB_EVENT)
  *         ...
@@ -15,19 +15,16 @@
  * The reader returns elements; values may also be skipped or copied with it. When the whole file is
  * read, sized_wants(&in.sized, …) applies the filter.
  */
-#ifndef TOOLS_INPUT_AGAIN_H
-#define TOOLS_INPUT_AGAIN_H
+#ifndef JOBS_AGAIN_H
+#define JOBS_AGAIN_H
 
-#include "rdb/reader.h"
-#include "tools/cli/cli.h"
-#include "tools/input/snapshot_in.h"
-#include "tools/input/live_in.h"
+#include "jobs/input.h"
 #include "jobs/sized.h"
+#include "rdb/reader.h"
 
 struct again {
-    struct cli *cli;
-    struct rd_watch watch;              /* that of cli */
-    const struct snapshot_in_opts *log; /* NULL: of a server */
+    const struct rd_watch *watch;
+    const struct job_input *input;
     struct rd_src *src;
     struct spool spool;
     struct rdb_reader *reader;
@@ -36,16 +33,9 @@ struct again {
     int version;
 };
 
-/* path may be "-" or the URL of a server, which sends its snapshot; a log is replaced by the
- * snapshot of its dataset (tools/input/snapshot_in.h). RD_ERR_UNSUPPORTED, with a hint, for JSON.
- * log and filter are borrowed. */
-bool again_open(struct again *in, struct cli *cli, const char *path,
-                const struct snapshot_in_opts *log, const struct filter *filter,
-                struct rd_err *err);
-
-/* The same for a server, whose data is copied first (live_in.h). opts and filter are borrowed. */
-bool again_open_server(struct again *in, struct cli *cli, const struct live_in_opts *opts,
-                       struct client_live_result *result, struct rd_err *err);
+/* RD_ERR_UNSUPPORTED, with a hint, for JSON. Watch, input and filter are borrowed. */
+bool again_open(struct again *in, const struct rd_watch *watch, const struct job_input *input,
+                const struct filter *filter, struct rd_err *err);
 
 /* Starts again at the first byte, to read the whole file; progress is shown under `what`. */
 bool again_rewind(struct again *in, const char *what, struct rd_err *err);
@@ -57,7 +47,7 @@ bool again_seek(struct again *in, uint64_t record, uint64_t db, struct rdb_event
 /* For `return again_fail(…)`: the reader's error, with the name of the file. */
 bool again_fail(const struct again *in, struct rd_err *err);
 
-/* snapshot_in_check_end() for the TRAILER event when the whole file is read. */
+/* job_input_check_end() for the TRAILER event when the whole file is read. */
 bool again_check_end(struct again *in, const struct rdb_event *ev, struct rd_err *err);
 
 /* A zeroed struct is allowed. */

@@ -1,44 +1,28 @@
-/* merge.h - private to tools/merge.
+/* merge_impl.h - private to jobs/merge*.c.
  *
- *     merge.c   options, the sequence of steps, and the report
- *     scan.c    first pass: finds keys and functions that occur in two inputs
- *     write.c   second pass: writes everything that is not omitted
+ *     merge.c         the sequence of steps, and the result
+ *     merge_scan.c    first pass: finds keys and functions that occur in two inputs
+ *     merge_write.c   second pass: writes everything that is not omitted
  *
- * The first pass computes a 128-bit hash for every key and sorts the hashes on disk, which shows
- * the keys that occur in two inputs. The keys to omit are sorted by position, in the order of the
- * second pass.
+ * The keys to omit are sorted by position, in the order of the second pass.
  */
-#ifndef TOOLS_MERGE_MERGE_H
-#define TOOLS_MERGE_MERGE_H
+#ifndef JOBS_MERGE_IMPL_H
+#define JOBS_MERGE_IMPL_H
 
-#include "rdb/beside.h"
-#include "rdb/content.h"
-#include "rdb/writer.h"
-#include "tools/input/again.h"
-#include "jobs/omitted.h"
-#include "tools/cli/filter.h"
 #include "data/sort.h"
+#include "jobs/again.h"
+#include "jobs/merge.h"
+#include "rdb/beside.h"
+#include "rdb/writer.h"
 
-enum { MERGE_MEMORY = 16 << 20, MERGE_EXAMPLES = 5, MERGE_MAPS_MAX = 256 };
-
-enum merge_policy { MERGE_FIRST, MERGE_LAST, MERGE_FAIL };
+enum { MERGE_MEMORY = 16 << 20, MERGE_EXAMPLES = 5 };
 
 struct merge_input {
-    const char *path;
+    const struct job_input *input;
     struct again in; /* open between the passes only if it is a spool */
     bool kept;
-    enum rdb_dialect dialect;
-    int version;
-    uint64_t sum;  /* the checksum of the file, to detect a change */
-    uint64_t seen; /* selected keys in it */
-    uint64_t keys; /* of them, in the output */
-};
-
-/* --db-map */
-struct merge_map {
-    size_t input; /* 0: any */
-    uint64_t from;
-    uint64_t to;
+    struct merge_count count;
+    uint64_t sum; /* the checksum of the file, to detect a change */
 };
 
 /* A library of functions. */
@@ -64,17 +48,8 @@ struct merge_conflict {
 };
 
 struct merge {
-    struct cli *cli;
-    struct rd_watch watch; /* that of cli */
-    const char *out_path;
-    int policy; /* enum merge_policy */
-    uint64_t version;
-    bool lossy;
-    bool force;
-    struct filter filter;
-    struct snapshot_in_opts log;
-    struct merge_map maps[MERGE_MAPS_MAX];
-    size_t n_maps;
+    const struct merge_opts *opts;
+    const struct rd_watch *watch;
 
     struct merge_input *inputs;
     size_t n_inputs;
@@ -91,7 +66,6 @@ struct merge {
     /* The second pass. */
     enum rdb_dialect dialect;
     int target; /* version */
-    struct rd_sink *out;
     struct rdb_writer *writer;
     uint8_t loser[12]; /* the next key to omit */
     bool has_loser;
@@ -99,12 +73,7 @@ struct merge {
     bool dropping; /* the current record */
     struct rdb_beside beside;
     uint64_t total;
-    bool is_void; /* no key matches the filter: nothing is written */
-    struct omitted omitted;
 };
-
-/* "[IN:]FROM=TO"; for CLI_EACH. */
-bool merge_add_map(void *ctx, const char *value, struct rd_err *err);
 
 /* The database in the output. */
 uint64_t merge_map_db(const struct merge *merge, size_t input, uint64_t db);
