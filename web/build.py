@@ -31,6 +31,10 @@ OMITTED = {"base/crc64_x86.c", "base/crc64_arm64.c", "base/digest_openssl.c", "b
            "tools/cli/peer_password.c", "tools/convert/sqlite.c", "tools/convert/sqlite_file.c",
            "tools/convert/sqlite_schema.c", "tools/input/server_in.c",
            "tools/input/live_in.c"}
+# Jobs whose tools are not in the page.
+OMITTED |= {f"jobs/{name}.c" for name in
+            ("merge", "merge_scan", "merge_write", "split", "split_part", "split_ring",
+             "split_route")}
 PAGES = ["diff", "show", "stat"]
 PAGE_PARTS = ["tools/page/head.html", "tools/page/base.css", "{}/page/page.css",
               "tools/page/top.html", "{}/page/body.html", "tools/page/data.html",

@@ -83,12 +83,14 @@ def owner(path):
 
 
 def prefixes():
-    """The folders of each prefix of functions; a tool shares that of the library of its name."""
-    found = {}
+    """The folders of each prefix of functions; a tool shares that of the library or job of its
+    name."""
+    found, known = {}, set(tree.LIBRARIES)
+    known.update(os.path.basename(path)[:-2] for path in tree.files(".h", under="jobs"))
     for name, paths in collect(".h", declared).items():
         prefix = name.split("_", 1)[0]
         for folder in map(owner, paths):
-            if folder != f"tools/{prefix}" or prefix not in tree.LIBRARIES:
+            if folder != f"tools/{prefix}" or prefix not in known:
                 found.setdefault(prefix, set()).add(folder)
     return {prefix: folders for prefix, folders in found.items() if len(folders) > 1}
 

@@ -1,99 +1,91 @@
 /* diff - compares the data of two snapshots, logs or servers. */
+#include "tools/cli/watch.h"
 #include "tools/diff/diff.h"
 #include "tools/tools.h"
 
-static bool print_difference(struct diff *diff, struct diff_found *found, struct rd_slice name,
-                             struct rd_err *err)
-{
-    struct diff_value value;
-    bool must = diff_must_look(diff, found);
-    if ((found->flags & DIFF_VALUE) == 0 || (diff->fast && !must)) {
-        diff_report_key(diff, found, name, NULL);
-        return true;
-    }
-    bool ok = diff_value_compare(diff, found, &value, err);
-    if (ok && must && value.changed + value.only[DIFF_A] + value.only[DIFF_B] == 0)
-        found->flags &= ~(unsigned)DIFF_VALUE;
-    if (ok && found->flags != 0)
-        diff_report_key(diff, found, name, &value);
-    diff_value_done(&value);
-    return ok;
-}
+#include <errno.h>
+#include <sys/random.h>
 
-bool diff_differs(const struct diff *diff)
+static bool begin(void *ctx, struct rd_err *err)
 {
-    const struct diff_counts *n = &diff->counts;
-    return n->only[DIFF_A] + n->only[DIFF_B] + n->different > 0 || diff->functions_differ;
-}
-
-bool diff_work(struct diff *diff, struct rd_err *err)
-{
-    struct cli *cli = diff->cli;
-    bool silent = cli->quiet && !cli->json && !diff->lines && diff->html_path == NULL &&
-                  diff->tolerance_ms == 0;
-    if (!cli_check_out(cli, diff->html_path, diff->force, err) ||
-        !cli_check_out(cli, diff->out_path, diff->force, err) || !diff_open(diff, err))
-        return false;
-    diff->due_ms[DIFF_B] = cli_now_ms();
-    diff->due_ms[DIFF_A] = diff->due_ms[DIFF_B] - diff->shift_ms;
-    if (!diff_scan(diff, err))
-        return false;
-    if (silent)
-        return true;
-    if (diff->lines && !cli_open_out(cli, diff->out_path, diff->force, false, &diff->out, err))
+    struct diff_tool *diff = ctx;
+    if (diff->lines &&
+        !cli_open_out(diff->cli, diff->out_path, diff->force, false, &diff->out, err))
         return false;
     if (diff->html_path != NULL && !diff_page_begin(diff, err))
         return false;
     diff_report_begin(diff);
-    bool ok = diff_each(diff, print_difference, err);
-    if (!ok && cli->json)
-        cli->out = diff->json; /* cli_fail() closes the open objects */
-    if (!ok)
-        return false;
+    diff->begun = true;
+    return true;
+}
+
+static void each(void *ctx, const struct diff_found *found, struct rd_slice name,
+                 const struct diff_value *value)
+{
+    diff_report_key(ctx, found, name, value);
+}
+
+static bool finish(struct diff_tool *diff, struct rd_err *err)
+{
     diff_report_end(diff);
-    if (diff->page != NULL && !diff_is_void(diff) && !diff_page_write(diff, err))
+    if (diff->page != NULL && !diff->result.is_void && !diff_page_write(diff, err))
         return false;
     struct rd_sink *out = diff->out;
     diff->out = NULL;
     return out == NULL || rd_sink_close(out, err);
 }
 
-bool diff_is_void(const struct diff *diff)
+bool diff_tool_work(struct diff_tool *diff, struct rd_err *err)
 {
-    return filter_active(&diff->filter) &&
-           diff->counts.keys[DIFF_A] + diff->counts.keys[DIFF_B] == 0;
+    struct cli *cli = diff->cli;
+    const struct rd_watch watch = cli_job_watch(cli);
+    bool silent = cli->quiet && !cli->json && !diff->lines && diff->html_path == NULL &&
+                  diff->opts.tolerance_ms == 0;
+    if (!cli_check_out(cli, diff->html_path, diff->force, err) ||
+        !cli_check_out(cli, diff->out_path, diff->force, err))
+        return false;
+    if (getrandom(diff->opts.key, sizeof diff->opts.key, 0) < 0)
+        return rd_err_sys(err, errno, "cannot get random bytes");
+    diff->opts.filter = &diff->filter;
+    diff->opts.now_ms = cli_now_ms;
+    diff->opts.begin = begin;
+    diff->opts.each = silent ? NULL : each;
+    diff->opts.ctx = diff;
+    diff_tool_inputs(diff);
+    bool ok = diff_run(&diff->opts, &watch, &diff->result, err);
+    if (!ok && diff->begun && cli->json)
+        cli->out = diff->json; /* cli_fail() closes the open objects */
+    return ok && (silent || finish(diff, err));
 }
 
-void diff_done(struct diff *diff)
+void diff_tool_done(struct diff_tool *diff)
 {
     rd_sink_abort(diff->out);
     diff_page_done(diff);
-    diff_close(diff);
-    diff_read_done(diff);
-    sort_done(&diff->found);
-    sort_done(&diff->named);
-    sort_done(&diff->parts);
-    rd_buf_done(&diff->name);
+    for (int side = DIFF_A; side <= DIFF_B; side++)
+        client_target_done(&diff->target[side]);
 }
 
-static int run(struct diff *diff)
+static int run(struct diff_tool *diff)
 {
     struct rd_err err = {0};
     for (size_t side = DIFF_A; side < diff->cli->n_args; side++) {
         diff->path[side] = diff->cli->args[side];
         diff->url[side] = cli_url(diff->cli, side);
     }
-    diff->judge_due = filter_drops_expired(&diff->filter);
-    bool ok = diff_work(diff, &err);
-    int status = diff_differs(diff) ? CLI_FINDINGS : diff_is_partial(diff) ? CLI_PARTIAL : CLI_OK;
-    if (ok && status == CLI_OK && diff_is_void(diff))
+    diff->opts.judge_due = filter_drops_expired(&diff->filter);
+    bool ok = diff_tool_work(diff, &err);
+    int status = diff_differs(&diff->result)  ? CLI_FINDINGS
+                 : diff_tool_is_partial(diff) ? CLI_PARTIAL
+                                              : CLI_OK;
+    if (ok && status == CLI_OK && diff->result.is_void)
         status = cli_filter_nothing(diff->cli, "compared");
-    diff_done(diff);
+    diff_tool_done(diff);
     return ok ? status : cli_fail(diff->cli, &err);
 }
 
 /* The name of the output gives its form, if no option does. */
-static int choose_output(struct diff *diff)
+static int choose_output(struct diff_tool *diff)
 {
     const char *path = diff->out_path;
     if (path == NULL || diff->lines)
@@ -108,7 +100,7 @@ static int choose_output(struct diff *diff)
     return CLI_OK;
 }
 
-static int check_options(struct diff *diff)
+static int check_options(struct diff_tool *diff)
 {
     struct cli *cli = diff->cli;
     struct rd_err err = {0};
@@ -127,7 +119,7 @@ static int check_options(struct diff *diff)
         !client_target_is_url(cli->args[1]))
         return cli_usage_error(cli, "--key is a TLS private key, but no server is given; "
                                     "use --match to select keys");
-    if (diff->fast && diff->values)
+    if (diff->opts.fast && diff->opts.values)
         return cli_usage_error(cli, "--fast and --values cannot be used together");
     if (cli->json && diff->lines)
         return cli_usage_error(cli, "--json and --ndjson cannot be used together");
@@ -138,37 +130,38 @@ static int check_options(struct diff *diff)
                                              : "all");
     if (diff->force && diff->html_path == NULL && diff->out_path == NULL)
         return cli_usage_error(cli, "--force is only used with --html and -o");
-    if (diff->max_elements > DIFF_ELEMENTS_MAX)
+    if (diff->opts.max_elements > DIFF_ELEMENTS_MAX)
         return cli_usage_error(cli, "--max-differences must be at most %d", DIFF_ELEMENTS_MAX);
     return filter_check(&diff->filter, &err) ? CLI_OK : cli_fail(cli, &err);
 }
 
 int tool_diff(struct cli *cli, int argc, char **argv)
 {
-    struct diff diff = {.cli = cli, .max_elements = DIFF_ELEMENTS_DEFAULT, .log = SNAPSHOT_IN_ALL};
+    struct diff_tool diff = {
+        .cli = cli, .opts.max_elements = DIFF_ELEMENTS_DEFAULT, .log = SNAPSHOT_IN_ALL};
     const struct cli_opt opts[] = {
         {.name = "values",
          .kind = CLI_FLAG,
-         .flag = &diff.values,
+         .flag = &diff.opts.values,
          .help = "list the elements, fields and members that differ"},
-        {.name = "max-elements", .kind = CLI_COUNT, .number = &diff.max_elements},
+        {.name = "max-elements", .kind = CLI_COUNT, .number = &diff.opts.max_elements},
         {.name = "max-differences",
          .kind = CLI_COUNT,
          .arg = "N",
-         .number = &diff.max_elements,
+         .number = &diff.opts.max_elements,
          .help = "differences listed per key with --values; default 10"},
         {.name = "fast",
          .kind = CLI_FLAG,
-         .flag = &diff.fast,
+         .flag = &diff.opts.fast,
          .help = "list keys only, do not read values a second time"},
         {.name = "ignore-expire",
          .kind = CLI_FLAG,
-         .flag = &diff.ignore_expire,
+         .flag = &diff.opts.ignore_expire,
          .help = "do not compare expiry times of keys and fields"},
         {.name = "expire-tolerance",
          .kind = CLI_COUNT,
          .arg = "MS",
-         .number = &diff.tolerance_ms,
+         .number = &diff.opts.tolerance_ms,
          .help = "expiry times at most MS apart are equal"},
         {.name = "all",
          .kind = CLI_FLAG,

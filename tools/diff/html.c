@@ -48,7 +48,7 @@ static uint64_t cost_since(struct text *text, size_t from)
     return cost;
 }
 
-bool diff_page_begin(struct diff *diff, struct rd_err *err)
+bool diff_page_begin(struct diff_tool *diff, struct rd_err *err)
 {
     struct diff_page *page = rd_calloc(1, sizeof *page);
     if (page == NULL)
@@ -106,7 +106,7 @@ static void count_prefix(struct diff_page *page, struct rd_slice name, int kind)
     page->counts[kind]++;
 }
 
-void diff_page_key(struct diff *diff, const struct diff_found *found, struct rd_slice name,
+void diff_page_key(struct diff_tool *diff, const struct diff_found *found, struct rd_slice name,
                    const struct diff_value *value)
 {
     struct diff_page *page = diff->page;
@@ -120,15 +120,15 @@ void diff_page_key(struct diff *diff, const struct diff_found *found, struct rd_
     page->spent[kind] += cost_since(&page->keys, from);
 }
 
-static void put_end(struct diff *diff)
+static void put_end(struct diff_tool *diff)
 {
     struct diff_page *page = diff->page;
     struct json_write *json = &page->keys.json;
     json_end(json);
     json_key(json, "a");
-    json_bytes(json, rd_slice_str(diff->shown[DIFF_A]));
+    json_bytes(json, rd_slice_str(diff->opts.name[DIFF_A]));
     json_key(json, "b");
-    json_bytes(json, rd_slice_str(diff->shown[DIFF_B]));
+    json_bytes(json, rd_slice_str(diff->opts.name[DIFF_B]));
     json_put_str(json, "made_at", rd_show_time(cli_now_ms() / 1000 * 1000).s);
     json_put_str(json, "made_by", redoubt_version_string());
     diff_put_summary(diff, json);
@@ -155,7 +155,7 @@ static bool join(struct diff_page *page, struct rd_buf *ret, struct rd_err *err)
     return ok || rd_err_nomem(err, page->keys.buf.len);
 }
 
-bool diff_page_write(struct diff *diff, struct rd_err *err)
+bool diff_page_write(struct diff_tool *diff, struct rd_err *err)
 {
     struct diff_page *page = diff->page;
     struct rd_buf json = {0};
@@ -177,7 +177,7 @@ bool diff_page_write(struct diff *diff, struct rd_err *err)
     return false;
 }
 
-void diff_page_done(struct diff *diff)
+void diff_page_done(struct diff_tool *diff)
 {
     struct diff_page *page = diff->page;
     if (page == NULL)

@@ -76,7 +76,7 @@ static void print_string(const struct diff_value *value)
     }
 }
 
-static void print_value(const struct diff *diff, const struct diff_found *found,
+static void print_value(const struct diff_tool *diff, const struct diff_found *found,
                         const struct diff_value *value)
 {
     if (value == NULL) {
@@ -91,7 +91,7 @@ static void print_value(const struct diff *diff, const struct diff_found *found,
                rd_show_count(value->only[DIFF_B]).s);
     }
     printf("\n");
-    if (value == NULL || !diff->values)
+    if (value == NULL || !diff->opts.values)
         return;
     if (found->key[DIFF_A].kind == RDB_KIND_STRING) {
         print_string(value);
@@ -104,8 +104,8 @@ static void print_value(const struct diff *diff, const struct diff_found *found,
         printf("    and %s more\n", rd_show_count(all - value->n_kept).s);
 }
 
-static void print_key(const struct diff *diff, const struct diff_found *found, struct rd_slice name,
-                      const struct diff_value *value)
+static void print_key(const struct diff_tool *diff, const struct diff_found *found,
+                      struct rd_slice name, const struct diff_value *value)
 {
     const struct diff_key *a = &found->key[DIFF_A], *b = &found->key[DIFF_B];
     char quoted[1024];
@@ -114,7 +114,7 @@ static void print_key(const struct diff *diff, const struct diff_found *found, s
     if (!both(found)) {
         const struct diff_key *key = a->present ? a : b;
         printf("only in %s, %s%s\n", a->present ? "A" : "B", rdb_kind_name(key->kind),
-               diff_is_expired(diff, key) ? ", expired" : "");
+               diff_is_expired(&diff->filter, key) ? ", expired" : "");
         return;
     }
     const char *link = "different ";
@@ -201,7 +201,7 @@ static void put_strings(struct json_write *json, const struct diff_part *part)
     }
 }
 
-static void put_value(const struct diff *diff, struct json_write *json, enum rdb_kind kind,
+static void put_value(const struct diff_tool *diff, struct json_write *json, enum rdb_kind kind,
                       const struct diff_value *value)
 {
     json_key(json, "value");
@@ -214,9 +214,9 @@ static void put_value(const struct diff *diff, struct json_write *json, enum rdb
         json_put_uint(json, "differ", value->changed);
         put_pair(json, "only", value->only[DIFF_A], value->only[DIFF_B]);
     }
-    if (diff->values && kind == RDB_KIND_STRING) {
+    if (diff->opts.values && kind == RDB_KIND_STRING) {
         put_strings(json, &value->parts[0]);
-    } else if (diff->values) {
+    } else if (diff->opts.values) {
         json_key(json, "first");
         json_array(json);
         for (size_t i = 0; i < value->n_kept; i++)
@@ -237,7 +237,7 @@ static void put_differs(struct json_write *json, unsigned flags)
     json_end(json);
 }
 
-void diff_put_key(struct diff *diff, struct json_write *json, const struct diff_found *found,
+void diff_put_key(struct diff_tool *diff, struct json_write *json, const struct diff_found *found,
                   struct rd_slice name, const struct diff_value *value)
 {
     const struct diff_key *a = &found->key[DIFF_A], *b = &found->key[DIFF_B];
@@ -266,9 +266,9 @@ void diff_put_key(struct diff *diff, struct json_write *json, const struct diff_
     json_end(json);
 }
 
-void diff_put_summary(const struct diff *diff, struct json_write *json)
+void diff_put_summary(const struct diff_tool *diff, struct json_write *json)
 {
-    const struct diff_counts *n = &diff->counts;
+    const struct diff_counts *n = &diff->result.counts;
     put_pair(json, "keys", n->keys[DIFF_A], n->keys[DIFF_B]);
     put_pair(json, "only", n->only[DIFF_A], n->only[DIFF_B]);
     put_pair(json, "only_expired", n->expired[DIFF_A], n->expired[DIFF_B]);
@@ -276,7 +276,7 @@ void diff_put_summary(const struct diff *diff, struct json_write *json)
     json_put_uint(json, "different_type", n->type);
     json_put_uint(json, "different_expiry", n->expiry);
     json_put_uint(json, "different_value", n->value);
-    put_pair(json, "functions", diff->n_functions[DIFF_A], diff->n_functions[DIFF_B]);
+    put_pair(json, "functions", diff->result.n_functions[DIFF_A], diff->result.n_functions[DIFF_B]);
     if (diff->is_server[DIFF_A] || diff->is_server[DIFF_B]) {
         put_pair(json, "gone", diff->live_result[DIFF_A].gone, diff->live_result[DIFF_B].gone);
         put_pair(json, "changing", diff->live_result[DIFF_A].changing,
@@ -284,26 +284,26 @@ void diff_put_summary(const struct diff *diff, struct json_write *json)
         put_pair(json, "not_compared", diff->live_result[DIFF_A].unknown,
                  diff->live_result[DIFF_B].unknown);
     }
-    if (diff->judge_due)
-        json_put_uint(json, "due", diff->n_due);
-    json_put_bool(json, "functions_differ", diff->functions_differ);
+    if (diff->opts.judge_due)
+        json_put_uint(json, "due", diff->result.n_due);
+    json_put_bool(json, "functions_differ", diff->result.functions_differ);
 }
 
 /* ---- either ---- */
 
-void diff_report_begin(struct diff *diff)
+void diff_report_begin(struct diff_tool *diff)
 {
     if (!diff->cli->json)
         return;
-    json_put_str(&diff->cli->out, "a", diff->shown[DIFF_A]);
-    json_put_str(&diff->cli->out, "b", diff->shown[DIFF_B]);
+    json_put_str(&diff->cli->out, "a", diff->opts.name[DIFF_A]);
+    json_put_str(&diff->cli->out, "b", diff->opts.name[DIFF_B]);
     json_key(&diff->cli->out, "differences");
     json_array(&diff->cli->out);
     diff->json = diff->cli->out;
 }
 
 /* On a terminal, the first of each kind. */
-static bool is_listed(struct diff *diff, const struct diff_found *found)
+static bool is_listed(struct diff_tool *diff, const struct diff_found *found)
 {
     int kind = both(found) ? 2 : found->key[DIFF_A].present ? 0 : 1;
     if (diff->all || isatty(STDOUT_FILENO) != 1)
@@ -311,7 +311,7 @@ static bool is_listed(struct diff *diff, const struct diff_found *found)
     return diff->listed[kind]++ < LISTED;
 }
 
-void diff_report_key(struct diff *diff, const struct diff_found *found, struct rd_slice name,
+void diff_report_key(struct diff_tool *diff, const struct diff_found *found, struct rd_slice name,
                      const struct diff_value *value)
 {
     if (diff->page != NULL) {
@@ -328,7 +328,7 @@ void diff_report_key(struct diff *diff, const struct diff_found *found, struct r
 }
 
 /* What was not listed. */
-static void print_hidden(const struct diff *diff)
+static void print_hidden(const struct diff_tool *diff)
 {
     static const char *const words[] = {"only in A", "only in B", "different"};
     for (int kind = 0; kind < 3; kind++)
@@ -338,9 +338,9 @@ static void print_hidden(const struct diff *diff)
 }
 
 /* A server does not return the keys that expired before it loaded a snapshot. */
-static void print_expired(const struct diff *diff, enum diff_side side)
+static void print_expired(const struct diff_tool *diff, enum diff_side side)
 {
-    uint64_t n = diff->counts.expired[side], only = diff->counts.only[side];
+    uint64_t n = diff->result.counts.expired[side], only = diff->result.counts.only[side];
     if (n > 0)
         printf("%s%s of the keys only in %s %s expired: servers drop such keys, and --no-expired "
                "leaves them out\n",
@@ -348,18 +348,18 @@ static void print_expired(const struct diff *diff, enum diff_side side)
                n == 1 ? "has" : "have");
 }
 
-static void print_summary(const struct diff *diff)
+static void print_summary(const struct diff_tool *diff)
 {
-    const struct diff_counts *n = &diff->counts;
-    if (diff->functions_differ)
+    const struct diff_counts *n = &diff->result.counts;
+    if (diff->result.functions_differ)
         printf("functions differ: %s and %s libraries\n",
-               rd_show_count(diff->n_functions[DIFF_A]).s,
-               rd_show_count(diff->n_functions[DIFF_B]).s);
-    if (diff->n_due > 0)
+               rd_show_count(diff->result.n_functions[DIFF_A]).s,
+               rd_show_count(diff->result.n_functions[DIFF_B]).s);
+    if (diff->result.n_due > 0)
         printf("%s key%s on one side only expired in the meantime and %s not compared\n",
-               rd_show_count(diff->n_due).s, rd_show_plural(diff->n_due),
-               diff->n_due == 1 ? "is" : "are");
-    if (diff_is_void(diff))
+               rd_show_count(diff->result.n_due).s, rd_show_plural(diff->result.n_due),
+               diff->result.n_due == 1 ? "is" : "are");
+    if (diff->result.is_void)
         return;
     print_expired(diff, DIFF_A);
     print_expired(diff, DIFF_B);
@@ -373,7 +373,7 @@ static void print_summary(const struct diff *diff)
     printf("\n");
 }
 
-void diff_report_end(struct diff *diff)
+void diff_report_end(struct diff_tool *diff)
 {
     if (diff->page != NULL)
         return;

@@ -11,8 +11,6 @@
 
 #include "client/live.h"
 #include "data/spool.h"
-#include "jobs/input.h"
-#include "jobs/input.h"
 #include "tools/cli/filter.h"
 
 struct live_in_opts {
@@ -24,15 +22,5 @@ struct live_in_opts {
 /* The spool must be empty. Use peer_hint() for the errors of the connection. */
 bool live_in_read(struct cli *cli, const struct live_in_opts *opts, struct spool *spool,
                   struct client_live_result *ret, struct rd_err *err);
-
-/* Such an input for a job (jobs/): its path is the name of the target. All is borrowed; the result
- * is written when the job opens the input. */
-struct live_in_job {
-    struct cli *cli;
-    const struct live_in_opts *opts;
-    struct client_live_result *result;
-};
-
-struct job_input live_in_job(const struct live_in_job *job);
 
 #endif

@@ -9,7 +9,7 @@
  * pass. Without a checksum, nothing but decoding shows that a value is damaged, so then the first
  * pass decodes everything.
  */
-#include "tools/diff/diff.h"
+#include "jobs/diff_impl.h"
 
 #include "base/endian.h"
 #include "base/worker.h"
@@ -113,6 +113,11 @@ struct pass {
     struct rd_err err;
 };
 
+static void tick(const struct pass *pass)
+{
+    rd_watch_at(pass->diff->watch, rd_src_offset(pass->diff->in[pass->side].src));
+}
+
 static bool hash_bytes(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
 {
     struct pass *pass = impl;
@@ -166,7 +171,7 @@ static bool read_plain(struct pass *pass)
     struct rdb_reader *reader = pass->diff->in[pass->side].reader;
     struct rdb_plain keys[PLAIN];
     size_t n;
-    if (filter_active(&pass->diff->filter))
+    if (filter_active(pass->diff->opts->filter))
         return true;
     while ((n = rdb_plain_take(reader, UINT64_MAX, keys, PLAIN)) > 0) {
         for (size_t i = 0; i < n; i++) {
@@ -183,7 +188,7 @@ static bool read_plain(struct pass *pass)
                 return false;
         }
         if (pass->shown)
-            cli_tick(pass->diff->cli);
+            tick(pass);
     }
     return true;
 }
@@ -203,7 +208,7 @@ static bool read_key(struct pass *pass, const struct rdb_event *ev)
     struct again *in = &diff->in[pass->side];
     bool wanted;
     if (pass->shown)
-        cli_tick(diff->cli);
+        tick(pass);
     if (!sized_wants(&in->sized, ev, &wanted, &pass->err))
         return false;
     if (!wanted)
@@ -338,11 +343,11 @@ static bool run_both(struct passes *passes, struct rd_err *err)
     bool whole = passes->read == read_all;
     b->shown = whole;
     a->shown = whole && worker == NULL;
-    if (whole && !again_rewind(&diff->in[DIFF_A], diff->shown[DIFF_A], err))
+    if (whole && !again_rewind(&diff->in[DIFF_A], diff->opts->name[DIFF_A], err))
         return rd_worker_free(worker), false;
     if (worker == NULL)
         run_pass(passes, DIFF_A);
-    if (whole && !again_rewind(&diff->in[DIFF_B], diff->shown[DIFF_B], err))
+    if (whole && !again_rewind(&diff->in[DIFF_B], diff->opts->name[DIFF_B], err))
         return rd_worker_free(worker), false;
     if (worker != NULL) {
         rd_worker_start(worker, run_passes, passes);
@@ -352,7 +357,7 @@ static bool run_both(struct passes *passes, struct rd_err *err)
         run_pass(passes, DIFF_B);
     }
     if (whole)
-        cli_progress_end(diff->cli);
+        rd_watch_end(diff->watch);
     const struct pass *failed = a->err.code != RD_ERR_OK ? a : b;
     if (failed->err.code != RD_ERR_OK)
         rd_err_adopt(err, &failed->err);

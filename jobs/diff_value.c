@@ -2,10 +2,12 @@
  *
  *     parts   key: kind (1)  name (16)     value: side (1)  index (8)  expiry (8)  content (16)
  */
-#include "tools/diff/diff.h"
+#include "jobs/diff_impl.h"
 
 #include "base/endian.h"
 #include "base/mem.h"
+
+#include <stdio.h>
 
 /* The number of bytes shown before the first byte that differs. */
 enum { STRING_BEFORE = 20 };
@@ -151,9 +153,9 @@ static void keep_part(const struct diff *diff, struct diff_value *value,
     size_t at = value->n_kept;
     while (at > 0 && stands_before(part, &value->parts[at - 1]))
         at--;
-    if (at == diff->max_elements)
+    if (at == diff->opts->max_elements)
         return;
-    size_t n = value->n_kept < diff->max_elements ? value->n_kept++ : value->n_kept - 1;
+    size_t n = value->n_kept < diff->opts->max_elements ? value->n_kept++ : value->n_kept - 1;
     memmove(&value->parts[at + 1], &value->parts[at], (n - at) * sizeof *part);
     value->parts[at] = *part;
 }
@@ -438,7 +440,7 @@ static bool compare_parts(struct diff *diff, const struct diff_found *found,
            gather_side(diff, found, DIFF_A, value, err) &&
            gather_side(diff, found, DIFF_B, value, err) && sort_begin(&diff->parts, err) &&
            hold_all(diff, value, err) &&
-           (!diff->values ||
+           (!diff->opts->values ||
             (read_texts(diff, found, DIFF_A, value, err) &&
              read_texts(diff, found, DIFF_B, value, err) && read_groups(diff, found, value, err)));
 }
@@ -448,11 +450,11 @@ bool diff_value_compare(struct diff *diff, const struct diff_found *found, struc
 {
     *ret = (struct diff_value){0};
     bool string = found->key[DIFF_A].kind == RDB_KIND_STRING;
-    if (string && !diff->values)
+    if (string && !diff->opts->values)
         return compare_strings(diff, found, ret, err);
-    ret->parts = rd_calloc((size_t)diff->max_elements + 1, sizeof *ret->parts);
+    ret->parts = rd_calloc((size_t)diff->opts->max_elements + 1, sizeof *ret->parts);
     if (ret->parts == NULL)
-        return rd_err_nomem(err, (size_t)diff->max_elements * sizeof *ret->parts);
+        return rd_err_nomem(err, (size_t)diff->opts->max_elements * sizeof *ret->parts);
     ret->n_kept = string;
     if (string)
         return compare_strings(diff, found, ret, err) &&

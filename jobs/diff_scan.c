@@ -2,7 +2,7 @@
  *
  *     found   key: side (1)  record (8)      value: a difference (diff_found_put)
  */
-#include "tools/diff/diff.h"
+#include "jobs/diff_impl.h"
 
 #include "base/endian.h"
 
@@ -18,31 +18,23 @@ static bool is_near(int64_t a, int64_t b, uint64_t tolerance_ms)
 
 bool diff_same_expiry(const struct diff *diff, int64_t a, int64_t b)
 {
-    return diff->ignore_expire || is_near(a, b, diff->tolerance_ms);
+    return diff->opts->ignore_expire || is_near(a, b, diff->opts->tolerance_ms);
 }
 
 bool diff_same_key_expiry(const struct diff *diff, int64_t a, int64_t b)
 {
-    bool rough = diff->live_result[DIFF_A].rough || diff->live_result[DIFF_B].rough;
-    uint64_t least = rough ? CLIENT_LIVE_ROUGH_MS : 0;
-    return diff->ignore_expire ||
-           is_near(a, b, diff->tolerance_ms > least ? diff->tolerance_ms : least);
+    return diff->opts->ignore_expire || is_near(a, b, diff->key_tolerance_ms);
 }
 
 bool diff_is_due(const struct diff *diff, enum diff_side side, int64_t expire_ms)
 {
-    return diff->judge_due && expire_ms != RDB_NO_EXPIRE && expire_ms <= diff->due_ms[side];
-}
-
-bool diff_is_expired(const struct diff *diff, const struct diff_key *key)
-{
-    return key->expire_ms != RDB_NO_EXPIRE && key->expire_ms < diff->filter.now_ms;
+    return diff->opts->judge_due && expire_ms != RDB_NO_EXPIRE && expire_ms <= diff->due_ms[side];
 }
 
 bool diff_must_look(const struct diff *diff, const struct diff_found *found)
 {
-    return (diff->tolerance_ms > 0 || diff->judge_due) && (found->flags & DIFF_VALUE) != 0 &&
-           found->key[DIFF_A].kind == RDB_KIND_HASH;
+    return (diff->opts->tolerance_ms > 0 || diff->opts->judge_due) &&
+           (found->flags & DIFF_VALUE) != 0 && found->key[DIFF_A].kind == RDB_KIND_HASH;
 }
 
 static void count(struct diff *diff, const struct diff_found *found)
@@ -51,7 +43,7 @@ static void count(struct diff *diff, const struct diff_found *found)
     if (!found->key[DIFF_A].present || !found->key[DIFF_B].present) {
         enum diff_side side = found->key[DIFF_A].present ? DIFF_A : DIFF_B;
         counts->only[side]++;
-        counts->expired[side] += diff_is_expired(diff, &found->key[side]);
+        counts->expired[side] += diff_is_expired(diff->opts->filter, &found->key[side]);
         return;
     }
     counts->different++;

@@ -1,7 +1,9 @@
 /* What differs between two consumer groups whose counts are the same: the first pending entry that
  * is not the same on both sides, or the first that has another owner. Both sides are read at once,
  * and no list is kept. */
-#include "tools/diff/diff.h"
+#include "jobs/diff_impl.h"
+
+#include <stdio.h>
 
 enum { SAYS_MAX = 320 };
 

@@ -2,7 +2,7 @@
  *
  *     named   key: db (8)  name, cut         value: a difference (diff_found_put)
  */
-#include "tools/diff/diff.h"
+#include "jobs/diff_impl.h"
 
 #include "base/endian.h"
 
@@ -86,7 +86,7 @@ static bool whole_name(struct diff *diff, const struct diff_found *found, struct
     return rd_buf_add(&diff->name, name.ptr, name.len) || rd_err_nomem(err, name.len);
 }
 
-bool diff_each(struct diff *diff, diff_each_fn each, struct rd_err *err)
+bool diff_names_each(struct diff *diff, diff_each_fn each, struct rd_err *err)
 {
     struct rd_slice key, value;
     bool end;
