@@ -31,15 +31,23 @@ const char *rd_digest_name(enum rd_digest_kind kind)
     return kinds[kind].name;
 }
 
+static const char digits[] = "0123456789abcdef";
+
 char *rd_digest_hex(char *dst, struct rd_slice bytes)
 {
-    static const char digits[] = "0123456789abcdef";
     for (size_t i = 0; i < bytes.len; i++) {
         dst[2 * i] = digits[bytes.ptr[i] >> 4];
         dst[2 * i + 1] = digits[bytes.ptr[i] & 15];
     }
     dst[2 * bytes.len] = '\0';
     return dst;
+}
+
+void rd_digest_draw_hex(char *dst, size_t n, uint64_t (*draw)(void *ctx), void *ctx)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = digits[draw(ctx) & 15];
+    dst[n] = '\0';
 }
 
 /* The value of a digit, or 16. */

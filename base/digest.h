@@ -58,6 +58,9 @@ const char *rd_digest_name(enum rd_digest_kind kind);
  * Returns dst. */
 char *rd_digest_hex(char *dst, struct rd_slice bytes);
 
+/* Writes n random digits, of the last four bits of a random number each, and a terminator. */
+void rd_digest_draw_hex(char *dst, size_t n, uint64_t (*draw)(void *ctx), void *ctx);
+
 /* Decodes exactly `size` bytes from 2 * size hexadecimal digits of either case. */
 bool rd_digest_get_hex(struct rd_slice text, uint8_t *ret, size_t size);
 

@@ -5,55 +5,30 @@
 #include "base/mem.h"
 #include "cluster/cluster_impl.h"
 
-/* The texts, bytes and slots of an action are in the same block, behind it. */
 struct cluster_queued {
-    struct cluster_queued *next;
     struct cluster_action action;
     struct cluster_shared *shared; /* has the bytes in place of this block; or NULL */
 };
-
-static size_t text_len(const char *text)
-{
-    return text != NULL ? strlen(text) + 1 : 0;
-}
-
-static struct rd_slice keep(uint8_t **at, struct rd_slice bytes)
-{
-    uint8_t *kept = *at;
-    if (bytes.len > 0)
-        memcpy(kept, bytes.ptr, bytes.len);
-    *at += bytes.len;
-    return rd_slice(kept, bytes.len);
-}
-
-static const char *keep_text(uint8_t **at, const char *text)
-{
-    if (text == NULL)
-        return NULL;
-    return (const char *)keep(at, rd_slice(text, text_len(text))).ptr;
-}
 
 static struct cluster_queued *queue(struct cluster *c, const struct cluster_action *a)
 {
     size_t slots = a->slots != NULL ? sizeof *a->slots : 0;
     size_t size = sizeof(struct cluster_queued) + slots + a->bytes.len + a->channel.len +
-                  text_len(a->host) + text_len(a->text);
-    struct cluster_queued *q = cluster_alloc(c, size);
-    if (q == NULL)
+                  rd_queue_text_size(a->host) + rd_queue_text_size(a->text);
+    struct cluster_queued *q = rd_queue_add(&c->actions, size);
+    if (q == NULL) {
+        c->no_memory = true;
         return NULL;
+    }
     uint8_t *at = (uint8_t *)(q + 1);
     q->action = *a;
     if (a->slots != NULL)
-        q->action.slots = (const struct cluster_slots *)keep(&at, rd_slice(a->slots, slots)).ptr;
-    q->action.bytes = keep(&at, a->bytes);
-    q->action.channel = keep(&at, a->channel);
-    q->action.host = keep_text(&at, a->host);
-    q->action.text = keep_text(&at, a->text);
-    if (c->last != NULL)
-        c->last->next = q;
-    else
-        c->first = q;
-    c->last = q;
+        q->action.slots =
+            (const struct cluster_slots *)rd_queue_keep(&at, rd_slice(a->slots, slots)).ptr;
+    q->action.bytes = rd_queue_keep(&at, a->bytes);
+    q->action.channel = rd_queue_keep(&at, a->channel);
+    q->action.host = rd_queue_keep_text(&at, a->host);
+    q->action.text = rd_queue_keep_text(&at, a->text);
     return q;
 }
 
@@ -83,16 +58,11 @@ void cluster_unshare(struct cluster_shared *bytes)
 
 bool cluster_next(struct cluster *c, struct cluster_action *ret)
 {
-    struct cluster_queued *q = c->first;
-    if (c->given != NULL)
-        cluster_unshare(c->given->shared);
-    rd_free(c->given);
-    c->given = q;
+    const struct cluster_queued *q = rd_queue_take(&c->actions);
+    cluster_unshare(c->given);
+    c->given = q != NULL ? q->shared : NULL;
     if (q == NULL)
         return false;
-    c->first = q->next;
-    if (c->first == NULL)
-        c->last = NULL;
     if (q->action.kind == CLUSTER_SAVE)
         c->save_waits = false;
     *ret = q->action;

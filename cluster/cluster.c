@@ -1,5 +1,6 @@
 #include "cluster/cluster_impl.h"
 
+#include "base/digest.h"
 #include "base/mem.h"
 
 /* ---- memory and chance ---- */
@@ -33,10 +34,7 @@ uint64_t cluster_random(struct cluster *c, uint64_t below)
 
 void cluster_draw_id(struct cluster *c, struct cluster_id *ret)
 {
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < CLUSTER_ID_LEN; i++)
-        ret->s[i] = digits[cluster_random(c, 16)];
-    ret->s[CLUSTER_ID_LEN] = 0;
+    rd_digest_draw_hex(ret->s, CLUSTER_ID_LEN, c->opts.random, c->opts.ctx);
 }
 
 int64_t cluster_max(int64_t a, int64_t b)

@@ -19,6 +19,7 @@
 #ifndef CLUSTER_CLUSTER_IMPL_H
 #define CLUSTER_CLUSTER_IMPL_H
 
+#include "base/queue.h"
 #include "cluster/cluster.h"
 
 /* Milliseconds. */
@@ -32,8 +33,6 @@ enum {
 };
 
 enum { CLUSTER_FAILING = CLUSTER_BUS_FAILED | CLUSTER_BUS_MAYBE_FAILED };
-
-struct cluster_queued;
 
 struct cluster_link {
     uint64_t number;
@@ -104,7 +103,8 @@ struct cluster {
     struct cluster_vote vote;
     struct cluster_stats stats;
 
-    struct cluster_queued *first, *last, *given;
+    struct rd_queue actions;
+    struct cluster_shared *given; /* of the last action that was taken; or NULL */
 };
 
 static inline bool cluster_is(const struct cluster_node *n, unsigned flags)

@@ -6,84 +6,41 @@
 #include "sentinel/sentinel_impl.h"
 #include "sentinel/text_impl.h"
 
-/* The texts and words of an action are in the same block, behind it. */
-struct sentinel_queued {
-    struct sentinel_queued *next;
-    struct sentinel_action action;
-};
-
 /* ---- the queue ---- */
 
 static size_t size_of(const struct sentinel_action *a)
 {
-    size_t size = sizeof(struct sentinel_queued) + a->argc * sizeof *a->argv;
+    size_t size = sizeof *a + a->argc * sizeof *a->argv;
     for (size_t i = 0; i < a->argc; i++)
         size += a->argv[i].len;
-    size += a->host != NULL ? strlen(a->host) + 1 : 0;
-    size += a->name != NULL ? strlen(a->name) + 1 : 0;
-    return size + (a->text != NULL ? strlen(a->text) + 1 : 0);
+    return size + rd_queue_text_size(a->host) + rd_queue_text_size(a->name) +
+           rd_queue_text_size(a->text);
 }
 
-static const char *keep_text(char **at, const char *text)
+void sentinel_act(struct sentinel *s, const struct sentinel_action *a)
 {
-    char *kept = *at;
-    if (text == NULL)
-        return NULL;
-    size_t len = strlen(text) + 1;
-    memcpy(kept, text, len);
-    *at += len;
-    return kept;
-}
-
-static void keep_words(struct sentinel_queued *q, const struct sentinel_action *a)
-{
-    struct rd_slice *words = (struct rd_slice *)(q + 1);
-    char *at = (char *)(words + a->argc);
-    q->action = *a;
-    q->action.argv = words;
-    for (size_t i = 0; i < a->argc; i++) {
-        words[i] = rd_slice(at, a->argv[i].len);
-        if (a->argv[i].len > 0)
-            memcpy(at, a->argv[i].ptr, a->argv[i].len);
-        at += a->argv[i].len;
-    }
-    q->action.host = keep_text(&at, a->host);
-    q->action.name = keep_text(&at, a->name);
-    q->action.text = keep_text(&at, a->text);
-}
-
-void sentinel_act(struct sentinel *s, const struct sentinel_action *action)
-{
-    struct sentinel_queued *q = sentinel_alloc(s, size_of(action));
-    if (q == NULL)
+    struct sentinel_action *kept = rd_queue_add(&s->actions, size_of(a));
+    if (kept == NULL) {
+        s->no_memory = true;
         return;
-    keep_words(q, action);
-    if (s->last != NULL)
-        s->last->next = q;
-    else
-        s->first = q;
-    s->last = q;
+    }
+    struct rd_slice *words = (struct rd_slice *)(kept + 1);
+    uint8_t *at = (uint8_t *)(words + a->argc);
+    *kept = *a;
+    kept->argv = words;
+    for (size_t i = 0; i < a->argc; i++)
+        words[i] = rd_queue_keep(&at, a->argv[i]);
+    kept->host = rd_queue_keep_text(&at, a->host);
+    kept->name = rd_queue_keep_text(&at, a->name);
+    kept->text = rd_queue_keep_text(&at, a->text);
 }
 
 bool sentinel_next(struct sentinel *s, struct sentinel_action *ret)
 {
-    struct sentinel_queued *q = s->first;
-    rd_free(s->given);
-    s->given = q;
-    if (q == NULL)
-        return false;
-    s->first = q->next;
-    if (s->first == NULL)
-        s->last = NULL;
-    *ret = q->action;
-    return true;
-}
-
-void sentinel_actions_free(struct sentinel *s)
-{
-    struct sentinel_action action;
-    while (sentinel_next(s, &action))
-        continue;
+    const struct sentinel_action *a = rd_queue_take(&s->actions);
+    if (a != NULL)
+        *ret = *a;
+    return a != NULL;
 }
 
 /* ---- actions without a connection ---- */

@@ -1,5 +1,6 @@
 #include "sentinel/sentinel_impl.h"
 
+#include "base/digest.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/words.h"
@@ -78,18 +79,11 @@ void sentinel_free(struct sentinel *s)
         return;
     sentinel_drop_all(&s->masters);
     sentinel_scripts_free(s);
-    sentinel_actions_free(s);
+    rd_queue_done(&s->actions);
     rd_free(s->announce_ip);
     rd_free(s->user);
     rd_free(s->password);
     rd_free(s);
-}
-
-static void draw_id(struct sentinel *s)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < SENTINEL_ID_LEN; i++)
-        s->id[i] = digits[sentinel_random(s, 16)];
 }
 
 /* Whether the configuration has another Sentinel with this id. */
@@ -105,7 +99,7 @@ static bool id_is_taken(const struct sentinel *s)
 void sentinel_start(struct sentinel *s)
 {
     while (s->id[0] == 0 || id_is_taken(s))
-        draw_id(s);
+        rd_digest_draw_hex(s->id, SENTINEL_ID_LEN, s->opts.random, s->opts.ctx);
     s->started = true;
     sentinel_save(s);
     sentinel_log(s, SENTINEL_LEVEL_WARNING, "Sentinel ID is %s", s->id);

@@ -2,6 +2,7 @@
 #ifndef SENTINEL_SENTINEL_IMPL_H
 #define SENTINEL_SENTINEL_IMPL_H
 
+#include "base/queue.h"
 #include "sentinel/hello.h"
 #include "sentinel/info.h"
 #include "sentinel/sentinel.h"
@@ -183,7 +184,7 @@ struct sentinel {
     char asked_master[SENTINEL_NAME_MAX + 1];
 
     uint64_t next_conn;
-    struct sentinel_queued *first, *last, *given; /* actions */
+    struct rd_queue actions;
 
     struct sentinel_job *jobs;
     size_t n_jobs, n_running;

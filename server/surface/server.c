@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/digest.h"
 #include "base/mem.h"
 #include "server/session/acl/acl.h"
 #include "server/session/client/client.h"
@@ -153,10 +154,10 @@ static void watch_signal(struct server *srv, uv_signal_t *handle, uv_signal_cb c
 
 /* ---- begin and end ---- */
 
-static void make_run_id(char *dst)
+static uint64_t seed(void *ctx)
 {
-    for (int i = 0; i < 40; i += 8)
-        snprintf(dst + i, 9, "%08x", (unsigned)(sessions_seed() & 0xffffffff));
+    (void)ctx;
+    return sessions_seed();
 }
 
 void server_init(struct server *srv)
@@ -169,7 +170,7 @@ void server_init(struct server *srv)
     srv->sessions.hooks.make_room = make_room;
     sessions_init(&srv->sessions, &srv->loop);
     commands_register(&srv->sessions);
-    make_run_id(srv->durable.run_id);
+    rd_digest_draw_hex(srv->durable.run_id, sizeof srv->durable.run_id - 1, seed, NULL);
     srv->durable.used_memory = used_memory;
     durable_init(&srv->durable, &srv->sessions);
     watch_signal(srv, &srv->on_term, on_stop_signal, SIGTERM);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+#include "base/digest.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "engine/admit.h"
@@ -16,13 +17,11 @@ enum { TICK_MS = 1000, FAILOVER_TICK_MS = 100 };
 
 struct repl_replid replication_fresh_id(void)
 {
-    static const char digits[] = "0123456789abcdef";
-    uint8_t random[REPL_REPLID_LEN];
+    uint8_t random[REPL_REPLID_LEN / 2];
     struct repl_replid id = {{0}};
     if (getrandom(random, sizeof random, 0) != sizeof random)
         log_panic("the system provides no random numbers for a replication ID");
-    for (unsigned i = 0; i < REPL_REPLID_LEN; i++)
-        id.hex[i] = digits[random[i] & 15];
+    rd_digest_hex(id.hex, rd_slice(random, sizeof random));
     return id;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+#include "base/digest.h"
 #include "server/session/acl/user.h"
 #include "server/surface/cmd/commands.h"
 #include "server/session/dispatch/subcommand.h"
@@ -70,9 +71,8 @@ static void sub_cat(struct dispatch_call *call)
 static void sub_genpass(struct dispatch_call *call)
 {
     enum { BITS_MAX = 4096 };
-    static const char digits[] = "0123456789abcdef";
     uint8_t bytes[BITS_MAX / 8];
-    char text[BITS_MAX / 4];
+    char text[BITS_MAX / 4 + 1];
     int64_t bits = 256;
     if (call->argc > 3) {
         subcommand_syntax(call);
@@ -91,8 +91,7 @@ static void sub_genpass(struct dispatch_call *call)
         engine_reply_error(call->reply, "ERR the system provides no random numbers");
         return;
     }
-    for (size_t i = 0; i < n; i++)
-        text[i] = digits[i % 2 == 0 ? bytes[i / 2] >> 4 : bytes[i / 2] & 15];
+    rd_digest_hex(text, rd_slice(bytes, sizeof bytes));
     engine_reply_bulk(call->reply, rd_slice(text, n));
 }
 
