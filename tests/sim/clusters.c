@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "tests/sim/faults.h"
 #include "tests/sim/clusters.h"
 
 enum {
@@ -128,49 +129,56 @@ static int any_master(struct sim_cluster *r)
     return any(r);
 }
 
-static void partition(struct sim_cluster *r)
+static void partition(void *run)
 {
+    struct sim_cluster *r = run;
     int groups = 2 + (int)sim_chance(r, 2);
     r->sums->partitions++;
     for (int i = 0; i < r->n; i++)
         r->nodes[i].group = (int)sim_chance(r, (uint64_t)groups);
 }
 
-static void isolate(struct sim_cluster *r)
+static void isolate(void *run)
 {
+    struct sim_cluster *r = run;
     r->sums->partitions++;
     r->nodes[any_master(r)].group = 9;
 }
 
-static void heal(struct sim_cluster *r)
+static void heal(void *run)
 {
+    struct sim_cluster *r = run;
     for (int i = 0; i < r->n; i++)
         r->nodes[i].group = 0;
     sim_reset_stuck(r);
 }
 
-static void start_all(struct sim_cluster *r)
+static void start_all(void *run)
 {
+    struct sim_cluster *r = run;
     for (int i = 0; i < r->n; i++)
         sim_node_start(r, i);
 }
 
-static void stall(struct sim_cluster *r)
+static void stall(void *run)
 {
+    struct sim_cluster *r = run;
     r->sums->stalls++;
     r->nodes[any(r)].stalled_until_ms = r->now_ms + (int64_t)sim_chance(r, 6000);
 }
 
-static void set_clock(struct sim_cluster *r)
+static void set_clock(void *run)
 {
+    struct sim_cluster *r = run;
     r->sums->clocks++;
     r->nodes[any(r)].clock_ms += (int64_t)sim_chance(r, 120000) - 60000;
 }
 
 /* ---- operators ---- */
 
-static void fail_over(struct sim_cluster *r)
+static void fail_over(void *run)
 {
+    struct sim_cluster *r = run;
     int node = any(r);
     if (of(r, node) == NULL || sim_is_stalled(r, node))
         return;
@@ -235,51 +243,39 @@ static void move_step(struct sim_cluster *r)
     sim_node_act(r, at);
 }
 
+static void end_master(void *run)
+{
+    end_one(run, any_master(run));
+}
+
+static void end_any(void *run)
+{
+    end_one(run, any(run));
+}
+
+static void start_any(void *run)
+{
+    sim_node_start(run, any(run));
+}
+
+static void heal_and_fail_over(void *run)
+{
+    heal(run);
+    fail_over(run);
+}
+
+static const struct fault faults[] = {
+    {2, end_master}, {1, end_any}, {2, start_any}, {1, partition}, {1, isolate},
+    {2, heal},       {1, stall},   {1, set_clock}, {1, fail_over}, {1, heal_and_fail_over},
+    {1, start_all}};
+
 static void one_fault(struct sim_cluster *r)
 {
     for (int i = 0; i < r->n; i++) {
         if (of(r, i) != NULL)
             sim_note_reached(r, i);
     }
-    switch (sim_chance(r, 14)) {
-    case 0:
-    case 1:
-        end_one(r, any_master(r));
-        break;
-    case 2:
-        end_one(r, any(r));
-        break;
-    case 3:
-    case 4:
-        sim_node_start(r, any(r));
-        break;
-    case 5:
-        partition(r);
-        break;
-    case 6:
-        isolate(r);
-        break;
-    case 7:
-    case 8:
-        heal(r);
-        break;
-    case 9:
-        stall(r);
-        break;
-    case 10:
-        set_clock(r);
-        break;
-    case 11:
-        fail_over(r);
-        break;
-    case 12:
-        heal(r);
-        fail_over(r);
-        break;
-    default:
-        start_all(r);
-        break;
-    }
+    faults_make_one(faults, sizeof faults / sizeof *faults, &r->random, r);
 }
 
 static void chaos(struct sim_cluster *r)

@@ -4,13 +4,8 @@
  *     static bool is_enough(const void *ctx) { ... }
  *     static void print(const void *ctx) { ... seeds_print(sums, n) ... }
  *
- *     int main(int argc, char **argv)
- *     {
- *         struct sums sums = {0};
- *         const struct seeds seeds = {.n = 1000, .in_line = 100, .run = run, .ctx = &sums,
- *                                     .is_enough = is_enough, .enough = "cuts", .print = print};
- *         return seeds_main(&seeds, argc, argv);
- *     }
+ *     enum { SEEDS = 1000, A_LINE = 100 };
+ *     SEEDS_MAIN(struct sums, .enough = "cuts")
  *
  *     PROGRAM              all seeds, as TAP
  *     PROGRAM FIRST N      N seeds from FIRST on
@@ -41,6 +36,22 @@ struct seeds {
 
 /* The status of the process. */
 int seeds_main(const struct seeds *seeds, int argc, char **argv);
+
+/* main() of a file with run(), is_enough(), print() and the constants SEEDS and A_LINE; further
+ * fields follow the type of the sums. */
+#define SEEDS_MAIN(type, ...)                                                                      \
+    int main(int argc, char **argv)                                                                \
+    {                                                                                              \
+        static type sums;                                                                          \
+        const struct seeds seeds = {.n = SEEDS,                                                    \
+                                    .in_line = A_LINE,                                             \
+                                    .ctx = &sums,                                                  \
+                                    .run = run,                                                    \
+                                    .is_enough = is_enough,                                        \
+                                    .print = print,                                                \
+                                    __VA_ARGS__};                                                  \
+        return seeds_main(&seeds, argc, argv);                                                     \
+    }
 
 struct seeds_sum {
     const char *what;

@@ -3,13 +3,15 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "tests/sim/faults.h"
 #include "tests/sim/sentinels_process.h"
 
 enum {
     CHAOS_MS = 100000,
     HEAL_MS = 240000,
     CALM_KILLS = 3,
-    FIRST_MS = 8000, /* until everyone knows everyone */
+    FIRST_MS = 8000, /* until everyone knows everyone, */
+    MEET_MS = 60000, /* at the latest */
 };
 
 /* ---- setting up ---- */
@@ -106,37 +108,6 @@ static void start_host(struct sim_run *r, int host)
         sim_server_start(r, host);
 }
 
-static int any_host(struct sim_run *r)
-{
-    return (int)sim_chance(r, (uint64_t)n_hosts(r));
-}
-
-static void partition(struct sim_run *r)
-{
-    int groups = 2 + (int)sim_chance(r, 2);
-    r->sums->partitions++;
-    for (int i = 0; i < n_hosts(r); i++)
-        r->hosts[i].group = (int)sim_chance(r, (uint64_t)groups);
-}
-
-static void heal(struct sim_run *r)
-{
-    for (int i = 0; i < n_hosts(r); i++)
-        r->hosts[i].group = 0;
-}
-
-static void stall(struct sim_run *r)
-{
-    int host = first_sentinel(r) + (int)sim_chance(r, (uint64_t)r->n_sentinels);
-    r->hosts[host].process.stalled_until_ms = r->now_ms + (int64_t)sim_chance(r, 6000);
-}
-
-static void set_clock(struct sim_run *r)
-{
-    int host = first_sentinel(r) + (int)sim_chance(r, (uint64_t)r->n_sentinels);
-    r->hosts[host].process.clock_ms += (int64_t)sim_chance(r, 120000) - 60000;
-}
-
 static int master_host(const struct sim_run *r)
 {
     for (int i = 0; i < r->n_servers; i++) {
@@ -146,40 +117,65 @@ static int master_host(const struct sim_run *r)
     return 0;
 }
 
-static void one_fault(struct sim_run *r)
+static int any_host(struct sim_run *r)
 {
-    switch (sim_chance(r, 12)) {
-    case 0:
-    case 1:
-        kill_host(r, master_host(r));
-        break;
-    case 2:
-        kill_host(r, any_host(r));
-        break;
-    case 3:
-    case 4:
-    case 5:
-        start_host(r, any_host(r));
-        break;
-    case 6:
-        partition(r);
-        break;
-    case 7:
-    case 8:
-        heal(r);
-        break;
-    case 9:
-        stall(r);
-        break;
-    case 10:
-        set_clock(r);
-        break;
-    default:
-        for (int i = 0; i < n_hosts(r); i++)
-            start_host(r, i);
-        break;
-    }
+    return (int)sim_chance(r, (uint64_t)n_hosts(r));
 }
+
+static void kill_master(void *run)
+{
+    kill_host(run, master_host(run));
+}
+
+static void kill_any(void *run)
+{
+    kill_host(run, any_host(run));
+}
+
+static void start_any(void *run)
+{
+    start_host(run, any_host(run));
+}
+
+static void start_all(void *run)
+{
+    for (int i = 0; i < n_hosts(run); i++)
+        start_host(run, i);
+}
+
+static void partition(void *run)
+{
+    struct sim_run *r = run;
+    int groups = 2 + (int)sim_chance(r, 2);
+    r->sums->partitions++;
+    for (int i = 0; i < n_hosts(r); i++)
+        r->hosts[i].group = (int)sim_chance(r, (uint64_t)groups);
+}
+
+static void heal(void *run)
+{
+    struct sim_run *r = run;
+    for (int i = 0; i < n_hosts(r); i++)
+        r->hosts[i].group = 0;
+}
+
+static void stall(void *run)
+{
+    struct sim_run *r = run;
+    int host = first_sentinel(r) + (int)sim_chance(r, (uint64_t)r->n_sentinels);
+    r->hosts[host].process.stalled_until_ms = r->now_ms + (int64_t)sim_chance(r, 6000);
+}
+
+static void set_clock(void *run)
+{
+    struct sim_run *r = run;
+    int host = first_sentinel(r) + (int)sim_chance(r, (uint64_t)r->n_sentinels);
+    r->hosts[host].process.clock_ms += (int64_t)sim_chance(r, 120000) - 60000;
+}
+
+static const struct fault faults[] = {{2, kill_master}, {1, kill_any}, {3, start_any},
+                                      {1, partition},   {2, heal},     {1, stall},
+                                      {1, set_clock},   {1, start_all}};
 
 static void chaos(struct sim_run *r)
 {
@@ -188,13 +184,12 @@ static void chaos(struct sim_run *r)
     r->crash = sim_chance(r, 2) == 0 ? 0 : 3 + (unsigned)sim_chance(r, 6);
     r->save_fails = sim_chance(r, 3) == 0 ? 6 : 0;
     while (r->failure == NULL && r->now_ms < CHAOS_MS) {
-        one_fault(r);
+        faults_make_one(faults, sizeof faults / sizeof *faults, &r->random, r);
         sim_until(r, r->now_ms + 200 + (int64_t)sim_chance(r, 6000));
     }
     r->loss = r->crash = r->save_fails = 0;
     heal(r);
-    for (int i = 0; i < n_hosts(r); i++)
-        start_host(r, i);
+    start_all(r);
 }
 
 /* ---- what must be true ---- */

@@ -42,16 +42,4 @@ static bool is_enough(const void *ctx)
     return s->partial > SEEDS && s->full > SEEDS && s->safe > SEEDS;
 }
 
-int main(int argc, char **argv)
-{
-    struct sim_sums sums = {0};
-    const struct seeds seeds = {.n = SEEDS,
-                                .in_line = A_LINE,
-                                .ctx = &sums,
-                                .run = run,
-                                .more = cut_everywhere,
-                                .is_enough = is_enough,
-                                .enough = "syncs and acknowledged writes",
-                                .print = print};
-    return seeds_main(&seeds, argc, argv);
-}
+SEEDS_MAIN(struct sim_sums, .more = cut_everywhere, .enough = "syncs and acknowledged writes")

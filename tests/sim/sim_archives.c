@@ -45,15 +45,4 @@ static bool is_enough(const void *ctx)
            s->delayed > 0 && s->moments > SEEDS;
 }
 
-int main(int argc, char **argv)
-{
-    struct sim_archives sums = {0};
-    const struct seeds seeds = {.n = SEEDS,
-                                .in_line = A_LINE,
-                                .ctx = &sums,
-                                .run = run,
-                                .is_enough = is_enough,
-                                .enough = "sets, faults and deaths",
-                                .print = print};
-    return seeds_main(&seeds, argc, argv);
-}
+SEEDS_MAIN(struct sim_archives, .enough = "sets, faults and deaths")

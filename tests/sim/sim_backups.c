@@ -39,15 +39,4 @@ static bool is_enough(const void *ctx)
            s->packs_rewritten > 0;
 }
 
-int main(int argc, char **argv)
-{
-    struct sim_backups sums = {0};
-    const struct seeds seeds = {.n = SEEDS,
-                                .in_line = A_LINE,
-                                .ctx = &sums,
-                                .run = run,
-                                .is_enough = is_enough,
-                                .enough = "backups, faults and deaths",
-                                .print = print};
-    return seeds_main(&seeds, argc, argv);
-}
+SEEDS_MAIN(struct sim_backups, .enough = "backups, faults and deaths")

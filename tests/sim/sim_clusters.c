@@ -58,16 +58,4 @@ static bool is_enough(const void *ctx)
            s->takeovers > 0 && s->migrations > 0;
 }
 
-int main(int argc, char **argv)
-{
-    struct sim_sums sums = {0};
-    const struct seeds seeds = {.n = SEEDS,
-                                .in_line = A_LINE,
-                                .ctx = &sums,
-                                .run = run,
-                                .trace = run_traced,
-                                .is_enough = is_enough,
-                                .enough = "failovers and faults",
-                                .print = print};
-    return seeds_main(&seeds, argc, argv);
-}
+SEEDS_MAIN(struct sim_sums, .trace = run_traced, .enough = "failovers and faults")

@@ -52,16 +52,4 @@ static bool is_enough(const void *ctx)
            s->tilts > SEEDS && s->partitions > SEEDS && s->losses > SEEDS && s->calm > SEEDS / 10;
 }
 
-int main(int argc, char **argv)
-{
-    struct sim_sentinels sums = {0};
-    const struct seeds seeds = {.n = SEEDS,
-                                .in_line = A_LINE,
-                                .ctx = &sums,
-                                .run = run,
-                                .trace = run_traced,
-                                .is_enough = is_enough,
-                                .enough = "failovers and faults",
-                                .print = print};
-    return seeds_main(&seeds, argc, argv);
-}
+SEEDS_MAIN(struct sim_sentinels, .trace = run_traced, .enough = "failovers and faults")
