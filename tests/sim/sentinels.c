@@ -238,6 +238,18 @@ static void check_known(struct sim_run *r)
 
 /* ---- runs ---- */
 
+/* A replica that no Sentinel has ever seen would stay a replica of a former master. */
+static bool knows_all(const struct sim_run *r)
+{
+    size_t most = 0;
+    for (int i = first_sentinel(r); i < n_hosts(r); i++) {
+        struct sentinel *s = r->hosts[i].process.sentinel;
+        size_t n = sentinel_count_of(sentinel_at(s, 0), SENTINEL_REPLICAS);
+        most = n > most ? n : most;
+    }
+    return most == (size_t)r->n_servers - 1;
+}
+
 static int able_replicas(const struct sim_run *r)
 {
     int n = 0;
@@ -271,6 +283,8 @@ const char *sim_sentinels_trace(uint64_t seed, struct sim_sentinels *sums,
     sums->runs++;
     make(&run, seed, sums);
     sim_until(&run, FIRST_MS + run.info_ms);
+    while (!knows_all(&run) && run.now_ms < MEET_MS)
+        sim_until(&run, run.now_ms + run.info_ms);
     if (sim_chance(&run, 4) == 0)
         calm(&run);
     else
