@@ -25,7 +25,7 @@ static bool is_able(const struct sentinel_instance *ri)
 {
     const struct sentinel_instance *m = ri->master;
     int64_t now_ms = m->s->now_ms;
-    return !sentinel_is(ri, SENTINEL_FLAG_S_DOWN) && sentinel_link_up(ri) &&
+    return !sentinel_is_silent(ri) && sentinel_link_up(ri) &&
            now_ms - ri->link->available_ms <= m->s->times.ping_period * PINGS_LATE &&
            ri->priority != 0 && ri->info_ms != 0 && now_ms - ri->info_ms <= info_valid_ms(m) &&
            ri->link_down_ms <= link_down_max_ms(m);

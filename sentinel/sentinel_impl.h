@@ -278,6 +278,8 @@ bool sentinel_send_follow(struct sentinel_instance *ri, const struct sentinel_ad
 
 /* ---- watch.c ---- */
 
+/* Whether it has been silent for so long that it is down; the flag is set by the next tick. */
+bool sentinel_is_silent(const struct sentinel_instance *ri);
 bool sentinel_down_for(const struct sentinel_instance *ri, int64_t ms);
 void sentinel_publish_soon(struct sentinel_instance *master);
 bool sentinel_say_hello(struct sentinel_instance *ri);

@@ -141,6 +141,11 @@ static int64_t silent_ms(const struct sentinel_instance *ri)
     return link->cmd.up ? 0 : ri->s->now_ms - link->available_ms;
 }
 
+bool sentinel_is_silent(const struct sentinel_instance *ri)
+{
+    return silent_ms(ri) > down_after(ri);
+}
+
 /* A master that reports to be a replica, and does not become a master again. */
 static bool is_demoted(const struct sentinel_instance *ri)
 {
@@ -152,7 +157,7 @@ static void check_down(struct sentinel_instance *ri)
 {
     struct sentinel *s = ri->s;
     drop_dead(ri);
-    bool down = silent_ms(ri) > down_after(ri) || is_demoted(ri) ||
+    bool down = sentinel_is_silent(ri) || is_demoted(ri) ||
                 (sentinel_is(ri, SENTINEL_FLAG_REBOOTED) &&
                  s->now_ms - ri->rebooted_ms > ri->reboot_down_after_ms);
     if (down && !sentinel_is(ri, SENTINEL_FLAG_S_DOWN)) {

@@ -379,6 +379,24 @@ Test(failover, a_replica_whose_state_is_not_known_is_not_chosen)
     cr_expect_null(sentinel_choose(rig_master(&rig)));
 }
 
+/* The flag is cleared by the next tick. */
+Test(failover, a_replica_that_has_just_answered_can_be_chosen)
+{
+    rig_begin(&rig, LINES);
+    set_up(&rig);
+    rig_pass(&rig, 1000);
+    rig_peer(&rig, 6381)->silent = true;
+    rig_pass(&rig, 3500);
+    struct sentinel_addr addr = {.host = "10.0.0.3", .ip = "10.0.0.3", .port = 6381};
+    struct sentinel_instance *ri = sentinel_find_replica(rig_master(&rig), &addr);
+    cr_assert(sentinel_is(ri, SENTINEL_FLAG_S_DOWN));
+    cr_expect_eq(sentinel_choose(rig_master(&rig))->addr.port, 6380);
+    sentinel_on_pong(ri, &(struct sentinel_reply){.type = '+', .text = rd_slice_str("PONG")});
+    cr_assert(sentinel_is(ri, SENTINEL_FLAG_S_DOWN));
+    ri->link->cmd.up = true;
+    cr_expect_eq(sentinel_choose(rig_master(&rig)), ri);
+}
+
 /* ---- votes for others ---- */
 
 static struct sentinel_answer ask(struct rig *r, int port, uint64_t epoch, const char *id)
