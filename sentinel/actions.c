@@ -92,21 +92,43 @@ static bool describe(const struct sentinel_instance *ri, struct rd_buf *out)
                                        sentinel_addr_host(ri->s, &m->addr), m->addr.port));
 }
 
+/* The text, with its terminator, after what `text` has. */
+RD_PRINTF(6, 0)
+static void publish(struct sentinel *s, enum sentinel_level level, const char *name,
+                    struct sentinel_instance *about, struct rd_buf *text, const char *fmt,
+                    va_list args)
+{
+    if (!format(s, text, fmt, args))
+        return;
+    sentinel_act(s, &(struct sentinel_action){.kind = SENTINEL_EVENT,
+                                              .level = level,
+                                              .name = name,
+                                              .text = (const char *)text->ptr});
+    if (about != NULL && level == SENTINEL_LEVEL_WARNING)
+        sentinel_notify(sentinel_master_of(about), name, (const char *)text->ptr);
+}
+
 void sentinel_event(struct sentinel *s, enum sentinel_level level, const char *name,
                     struct sentinel_instance *ri, const char *fmt, ...)
 {
     struct rd_buf text = {0};
     va_list args;
     va_start(args, fmt);
-    if (ri != NULL && !describe(ri, &text))
+    if (describe(ri, &text))
+        publish(s, level, name, ri, &text, fmt, args);
+    else
         s->no_memory = true;
-    else if (format(s, &text, fmt, args))
-        sentinel_act(s, &(struct sentinel_action){.kind = SENTINEL_EVENT,
-                                                  .level = level,
-                                                  .name = name,
-                                                  .text = (const char *)text.ptr});
     va_end(args);
-    if (ri != NULL && level == SENTINEL_LEVEL_WARNING && !s->no_memory)
-        sentinel_notify(sentinel_master_of(ri), name, (const char *)text.ptr);
+    rd_buf_done(&text);
+}
+
+void sentinel_event_plain(struct sentinel *s, enum sentinel_level level, const char *name,
+                          struct sentinel_instance *about, const char *fmt, ...)
+{
+    struct rd_buf text = {0};
+    va_list args;
+    va_start(args, fmt);
+    publish(s, level, name, about, &text, fmt, args);
+    va_end(args);
     rd_buf_done(&text);
 }

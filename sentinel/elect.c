@@ -74,15 +74,15 @@ void sentinel_on_answer(struct sentinel_instance *ri, const struct sentinel_repl
 void sentinel_vote(struct sentinel_instance *m, uint64_t epoch, struct rd_slice id)
 {
     struct sentinel *s = m->s;
-    sentinel_note_epoch(s, epoch);
+    sentinel_note_epoch(m, epoch);
     if (m->leader_epoch >= epoch || s->epoch > epoch)
         return;
     sentinel_text_copy(m->leader, sizeof m->leader, id);
     m->leader_epoch = epoch;
     s->unsaved = true;
     sentinel_save(s);
-    sentinel_event(s, SENTINEL_LEVEL_WARNING, "+vote-for-leader", NULL, "%s %llu", m->leader,
-                   (unsigned long long)m->leader_epoch);
+    sentinel_event_plain(s, SENTINEL_LEVEL_WARNING, "+vote-for-leader", m, "%s %llu", m->leader,
+                         (unsigned long long)m->leader_epoch);
     /* The other has its turn before this Sentinel tries it. */
     if (strcasecmp(m->leader, s->id) != 0)
         m->failover_ms = s->now_ms + (int64_t)sentinel_random(s, SENTINEL_DESYNC_MS);

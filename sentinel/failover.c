@@ -48,12 +48,21 @@ static void log_delay(struct sentinel_instance *m)
                  "Next failover delay: I will not start a failover before %s", text);
 }
 
+/* A new epoch that is known from a hello message: another Sentinel has begun, and asks for this
+ * vote soon. An election of its own would have an epoch of its own, and make a second leader. */
+static bool vote_is_due(const struct sentinel_instance *m)
+{
+    int64_t now_ms = m->s->now_ms;
+    return m->epoch_heard_ms != 0 && now_ms - m->epoch_heard_ms < SENTINEL_DESYNC_MS &&
+           now_ms - m->o_down_since_ms < SENTINEL_DESYNC_MS;
+}
+
 bool sentinel_failover_due(struct sentinel_instance *m)
 {
     if (!sentinel_is(m, SENTINEL_FLAG_O_DOWN) || sentinel_is(m, SENTINEL_FLAG_FAILING_OVER))
         return false;
     if (m->s->now_ms - m->failover_ms >= m->failover_timeout_ms * 2)
-        return true;
+        return !vote_is_due(m);
     log_delay(m);
     return false;
 }
@@ -64,8 +73,8 @@ void sentinel_failover_begin(struct sentinel_instance *m)
     go_to(m, SENTINEL_STEP_WAIT_START);
     m->flags |= SENTINEL_FLAG_FAILING_OVER;
     m->failover_epoch = ++s->epoch;
-    sentinel_event(s, SENTINEL_LEVEL_WARNING, "+new-epoch", NULL, "%llu",
-                   (unsigned long long)s->epoch);
+    sentinel_event_plain(s, SENTINEL_LEVEL_WARNING, "+new-epoch", m, "%llu",
+                         (unsigned long long)s->epoch);
     sentinel_event(s, SENTINEL_LEVEL_WARNING, "+try-failover", m, "%s", "");
     m->failover_ms = s->now_ms + (int64_t)sentinel_random(s, SENTINEL_DESYNC_MS);
 }
@@ -238,8 +247,8 @@ void sentinel_failover_finish(struct sentinel_instance *m)
 {
     struct sentinel *s = m->s;
     const struct sentinel_addr *to = m->promoted != NULL ? &m->promoted->addr : &m->addr;
-    sentinel_event(s, SENTINEL_LEVEL_WARNING, "+switch-master", NULL, "%s %s %d %s %d", m->name,
-                   sentinel_addr_host(s, &m->addr), m->addr.port, sentinel_addr_host(s, to),
-                   to->port);
+    sentinel_event_plain(s, SENTINEL_LEVEL_WARNING, "+switch-master", m, "%s %s %d %s %d", m->name,
+                         sentinel_addr_host(s, &m->addr), m->addr.port, sentinel_addr_host(s, to),
+                         to->port);
     sentinel_move_master(m, to);
 }

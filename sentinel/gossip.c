@@ -4,14 +4,15 @@
 #include "sentinel/sentinel_impl.h"
 #include "sentinel/text_impl.h"
 
-void sentinel_note_epoch(struct sentinel *s, uint64_t epoch)
+void sentinel_note_epoch(struct sentinel_instance *m, uint64_t epoch)
 {
+    struct sentinel *s = m->s;
     if (epoch <= s->epoch)
         return;
     s->epoch = epoch;
     sentinel_save(s);
-    sentinel_event(s, SENTINEL_LEVEL_WARNING, "+new-epoch", NULL, "%llu",
-                   (unsigned long long)epoch);
+    sentinel_event_plain(s, SENTINEL_LEVEL_WARNING, "+new-epoch", m, "%llu",
+                         (unsigned long long)epoch);
 }
 
 /* A Sentinel has another address: for all masters that it watches, which share one link. */
@@ -105,8 +106,9 @@ static void follow_failover(struct sentinel_instance *m, struct sentinel_instanc
     }
     sentinel_event(s, SENTINEL_LEVEL_WARNING, "+config-update-from", from, "%s", "");
     if (moved) {
-        sentinel_event(s, SENTINEL_LEVEL_WARNING, "+switch-master", NULL, "%s %s %d %s %d", m->name,
-                       sentinel_addr_host(s, &old), old.port, sentinel_addr_host(s, &to), to.port);
+        sentinel_event_plain(s, SENTINEL_LEVEL_WARNING, "+switch-master", m, "%s %s %d %s %d",
+                             m->name, sentinel_addr_host(s, &old), old.port,
+                             sentinel_addr_host(s, &to), to.port);
         sentinel_tell_clients(m, false, &old, &to);
     }
     sentinel_move_master(m, &to);
@@ -116,15 +118,20 @@ void sentinel_on_hello(struct sentinel *s, struct rd_slice text)
 {
     struct sentinel_hello hello;
     struct sentinel_addr addr;
+    struct sentinel_instance *from = NULL;
     if (!sentinel_hello_read(text, &hello) || rd_slice_is(hello.id, s->id))
         return;
     struct sentinel_instance *m = sentinel_find(s, hello.name);
-    if (m == NULL || hello.port == 0 || !sentinel_addr_read(s, hello.host, hello.port, true, &addr))
+    if (m == NULL)
         return;
-    struct sentinel_instance *from = meet(m, &hello, &addr);
+    if (sentinel_addr_read(s, hello.host, hello.port, true, &addr))
+        from = meet(m, &hello, &addr);
+    if (hello.epoch > s->epoch)
+        m->epoch_heard_ms = s->now_ms;
+    sentinel_note_epoch(m, hello.epoch); /* also of one whose address cannot be found */
     if (from == NULL)
         return;
-    sentinel_note_epoch(s, hello.epoch > hello.master_epoch ? hello.epoch : hello.master_epoch);
+    sentinel_note_epoch(m, hello.master_epoch); /* not greater, unless it was edited by hand */
     follow_failover(m, from, &hello);
     from->heard_hello_ms = s->now_ms;
 }

@@ -128,9 +128,9 @@ void sentinel_scripts_tick(struct sentinel *s)
             start(s, job);
         } else if (job->running && job->pid != 0 &&
                    s->now_ms - job->started_ms > s->times.script_max_runtime) {
-            sentinel_event(s, SENTINEL_LEVEL_WARNING, "-script-timeout", NULL, "%.*s %lld",
-                           (int)job->argv[0].len, (const char *)job->argv[0].ptr,
-                           (long long)job->pid);
+            sentinel_event_plain(s, SENTINEL_LEVEL_WARNING, "-script-timeout", NULL, "%.*s %lld",
+                                 (int)job->argv[0].len, (const char *)job->argv[0].ptr,
+                                 (long long)job->pid);
             job->started_ms = s->now_ms; /* once a period */
             sentinel_act(s, &(struct sentinel_action){.kind = SENTINEL_KILL, .script = job->id});
         }
@@ -162,8 +162,8 @@ static size_t find_job(const struct sentinel *s, uint64_t script)
 
 static void report(struct sentinel *s, const struct sentinel_job *job, int signal, int status)
 {
-    sentinel_event(s, SENTINEL_LEVEL_WARNING, "-script-error", NULL, "%.*s %d %d",
-                   (int)job->argv[0].len, (const char *)job->argv[0].ptr, signal, status);
+    sentinel_event_plain(s, SENTINEL_LEVEL_WARNING, "-script-error", NULL, "%.*s %d %d",
+                         (int)job->argv[0].len, (const char *)job->argv[0].ptr, signal, status);
 }
 
 void sentinel_script_started(struct sentinel *s, uint64_t script, int64_t pid)
@@ -173,7 +173,8 @@ void sentinel_script_started(struct sentinel *s, uint64_t script, int64_t pid)
         return;
     if (pid != 0) {
         s->jobs[i].pid = pid;
-        sentinel_event(s, SENTINEL_LEVEL_DEBUG, "+script-child", NULL, "%lld", (long long)pid);
+        sentinel_event_plain(s, SENTINEL_LEVEL_DEBUG, "+script-child", NULL, "%lld",
+                             (long long)pid);
         return;
     }
     report(s, &s->jobs[i], NO_PROCESS, 0);
@@ -195,8 +196,8 @@ void sentinel_script_refused(struct sentinel *s, uint64_t script)
 void sentinel_script_ended(struct sentinel *s, int64_t pid, int status, int signal)
 {
     size_t i = 0;
-    sentinel_event(s, SENTINEL_LEVEL_DEBUG, "-script-child", NULL, "%lld %d %d", (long long)pid,
-                   signal, status);
+    sentinel_event_plain(s, SENTINEL_LEVEL_DEBUG, "-script-child", NULL, "%lld %d %d",
+                         (long long)pid, signal, status);
     while (i < s->n_jobs && (!s->jobs[i].running || s->jobs[i].pid != pid))
         i++;
     if (i == s->n_jobs)

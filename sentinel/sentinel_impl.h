@@ -139,6 +139,7 @@ struct sentinel_instance {
     int64_t step_since_ms;
     int64_t failover_ms; /* when the last one was started, here or elsewhere */
     int64_t delay_logged_ms;
+    int64_t epoch_heard_ms; /* when a hello message about it had a new epoch; 0: never */
     uint64_t failover_epoch;
     struct sentinel_instance *promoted;
 
@@ -216,11 +217,13 @@ void sentinel_act(struct sentinel *s, const struct sentinel_action *action);
 void sentinel_save(struct sentinel *s);
 void sentinel_log(struct sentinel *s, enum sentinel_level level, const char *fmt, ...)
     RD_PRINTF(3, 4);
-/* An event about an instance, whose description precedes the text, or about none (ri NULL). At
- * level WARNING the notification script of its master is run. */
+/* An event about an instance, whose description precedes the text. At level WARNING the
+ * notification script of its master is run. */
 void sentinel_event(struct sentinel *s, enum sentinel_level level, const char *name,
                     struct sentinel_instance *ri, const char *fmt, ...) RD_PRINTF(5, 6);
-void sentinel_actions_free(struct sentinel *s);
+/* The same without the description. about NULL: no master, and no script. */
+void sentinel_event_plain(struct sentinel *s, enum sentinel_level level, const char *name,
+                          struct sentinel_instance *about, const char *fmt, ...) RD_PRINTF(5, 6);
 
 /* ---- instances.c ---- */
 
@@ -297,7 +300,8 @@ void sentinel_on_hello(struct sentinel *s, struct rd_slice text);
 
 void sentinel_ask_others(struct sentinel_instance *master, bool force);
 void sentinel_on_answer(struct sentinel_instance *ri, const struct sentinel_reply *reply);
-void sentinel_note_epoch(struct sentinel *s, uint64_t epoch);
+/* An epoch that another Sentinel has reached, which was learnt with this master. */
+void sentinel_note_epoch(struct sentinel_instance *master, uint64_t epoch);
 /* Votes, if no vote was given in this epoch. */
 void sentinel_vote(struct sentinel_instance *master, uint64_t epoch, struct rd_slice id);
 /* Whether this Sentinel is the leader in the epoch of the failover. */

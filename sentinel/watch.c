@@ -243,10 +243,10 @@ static void check_tilt(struct sentinel *s)
     if (jumped) {
         s->tilt = true;
         s->tilt_ms = s->now_ms;
-        sentinel_event(s, SENTINEL_LEVEL_WARNING, "+tilt", NULL, "%s", "#tilt mode entered");
+        sentinel_event_plain(s, SENTINEL_LEVEL_WARNING, "+tilt", NULL, "%s", "#tilt mode entered");
     } else if (s->tilt && s->now_ms - s->tilt_ms >= s->times.tilt_period) {
         s->tilt = false;
-        sentinel_event(s, SENTINEL_LEVEL_WARNING, "-tilt", NULL, "%s", "#tilt mode exited");
+        sentinel_event_plain(s, SENTINEL_LEVEL_WARNING, "-tilt", NULL, "%s", "#tilt mode exited");
     }
 }
 

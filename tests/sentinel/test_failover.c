@@ -465,6 +465,22 @@ Test(failover, after_a_vote_the_other_has_its_turn)
     cr_expect_null(strstr(rig_events(&rig), "+try-failover"));
 }
 
+/* Else there would be two leaders, with two epochs. */
+Test(failover, an_election_that_is_known_from_a_hello_is_waited_for)
+{
+    begin(&rig, "");
+    rig_kill(&rig, 6379);
+    vote(&rig, NULL, 0);
+    until_has(&rig, "+sdown master m");
+    rig_hello(&rig, 6380, "10.0.1.2,26380," RIG_B ",1,m,10.0.0.1,6379,0");
+    rig_pass(&rig, 900);
+    const char *events = rig_events(&rig);
+    cr_expect_not_null(strstr(events, "+odown master m"));
+    cr_expect_null(strstr(events, "+try-failover"));
+    rig_pass(&rig, 1000);
+    cr_expect(rig_has(rig_events(&rig), "+new-epoch 2"), "nobody has asked for a vote");
+}
+
 Test(failover, whether_the_master_is_down_is_answered)
 {
     begin(&rig, "");
@@ -489,6 +505,16 @@ Test(hello, sentinels_are_met_and_epochs_are_noted)
                      "+sentinel sentinel " ID_D " 10.0.1.4 26382 @ m 10.0.0.1 6379\n"
                      "+new-epoch 7\n");
     cr_expect(rig_has(rig_file(&rig), "sentinel known-sentinel m 10.0.1.4 26382 " ID_D));
+}
+
+Test(hello, the_epoch_of_one_without_an_address_is_noted)
+{
+    begin(&rig, "");
+    rig_hello(&rig, 6379, "no-host,26382," ID_D ",7,m,10.0.0.9,6379,7");
+    cr_expect_str_eq(rig_events(&rig), "+new-epoch 7\n");
+    rig_hello(&rig, 6379, "10.0.1.4,0," ID_D ",8,m,10.0.0.1,6379,0");
+    cr_expect_str_eq(rig_events(&rig), "+sentinel sentinel " ID_D " 10.0.1.4 0 @ m 10.0.0.1 6379\n"
+                                       "+new-epoch 8\n");
 }
 
 Test(hello, a_sentinel_can_move)

@@ -55,6 +55,23 @@ Test(scripts, clients_are_told_about_a_new_master)
         strstr(rig_other(&rig), " /bin/reconf m observer start 10.0.0.1 6379 10.0.0.2 6380\n"));
 }
 
+/* Also of events whose text does not begin with the master. */
+Test(scripts, a_new_epoch_and_a_new_master_are_notified)
+{
+    begin(&rig);
+    rig_tick(&rig);
+    sentinel_script_ended(rig.s, 1001, 0, 0);
+    rig_hello(&rig, 6379, "10.0.1.4,26382," RIG_B ",7,m,10.0.0.2,6380,7");
+    rig_tick(&rig);
+    const char *ran = rig_other(&rig);
+    cr_expect_not_null(strstr(ran, " /bin/notify +new-epoch 7\n"));
+    cr_expect_not_null(strstr(ran, " /bin/notify +switch-master m 10.0.0.1 6379 10.0.0.2 6380\n"));
+    sentinel_ask(rig.s, rd_slice_str("10.0.0.2"), 6380, 8, rd_slice_str(RIG_C));
+    rig_tick(&rig);
+    ran = rig_other(&rig);
+    cr_expect_not_null(strstr(ran, " /bin/notify +vote-for-leader " RIG_C " 8\n"));
+}
+
 Test(scripts, one_that_asks_for_it_is_tried_again_later_and_later)
 {
     struct sentinel_script_state state;
