@@ -246,7 +246,7 @@ bool sentinel_config_load(struct sentinel *s, const struct sentinel_line *lines,
 
 struct writer {
     const struct sentinel *s;
-    void (*each)(void *ctx, const char *option, const char *line);
+    void (*each)(void *ctx, const char *option, const char *line, bool is_default);
     void *ctx;
 };
 
@@ -275,8 +275,16 @@ static void put(const struct writer *w, const char *option, size_t n, const char
     for (size_t i = 0; i < n && ok; i++)
         ok = put_word(&line, words[i]);
     if (ok && rd_buf_add_byte(&line, 0))
-        w->each(w->ctx, name, (const char *)line.ptr);
+        w->each(w->ctx, name, (const char *)line.ptr, false);
     rd_buf_done(&line);
+}
+
+static void put_yes_no(const struct writer *w, const char *option, bool yes, bool normal)
+{
+    char name[64], line[80];
+    snprintf(name, sizeof name, "sentinel %s", option);
+    snprintf(line, sizeof line, "%s %s", name, yes ? "yes" : "no");
+    w->each(w->ctx, name, line, yes == normal);
 }
 
 static void put_1(const struct writer *w, const char *option, const char *a)
@@ -293,7 +301,7 @@ static void put_quoted(const struct writer *w, const char *option, const char *w
     snprintf(name, sizeof name, "sentinel %s", option);
     if (word != NULL && rd_buf_printf(&line, "%s ", name) &&
         rd_words_quote(&line, rd_slice_str(word)) && rd_buf_add_byte(&line, 0))
-        w->each(w->ctx, name, (const char *)line.ptr);
+        w->each(w->ctx, name, (const char *)line.ptr, false);
     rd_buf_done(&line);
 }
 
@@ -369,16 +377,15 @@ static void put_others(const struct writer *w, const struct sentinel_instance *m
 }
 
 void sentinel_config_write(const struct sentinel *s,
-                           void (*each)(void *ctx, const char *option, const char *line), void *ctx)
+                           void (*each)(void *ctx, const char *option, const char *line,
+                                        bool is_default),
+                           void *ctx)
 {
     const struct writer writer = {s, each, ctx}, *w = &writer;
     put_1(w, "myid", s->id);
-    if (!s->deny_scripts)
-        put_1(w, "deny-scripts-reconfig", "no");
-    if (s->resolves)
-        put_1(w, "resolve-hostnames", "yes");
-    if (s->announces_names)
-        put_1(w, "announce-hostnames", "yes");
+    put_yes_no(w, "deny-scripts-reconfig", s->deny_scripts, true);
+    put_yes_no(w, "resolve-hostnames", s->resolves, false);
+    put_yes_no(w, "announce-hostnames", s->announces_names, false);
     for (size_t i = 0; i < s->masters.n; i++) {
         put_master(w, s->masters.at[i]);
         put_others(w, s->masters.at[i]);

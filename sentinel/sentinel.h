@@ -96,9 +96,11 @@ bool sentinel_config_load(struct sentinel *s, const struct sentinel_line *lines,
                           int64_t now_ms, size_t *ret_bad, const char **ret_why);
 
 /* Calls each(ctx, "sentinel monitor", "sentinel monitor mymaster 127.0.0.1 6379 2") for every line
- * of the present state. The second argument groups lines that take each other's place. */
+ * of the present state. The second argument groups lines that take each other's place. is_default:
+ * the line says what is so without it, and is needed only in place of an old one. */
 void sentinel_config_write(const struct sentinel *s,
-                           void (*each)(void *ctx, const char *option, const char *line),
+                           void (*each)(void *ctx, const char *option, const char *line,
+                                        bool is_default),
                            void *ctx);
 
 /* ---- events ---- */

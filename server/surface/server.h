@@ -45,9 +45,10 @@ struct server_sentinel {
     void (*turn)(struct server *srv);  /* in every turn of the loop */
     void (*end)(struct server *srv);   /* before the clients are freed */
     void (*info)(struct server *srv, struct rd_buf *out);
-    /* The lines of the configuration: each(ctx, "sentinel monitor", "sentinel monitor …"). */
+    /* The lines of the configuration, as sentinel_config_write() passes them. */
     void (*lines)(const struct server *srv,
-                  void (*each)(void *ctx, const char *option, const char *line), void *ctx);
+                  void (*each)(void *ctx, const char *option, const char *line, bool is_default),
+                  void *ctx);
 };
 
 /* What a server does that is a node of a cluster. server/surface/node/ sets it. */

@@ -85,9 +85,10 @@ static bool load(struct sentinel *s, struct rd_slice text)
     return ok;
 }
 
-static void add_line(void *ctx, const char *option, const char *line)
+static void add_line(void *ctx, const char *option, const char *line, bool is_default)
 {
     check(strncmp(line, option, strlen(option)) == 0, "a line of another option");
+    (void)is_default;
     check(rd_buf_printf(ctx, "%s\n", line), "out of memory");
 }
 

@@ -179,10 +179,11 @@ static void on_send(struct rig *rig, const struct sentinel_action *a)
     answer(rig, a->conn, a->argv[0]);
 }
 
-static void add_line(void *ctx, const char *option, const char *line)
+static void add_line(void *ctx, const char *option, const char *line, bool is_default)
 {
     cr_assert_eq(strncmp(option, line, strlen(option)), 0);
-    rd_buf_printf(ctx, "%s\n", line);
+    if (!is_default)
+        rd_buf_printf(ctx, "%s\n", line);
 }
 
 static void on_save(struct rig *rig)

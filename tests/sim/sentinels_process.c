@@ -21,10 +21,11 @@ static int64_t clock_of(struct sim_run *r, int host)
 
 /* ---- the file ---- */
 
-static void add_line(void *ctx, const char *option, const char *line)
+static void add_line(void *ctx, const char *option, const char *line, bool is_default)
 {
     (void)option;
-    rd_buf_printf(ctx, "%s\n", line);
+    if (!is_default)
+        rd_buf_printf(ctx, "%s\n", line);
 }
 
 static char *file_text(const struct sentinel *s)

@@ -249,7 +249,7 @@ static void put_users(struct rewrite *r, const struct server *srv)
     }
 }
 
-static void put_sentinel(void *ctx, const char *option, const char *text)
+static void put_sentinel(void *ctx, const char *option, const char *text, bool is_default)
 {
     struct rewrite *r = ctx;
     for (size_t i = 0; i < r->n; i++) {
@@ -261,6 +261,8 @@ static void put_sentinel(void *ctx, const char *option, const char *text)
             return;
         }
     }
+    if (is_default)
+        return;
     add_mark(r);
     add_line(r, text, &sentinel_lines, true);
     r->lines[r->n - 1].option = settings_text_copy(option, strlen(option));

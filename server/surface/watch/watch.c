@@ -92,8 +92,9 @@ static bool load_lines(struct watch *w, const struct settings *s, struct rd_buf 
     return ok || wrong_line(&s->sentinel_lines[bad], reason, why);
 }
 
-static void put_lines(const struct server *srv,
-                      void (*each)(void *ctx, const char *option, const char *line), void *ctx)
+static void
+put_lines(const struct server *srv,
+          void (*each)(void *ctx, const char *option, const char *line, bool is_default), void *ctx)
 {
     sentinel_config_write(srv->watch->sentinel, each, ctx);
 }
