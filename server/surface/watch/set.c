@@ -250,24 +250,27 @@ void watch_sub_debug(struct dispatch_call *call)
 
 /* ---- failures ---- */
 
+/* The words before a wrong one, or before HELP, count; those of an earlier call do not. */
 void watch_sub_simulate(struct dispatch_call *call)
 {
     unsigned failures = 0;
-    for (size_t i = 2; i < call->argc; i++) {
-        if (dispatch_arg_is(call->argv[i], "crash-after-election")) {
+    size_t i = 2;
+    for (; i < call->argc; i++) {
+        if (dispatch_arg_is(call->argv[i], "crash-after-election"))
             failures |= SENTINEL_CRASH_AFTER_ELECTION;
-        } else if (dispatch_arg_is(call->argv[i], "crash-after-promotion")) {
+        else if (dispatch_arg_is(call->argv[i], "crash-after-promotion"))
             failures |= SENTINEL_CRASH_AFTER_PROMOTION;
-        } else if (dispatch_arg_is(call->argv[i], "help")) {
-            engine_reply_array(call->reply, 2);
-            engine_reply_str(call->reply, "crash-after-election");
-            engine_reply_str(call->reply, "crash-after-promotion");
-            return;
-        } else {
-            engine_reply_error(call->reply, "ERR Unknown failure simulation specified");
-            return;
-        }
+        else
+            break;
     }
     sentinel_simulate(watch_of(call)->sentinel, failures);
-    engine_reply_ok(call->reply);
+    if (i == call->argc) {
+        engine_reply_ok(call->reply);
+    } else if (dispatch_arg_is(call->argv[i], "help")) {
+        engine_reply_array(call->reply, 2);
+        engine_reply_str(call->reply, "crash-after-election");
+        engine_reply_str(call->reply, "crash-after-promotion");
+    } else {
+        engine_reply_error(call->reply, "ERR Unknown failure simulation specified");
+    }
 }
