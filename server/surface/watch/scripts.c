@@ -1,6 +1,16 @@
-/* Processes of notification and reconfiguration scripts. */
+/* Processes of notification and reconfiguration scripts.
+ *
+ * They are started as execve() does it: a file without a first line that names its interpreter is
+ * no program, and a name without a slash is a file of the working directory. uv_spawn() would give
+ * the first to a shell and search the second in PATH, so the functions of the system are used.
+ */
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "server/loop/log.h"
@@ -11,41 +21,39 @@ enum { ARGS_MAX = 16 };
 
 struct watch_script {
     struct watch_script *next;
-    uv_process_t process;
     uint64_t id;
-    int64_t pid;
-    bool ended;
-    int64_t status;
-    int signal;
+    pid_t pid;
 };
 
-static void on_exit_of(uv_process_t *process, int64_t status, int signal)
+/* 0, or an errno. Descriptors of the server are closed in the script: all have O_CLOEXEC. */
+static int spawn(char **args, pid_t *ret)
 {
-    struct watch_script *script = process->data;
-    script->ended = true;
-    script->status = status;
-    script->signal = signal;
-}
-
-static void on_closed(uv_handle_t *handle)
-{
-    rd_free(handle->data);
-}
-
-static int spawn(struct watch *w, struct watch_script *script, char **args)
-{
-    uv_stdio_container_t stdio[3] = {{.flags = UV_IGNORE},
-                                     {.flags = UV_INHERIT_FD, .data.fd = 1},
-                                     {.flags = UV_INHERIT_FD, .data.fd = 2}};
-    const uv_process_options_t opts = {
-        .exit_cb = on_exit_of, .file = args[0], .args = args, .stdio_count = 3, .stdio = stdio};
-    return uv_spawn(w->srv->loop.uv, &script->process, &opts);
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t all, none;
+    sigfillset(&all);
+    sigemptyset(&none);
+    if (posix_spawn_file_actions_init(&files) != 0)
+        return ENOMEM;
+    if (posix_spawnattr_init(&attr) != 0) {
+        posix_spawn_file_actions_destroy(&files);
+        return ENOMEM;
+    }
+    int error = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawnattr_setsigdefault(&attr, &all);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    if (error == 0)
+        error = posix_spawn(ret, args[0], &files, &attr, args, environ);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&files);
+    return error;
 }
 
 /* Whether the system lacks what a process needs, which may change. */
 static bool is_short(int error)
 {
-    return error == UV_EAGAIN || error == UV_ENOMEM || error == UV_EMFILE || error == UV_ENFILE;
+    return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
 void watch_scripts_run(struct watch *w, const struct sentinel_action *action)
@@ -57,44 +65,45 @@ void watch_scripts_run(struct watch *w, const struct sentinel_action *action)
     for (size_t i = 0; i < action->argc && i < ARGS_MAX; i++)
         args[i] = settings_text_copy((const char *)action->argv[i].ptr, action->argv[i].len);
     script->id = action->script;
-    script->process.data = script;
-    int error = spawn(w, script, args);
+    int error = spawn(args, &script->pid);
     for (size_t i = 0; i < ARGS_MAX; i++)
         rd_free(args[i]);
-    script->pid = error == 0 ? script->process.pid : 0;
     if (error == 0 || is_short(error))
-        sentinel_script_started(w->sentinel, action->script, script->pid);
+        sentinel_script_started(w->sentinel, action->script, error == 0 ? script->pid : 0);
     else
         sentinel_script_refused(w->sentinel, action->script);
     if (error == 0) {
         script->next = w->scripts;
         w->scripts = script;
     } else {
-        uv_close((uv_handle_t *)&script->process, on_closed);
+        rd_free(script);
     }
 }
 
 void watch_scripts_kill(struct watch *w, uint64_t id)
 {
     for (struct watch_script *s = w->scripts; s != NULL; s = s->next) {
-        if (s->id == id && !s->ended)
-            uv_process_kill(&s->process, SIGKILL);
+        if (s->id == id)
+            kill(s->pid, SIGKILL);
     }
 }
 
-void watch_scripts_turn(struct watch *w)
+void watch_scripts_collect(struct watch *w)
 {
     for (struct watch_script **at = &w->scripts; *at != NULL;) {
         struct watch_script *s = *at;
-        if (!s->ended) {
+        int status = 0;
+        pid_t ended = waitpid(s->pid, &status, WNOHANG);
+        if (ended == 0 || (ended < 0 && errno == EINTR)) {
             at = &s->next;
             continue;
         }
         *at = s->next;
         watch_clock(w);
-        sentinel_script_ended(w->sentinel, s->pid, (int)s->status, s->signal);
+        sentinel_script_ended(w->sentinel, s->pid, WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                              WIFSIGNALED(status) ? WTERMSIG(status) : 0);
         watch_act(w);
-        uv_close((uv_handle_t *)&s->process, on_closed);
+        rd_free(s);
     }
 }
 
@@ -103,6 +112,6 @@ void watch_scripts_drop_all(struct watch *w)
     while (w->scripts != NULL) {
         struct watch_script *s = w->scripts;
         w->scripts = s->next;
-        uv_close((uv_handle_t *)&s->process, on_closed);
+        rd_free(s);
     }
 }

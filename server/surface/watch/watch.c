@@ -201,6 +201,7 @@ static void on_timer(uv_timer_t *timer)
 static void tick(struct watch *w)
 {
     w->tick_due = false;
+    watch_scripts_collect(w);
     uint64_t wait_ms = sentinel_tick(w->sentinel, wall_ms());
     watch_act(w);
     uv_timer_start(&w->timer, on_timer, wait_ms, 0);
@@ -209,7 +210,6 @@ static void tick(struct watch *w)
 static void turn(struct server *srv)
 {
     struct watch *w = srv->watch;
-    watch_scripts_turn(w);
     if (w->tick_due)
         tick(w);
 }

@@ -50,8 +50,8 @@ void watch_names_drop_all(struct watch *w);
 
 void watch_scripts_run(struct watch *w, const struct sentinel_action *action);
 void watch_scripts_kill(struct watch *w, uint64_t script);
-/* Reports the scripts that have ended. */
-void watch_scripts_turn(struct watch *w);
+/* Reports the scripts that have ended: in every tick. */
+void watch_scripts_collect(struct watch *w);
 void watch_scripts_drop_all(struct watch *w);
 
 /* ---- commands.c, set.c ---- */
