@@ -226,6 +226,8 @@ SENTINEL SIMULATE-FAILURE HELP
 SENTINEL SIMULATE-FAILURE foo
 SENTINEL SIMULATE-FAILURE
 SENTINEL SIMULATE-FAILURE crash-after-election crash-after-promotion
+SENTINEL SIMULATE-FAILURE crash-after-promotion foo
+SENTINEL SIMULATE-FAILURE crash-after-election HELP crash-after-promotion
 SENTINEL IS-MASTER-DOWN-BY-ADDR 127.0.0.1 PORT 0 *
 SENTINEL IS-MASTER-DOWN-BY-ADDR 127.0.0.1 9 0 *
 SENTINEL IS-MASTER-DOWN-BY-ADDR 127.0.0.1 xx 0 *
@@ -310,7 +312,7 @@ class Compared(unittest.TestCase):
             sort, content = s.client().ask(*line.replace("PORT", str(master.port)).split())
             content = sorted(content) if line == "ACL CAT keyspace" else content
             lines.append(line + ": " + re.sub(rf"\b{master.port}\b", "PORT", f"{sort} {content}"))
-        return lines
+        return lines + [s.info("sentinel")["sentinel_simulate_failure_flags"]]
 
     def test_the_commands_answer_alike(self):
         self.alike("commands", self.answers_of)
@@ -392,7 +394,7 @@ class Compared(unittest.TestCase):
               ("10.0.0.6", "a", 0, "m", 9, 0), ("10.0.0.6", "b", 0, "m", 9, 0),
               ("10.0.0.6", "b", 3, "m", 9, 0), ("10.0.0.6", "b", 4, "m", 10, 4),
               ("10.0.0.7", "a", 4, "m", 9, 4), ("10.0.0.7", "a", 5, "m", 9, 5),
-              ("10.0.0.7", "a", 5, "other", 9, 5), ("no-host", "c", 5, "m", 9, 5))
+              ("10.0.0.7", "a", 5, "other", 9, 5), ("no-host", "c", 6, "m", 9, 6))
 
     def events_of_hellos(self, kind):
         lines = "".join(f"sentinel monitor {name} 127.0.0.1 9 2\n"
@@ -435,6 +437,7 @@ class Compared(unittest.TestCase):
 
     def test_scripts_fail_alike(self):
         for text, millis in (("#!/no/such/program\n", "60000"),
+                              ("exit 0\n", "60000"),
                               ("#!/bin/sh\nexit 3\n", "60000"),
                               ("#!/bin/sh\nexit 1\n", "60000"),
                               ("#!/bin/sh\nkill -9 $$\n", "60000"),
@@ -442,6 +445,32 @@ class Compared(unittest.TestCase):
                                "500")):
             ours = self.alike(text, functools.partial(self.events_of_script, text, millis))
             self.assertGreater(len(ours), 2, text)
+
+    # Lines that say what is so without them.
+    DEFAULTS = ("# names\n"
+                "sentinel announce-hostnames no\n"
+                "sentinel resolve-hostnames no\n"
+                "\n"
+                "sentinel deny-scripts-reconfig yes\n"
+                "sentinel monitor m 127.0.0.1 9 2\n"
+                "sentinel down-after-milliseconds m 30000\n"
+                "sentinel parallel-syncs m 1\n"
+                "sentinel failover-timeout m 180000\n"
+                "sentinel announce-ip 127.0.0.2\n")
+
+    def file_of(self, kind):
+        with kind(self.DEFAULTS) as w:
+            lines = []
+            for line in ("FLUSHCONFIG", "CONFIG SET resolve-hostnames yes",
+                         "CONFIG SET announce-hostnames yes", "CONFIG SET resolve-hostnames no",
+                         "SET m parallel-syncs 3"):
+                w.client().command("SENTINEL", *line.split())
+                lines += [line, *(x for x in w.file.splitlines()
+                                  if x.startswith(("#", "sentinel ")))]
+            return re.sub(r"\b[0-9a-f]{40}\b", "ID", "\n".join(lines)).splitlines()
+
+    def test_lines_with_defaults_stay_where_they_are(self):
+        self.alike("defaults", self.file_of)
 
     def test_ours_reads_the_file_of_redis_sentinel_and_the_other_way_round(self):
         ours, theirs = self.both()
