@@ -8,11 +8,15 @@ the next kill comes when everyone knows everyone.
 For each group, the times from a kill to the first +switch-master that a Sentinel publishes, until
 all Sentinels give the new address, and until the first write of each client at the new master. A
 write or an agreement that does not come within two minutes ends the run with status 1. What the
-Sentinels logged is printed for each kill that took more than ten seconds.
+Sentinels logged is printed for each kill that took more than ten seconds. With --stall, these are
+more frequent: if Sentinels begin elections at once, all of them can lose, and the next election
+comes after twice the failover-timeout.
 """
 
 import argparse
 import os
+import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -91,6 +95,27 @@ def redis_py(ports, folder, writes):
     return end
 
 
+def stall(processes, longest):
+    """Stops each process again and again, for up to so many seconds, as under load."""
+    stop = threading.Event()
+
+    def stall_one(process):
+        chance = random.Random()
+        while not stop.wait(chance.uniform(longest / 4, longest)):
+            process.process.send_signal(signal.SIGSTOP)
+            stop.wait(chance.uniform(0, longest))
+            process.process.send_signal(signal.SIGCONT)
+    threads = [threading.Thread(target=stall_one, args=(p,), daemon=True) for p in processes]
+    for thread in threads:
+        thread.start()
+
+    def end():
+        stop.set()
+        for thread in threads:
+            thread.join()
+    return end
+
+
 class Group(threading.Thread):
     def __init__(self, name, options):
         super().__init__()
@@ -135,6 +160,8 @@ class Running:
             if folder is not None:
                 self.clients[name] = Writes()
                 self.ends.append(start(ports, folder, self.clients[name]))
+        if self.options.stall > 0:
+            self.ends.append(stall(self.watchers, self.options.stall / 1000))
         self.settle()
         return self
 
@@ -228,7 +255,8 @@ def show(group):
         times = sorted(times)
         print(f"{group.name:6} {what:15} {len(times):4} kills: "
               f"median {statistics.median(times):.2f} s, "
-              f"90 % {times[len(times) * 9 // 10]:.2f} s, longest {times[-1]:.2f} s")
+              f"90 % {times[len(times) * 9 // 10]:.2f} s, longest {times[-1]:.2f} s, "
+              f"{sum(t > SLOW for t in times)} of more than {SLOW} s")
 
 
 def main():
@@ -237,6 +265,8 @@ def main():
     parser.add_argument("--groups", default="real,mixed", help="some of " + ",".join(KINDS))
     parser.add_argument("--node-modules", help="a folder that contains ioredis")
     parser.add_argument("--redis-py", help="a folder that contains redis, of redis-py")
+    parser.add_argument("--stall", type=int, default=0, metavar="MS",
+                        help="stop each Sentinel again and again, for up to so many milliseconds")
     options = parser.parse_args()
     groups = [Group(name, options) for name in options.groups.split(",")]
     for group in groups:
