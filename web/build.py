@@ -28,8 +28,8 @@ FILES = ["client/info.c", "client/secret.c", "client/target.c", "client/url.c"]
 # Not in a page: processors, connections, encryption, databases.
 OMITTED = {"base/crc64_x86.c", "base/crc64_arm64.c", "base/digest_openssl.c", "base/seal.c",
            "tools/page/embed.c", "tools/cli/peer_default.c",
-           "tools/cli/peer_password.c", "tools/convert/sqlite.c", "tools/convert/sqlite_file.c",
-           "tools/convert/sqlite_schema.c", "tools/input/server_in.c",
+           "tools/cli/peer_password.c", "jobs/sqlite.c", "jobs/sqlite_file.c",
+           "jobs/sqlite_schema.c", "tools/input/server_in.c",
            "tools/input/live_in.c"}
 # Jobs whose tools are not in the page.
 OMITTED |= {f"jobs/{name}.c" for name in

@@ -12,7 +12,7 @@ DOORS = {
     re.compile(r"<openssl/"): {"base/digest_openssl.c", "base/seal.c", "client/peer_tls.c",
                                "server/loop/tls.c"},
     re.compile(r"<expat\.h>"): {"archive/s3_xml.c"},
-    re.compile(r"<sqlite3\.h>"): {"tools/convert/sqlite_file.h"},
+    re.compile(r"<sqlite3\.h>"): {"jobs/sqlite_impl.h"},
     re.compile(r"<lua5\.1/(lua|lauxlib|lualib)\.h"): {"engine/script/vm.h"},
 }
 

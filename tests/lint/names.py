@@ -16,7 +16,6 @@ SHARED_PREFIXES = {
     "aof": {"aof", "tools/check_aof"},
     "check": {"tools/check_aof", "tools/check_rdb"},
     "client": {"client", "server/session"},
-    "job": {"jobs", "tools/convert"},
     "info": {"server/durable", "server/surface"},
     "latency": {"server/loop", "server/surface"},
     "peer": {"server/surface", "tools/cli"},

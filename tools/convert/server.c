@@ -1,62 +1,6 @@
-/* The servers that --for names: for each the dialect and the RDB version that it reads. */
+/* The server of --for: from a reply to INFO, and together with other options. */
 #include "client/info.h"
 #include "tools/convert/convert.h"
-
-struct server {
-    const char *name;
-    enum rdb_dialect dialect;
-    uint64_t version;
-};
-
-static const struct server servers[DATA_SERVER_COUNT] = {
-    [DATA_REDIS_2_8] = {"redis-2.8", RDB_REDIS, 6},
-    [DATA_REDIS_3_0] = {"redis-3.0", RDB_REDIS, 6},
-    [DATA_REDIS_3_2] = {"redis-3.2", RDB_REDIS, 7},
-    [DATA_REDIS_4_0] = {"redis-4.0", RDB_REDIS, 8},
-    [DATA_REDIS_5_0] = {"redis-5.0", RDB_REDIS, 9},
-    [DATA_REDIS_6_0] = {"redis-6.0", RDB_REDIS, 9},
-    [DATA_REDIS_6_2] = {"redis-6.2", RDB_REDIS, 9},
-    [DATA_REDIS_7_0] = {"redis-7.0", RDB_REDIS, 10},
-    [DATA_REDIS_7_2] = {"redis-7.2", RDB_REDIS, 11},
-    [DATA_REDIS_7_4] = {"redis-7.4", RDB_REDIS, 12},
-    [DATA_REDIS_8_0] = {"redis-8.0", RDB_REDIS, 12},
-    [DATA_REDIS_8_6] = {"redis-8.6", RDB_REDIS, 13},
-    [DATA_REDIS_8_8] = {"redis-8.8", RDB_REDIS, 14},
-    [DATA_REDIS_8_10] = {"redis-8.10", RDB_REDIS, 15},
-    [DATA_VALKEY_7_2] = {"valkey-7.2", RDB_REDIS, 11},
-    [DATA_VALKEY_8] = {"valkey-8", RDB_REDIS, 11},
-    [DATA_VALKEY_9] = {"valkey-9", RDB_VALKEY, 80},
-    [DATA_VALKEY_9_2] = {"valkey-9.2", RDB_VALKEY, 81},
-};
-
-/* Only 8 has the types that were modules before. */
-enum rdb_server convert_server(const struct job *job)
-{
-    switch (job->server) {
-    case DATA_REDIS_8_0:
-        return RDB_SERVER_REDIS_8_0;
-    case DATA_REDIS_8_6:
-    case DATA_REDIS_8_8:
-    case DATA_REDIS_8_10:
-        return RDB_SERVER_REDIS_8;
-    case DATA_VALKEY_7_2:
-    case DATA_VALKEY_8:
-    case DATA_VALKEY_9:
-    case DATA_VALKEY_9_2:
-        return RDB_SERVER_VALKEY;
-    default:
-        return job->server < 0 ? RDB_SERVER_ANY : RDB_SERVER_REDIS;
-    }
-}
-
-void convert_set_server(struct job *job, int server)
-{
-    job->server = server;
-    if (server < 0)
-        return;
-    job->dialect = (int)servers[server].dialect;
-    job->version = servers[server].version;
-}
 
 /* The newest of these that is not newer than the server. A version is major * 100 + minor. */
 struct reported {
@@ -89,32 +33,26 @@ int convert_server_by_info(struct rd_slice info)
                                   client_info_version(info, "redis_version"));
 }
 
-const char *convert_server_name(const struct job *job)
+static int wrong(struct cli *cli, const char *text)
 {
-    return job->server < 0 ? NULL : servers[job->server].name;
+    return cli_usage_error(cli, "%s", text);
 }
 
-static int wrong(const struct job *job, const char *text)
+int convert_choose_server(struct cli *cli, struct convert_opts *opts)
 {
-    return cli_usage_error(job->cli, "%s", text);
-}
-
-int convert_choose_server(struct job *job)
-{
-    bool named = job->version != 0 || job->dialect >= 0;
-    if (job->server >= 0 && named)
-        return wrong(job, "--for names the RDB version and the dialect: leave out --rdb-version "
+    bool named = opts->version != 0 || opts->dialect >= 0;
+    if (opts->server >= 0 && named)
+        return wrong(cli, "--for names the RDB version and the dialect: leave out --rdb-version "
                           "and --dialect");
-    if (job->server >= 0) {
-        convert_set_server(job, job->server);
+    if (opts->server >= 0) {
+        convert_set_server(opts, opts->server);
         return CLI_OK;
     }
-    if (job->dialect != RDB_VALKEY || job->version >= RDB_VERSION_VALKEY_MIN)
+    if (opts->dialect != RDB_VALKEY || opts->version >= RDB_VERSION_VALKEY_MIN)
         return CLI_OK;
-    if (job->version != 0)
-        return wrong(job, "the dialect of Valkey begins with version 80 of Valkey 9: for Valkey 8 "
+    if (opts->version != 0)
+        return wrong(cli, "the dialect of Valkey begins with version 80 of Valkey 9: for Valkey 8 "
                           "use --for valkey-8");
-    cli_warn(job->cli,
-             "--dialect valkey means Valkey 9 and later: for Valkey 8 use --for valkey-8");
+    cli_warn(cli, "--dialect valkey means Valkey 9 and later: for Valkey 8 use --for valkey-8");
     return CLI_OK;
 }

@@ -5,6 +5,7 @@
  * the first key is sent, all keys are converted for the server, so that nothing is sent if it
  * cannot hold one of them. */
 #include "base/num.h"
+#include "tools/cli/watch.h"
 #include "tools/convert/convert.h"
 #include "tools/replay/replay.h"
 
@@ -70,13 +71,13 @@ static bool move(int64_t *time_ms, int64_t shift_ms)
 }
 
 /* The payload contains the expiries of fields. If they are moved, the key is sent as commands. */
-static void prepare(const struct tool_replay *replay, struct job *job, struct rdb_event *ev,
+static void prepare(const struct tool_replay *replay, struct convert *job, struct rdb_event *ev,
                     int64_t shift_ms)
 {
     if (ev->kind == RDB_KEY) {
         const struct rdb_type *type = ev->key.type;
         bool fields = type->kind == RDB_KIND_HASH && type->since >= 12;
-        job->restore = !replay->commands && (shift_ms == 0 || !fields);
+        job->o.restore = !replay->commands && (shift_ms == 0 || !fields);
         move(&ev->key.expire_ms, shift_ms);
     } else if (ev->kind == RDB_ELEM) {
         move(&ev->elem.expire_ms, shift_ms);
@@ -85,18 +86,18 @@ static void prepare(const struct tool_replay *replay, struct job *job, struct rd
 
 /* Whether the server reads everything that a snapshot of this version can hold. Up to version 11
  * Redis and Valkey agree; newer ones can hold vector sets, which only Redis 8 has. */
-static bool reads_all(const struct tool_replay *replay, const struct job *job)
+static bool reads_all(const struct tool_replay *replay, const struct convert *job)
 {
     enum { COMMON = 11 };
-    bool newer = job->server < 0 || replay->commands || job->in_version > (int)job->version;
+    bool newer = job->o.server < 0 || replay->commands || job->in_version > (int)job->o.version;
     if (newer || job->in_version <= COMMON)
         return !newer;
-    enum rdb_server server = convert_server(job);
+    enum rdb_server server = convert_server(&job->o);
     return job->in_dialect == RDB_REDIS &&
            (server == RDB_SERVER_REDIS_8 || server == RDB_SERVER_REDIS_8_0);
 }
 
-static bool send_events(struct tool_replay *replay, struct job *job, int64_t shift_ms,
+static bool send_events(struct tool_replay *replay, struct convert *job, int64_t shift_ms,
                         struct rd_err *err)
 {
     struct rdb_event ev;
@@ -114,7 +115,7 @@ static bool send_events(struct tool_replay *replay, struct job *job, int64_t shi
             !replay->on_key(replay->on_key_ctx, &ev, err))
             return false;
         prepare(replay, job, &ev, shift_ms);
-        if (!job_put(job, &ev, err))
+        if (!convert_put(job, &ev, err))
             return false;
     }
     if (status != RDB_END)
@@ -122,7 +123,7 @@ static bool send_events(struct tool_replay *replay, struct job *job, int64_t shi
     return status == RDB_END && convert_end_commands(job, err);
 }
 
-static void end_job(struct job *job)
+static void end_job(struct convert *job)
 {
     rdb_commands_free(job->commands);
     rdb_writer_free(job->recoder);
@@ -132,7 +133,7 @@ static void end_job(struct job *job)
     rdb_reader_free(job->reader);
 }
 
-static bool run_job(struct tool_replay *replay, struct job *job, int64_t shift_ms,
+static bool run_job(struct tool_replay *replay, struct convert *job, int64_t shift_ms,
                     struct rd_err *err)
 {
     const struct rdb_reader_opts opts =
@@ -141,13 +142,13 @@ static bool run_job(struct tool_replay *replay, struct job *job, int64_t shift_m
            send_events(replay, job, shift_ms, err);
 }
 
-static bool send_all(struct tool_replay *replay, struct job *job, int64_t shift_ms,
+static bool send_all(struct tool_replay *replay, struct convert *job, int64_t shift_ms,
                      struct rd_err *err)
 {
     int server;
     if (!ask_server(replay, &server, err) || !replay_sink(&replay->sender, &job->out, err))
         return false;
-    convert_set_server(job, server);
+    convert_set_server(&job->o, server);
     bool ok = run_job(replay, job, shift_ms, err);
     replay->result.keys += job->keys;
     end_job(job);
@@ -179,25 +180,26 @@ static bool count_keys(struct tool_replay *replay, const struct filter *filter, 
     return status == RDB_END;
 }
 
-static struct job new_job(const struct tool_replay *replay, struct rd_src *src,
-                          const struct filter *filter)
+static struct convert new_job(const struct tool_replay *replay, const struct rd_watch *watch,
+                              struct rd_src *src, const struct filter *filter)
 {
-    return (struct job){.cli = replay->cli,
-                        .target = TO_RESP,
-                        .input = FROM_RDB,
-                        .dialect = -1,
-                        .server = -1,
-                        .replace = replay->replace,
-                        .put = convert_put_commands,
-                        .filter = *filter,
-                        .src = src};
+    return (struct convert){.o = {.target = TO_RESP,
+                                  .from = FROM_RDB,
+                                  .dialect = -1,
+                                  .server = -1,
+                                  .replace = replay->replace,
+                                  .filter = filter},
+                            .watch = watch,
+                            .put = convert_put_commands,
+                            .src = src};
 }
 
 bool replay_source(struct tool_replay *replay, struct rd_src *src, const struct filter *filter,
                    int64_t shift_ms, struct rd_err *err)
 {
-    struct job job = new_job(replay, src, filter);
-    job.sized.filter = &job.filter;
+    const struct rd_watch watch = cli_job_watch(replay->cli);
+    struct convert job = new_job(replay, &watch, src, filter);
+    job.sized.filter = filter;
     cli_progress_begin(replay->cli, rd_src_origin(src), rd_src_size(src));
     replay->cli->progress.src = src;
     bool ok = replay->dry_run ? count_keys(replay, filter, src, shift_ms, err)
@@ -230,12 +232,13 @@ bool replay_fits(struct tool_replay *replay, struct rd_src *src, const struct fi
                  struct rd_err *err)
 {
     static const struct rd_sink_ops nowhere = {.write = drop_bytes, .close = close_nowhere};
-    struct job job = new_job(replay, src, filter);
+    const struct rd_watch watch = cli_job_watch(replay->cli);
+    struct convert job = new_job(replay, &watch, src, filter);
     int server;
-    job.sized.filter = &job.filter;
+    job.sized.filter = filter;
     if (!ask_server(replay, &server, err) || !rd_sink_new(&job.out, &nowhere, NULL, NULL, err))
         return false;
-    convert_set_server(&job, server);
+    convert_set_server(&job.o, server);
     replay->rehearses = true;
     bool ok = run_job(replay, &job, 0, err);
     replay->rehearses = false;

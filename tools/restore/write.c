@@ -1,5 +1,7 @@
 /* write.c - restores into files and folders. */
-#include "tools/convert/convert.h"
+#include "jobs/convert.h"
+#include "tools/cli/watch.h"
+#include "tools/input/snapshot_in.h"
 #include "tools/restore/restore.h"
 
 #include <stdio.h>
@@ -19,26 +21,48 @@ static bool check_out(void *ctx, const char *path, struct rd_err *err)
     return cli_check_out(run->cli, path, run->force, err);
 }
 
+struct converting {
+    struct restore *run;
+    struct cli *cli;
+    const char *path;
+};
+
+static bool open_converted(void *ctx, bool binary, struct rd_sink **ret, struct rd_err *err)
+{
+    const struct converting *c = ctx;
+    return cli_open_out(c->cli, c->path, c->run->force, binary, ret, err);
+}
+
 /* The spool has no name, but a path under which it can be opened again. */
 static bool convert(struct restore *run, const struct spool *spool, const char *path,
                     struct rd_err *err)
 {
     char name[40];
     struct cli cli = *run->cli;
+    struct converting c = {.run = run, .cli = &cli, .path = path};
+    struct snapshot_in_opts log = SNAPSHOT_IN_ALL;
+    const struct rd_watch watch = cli_job_watch(&cli);
+    const struct snapshot_in_job in = {.cli = &cli, .opts = &log};
+    struct convert_opts opts = CONVERT_OPTS;
+    struct convert_result result;
+    struct omitted omitted;
     snprintf(name, sizeof name, SPOOLS "%d", spool->fd);
     cli.json = false;
-    struct job job = convert_defaults(&cli);
-    job.path = name;
-    job.target = TO_RDB;
-    job.input = FROM_RDB;
-    job.version = run->version;
-    job.dialect = run->dialect;
-    job.filter = run->filter;
-    job.out_path = path;
-    job.force = run->force;
-    job.may_be_empty = backup_staging_any(&run->out.staging); /* each master has a file */
-    bool ok = convert_run(&job, err);
-    run->keys += job.keys;
+    log.from = SNAPSHOT_IN_FROM_RDB;
+    omitted_init(&omitted, &watch, false);
+    opts.in = snapshot_in_job(&in, name);
+    opts.from = FROM_RDB;
+    opts.target = TO_RDB;
+    opts.version = run->version;
+    opts.dialect = run->dialect;
+    opts.filter = &run->filter;
+    opts.may_be_empty = backup_staging_any(&run->out.staging); /* each master has a file */
+    opts.open_out = open_converted;
+    opts.ctx = &c;
+    opts.omitted = &omitted;
+    bool ok = convert_run(&opts, &watch, &result, err) && omitted_report(&omitted, NULL, err);
+    omitted_done(&omitted);
+    run->keys += result.keys;
     memcpy(run->cli->hint, cli.hint, sizeof cli.hint);
     return ok;
 }

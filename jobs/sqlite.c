@@ -4,8 +4,8 @@
  * the records at hand. That is twice as fast as a statement for each row. The virtual table has no
  * copy of the bytes: the statements run before the records are gone. */
 #include "base/mem.h"
-#include "tools/convert/rows.h"
-#include "tools/convert/sqlite_file.h"
+#include "jobs/rows_impl.h"
+#include "jobs/sqlite_impl.h"
 
 enum { BATCH = 2048, AROUND = 3 /* columns before the cells */ };
 

@@ -9,7 +9,7 @@
  */
 #include "base/endian.h"
 #include "rdb/modules.h"
-#include "tools/convert/convert.h"
+#include "jobs/convert_impl.h"
 
 enum {
     PAYLOAD_VERSION_MIN = 6,
@@ -19,23 +19,23 @@ enum {
     EMPTY_MAX = 32 /* bytes of a collection without elements */
 };
 
-static bool has_target(const struct job *job)
+static bool has_target(const struct convert *job)
 {
-    return job->version != 0 || job->dialect >= 0;
+    return job->o.version != 0 || job->o.dialect >= 0;
 }
 
-bool convert_begin_commands(struct job *job, struct rd_err *err)
+bool convert_begin_commands(struct convert *job, struct rd_err *err)
 {
     struct rdb_commands_opts opts =
-        RDB_COMMANDS_OPTS(.max_elems = (size_t)job->max_elems, .max_bytes = (size_t)job->max_bytes,
-                          .replace = job->replace, .lossy = job->lossy,
-                          OMITTED_CALLBACK(job->omitted));
+        RDB_COMMANDS_OPTS(.max_elems = (size_t)job->o.max_elems,
+                          .max_bytes = (size_t)job->o.max_bytes, .replace = job->o.replace,
+                          .lossy = job->o.lossy, OMITTED_CALLBACK(job->o.omitted));
     if (has_target(job))
-        job_choose_target(job, &opts.dialect, &opts.version);
+        convert_choose_target(job, &opts.dialect, &opts.version);
     return rdb_commands_new(&job->commands, job->out, &opts, err);
 }
 
-void convert_select(struct job *job, uint64_t db)
+void convert_select(struct convert *job, uint64_t db)
 {
     if (job->commands != NULL)
         rdb_commands_selected(job->commands, db);
@@ -43,7 +43,7 @@ void convert_select(struct job *job, uint64_t db)
 
 /* ---- payloads ---- */
 
-static bool put_payload(struct job *job, const struct rdb_type *type, int version,
+static bool put_payload(struct convert *job, const struct rdb_type *type, int version,
                         struct rd_err *err)
 {
     struct rd_sink *to;
@@ -69,21 +69,21 @@ static enum rdb_dialect payload_dialect(int version)
     return version >= RDB_VERSION_VALKEY_MIN ? RDB_VALKEY : RDB_REDIS;
 }
 
-static int lowest_version(const struct job *job, const struct rdb_type *type)
+static int lowest_version(const struct convert *job, const struct rdb_type *type)
 {
     int least = job->key_meta.len > 0 ? SINCE_KEY_META : PAYLOAD_VERSION_MIN;
     return type->since > least ? type->since : least;
 }
 
 /* A payload of Redis 8.6 and later begins with the metadata of its key. */
-static bool take_metadata(struct job *job, struct rdb_event *key, struct rd_err *err)
+static bool take_metadata(struct convert *job, struct rdb_event *key, struct rd_err *err)
 {
     enum rdb_dialect dialect = RDB_REDIS;
     int version = SINCE_KEY_META;
     rd_buf_reset(&job->key_meta);
     if (has_target(job))
-        job_choose_target(job, &dialect, &version);
-    if (!job->restore || dialect != RDB_REDIS || (version != 0 && version < SINCE_KEY_META))
+        convert_choose_target(job, &dialect, &version);
+    if (!job->o.restore || dialect != RDB_REDIS || (version != 0 && version < SINCE_KEY_META))
         return true;
     if (!rd_buf_add(&job->key_meta, key->key.meta.ptr, key->key.meta.len))
         return rd_err_nomem(err, key->key.meta.len);
@@ -92,7 +92,7 @@ static bool take_metadata(struct job *job, struct rdb_event *key, struct rd_err 
 }
 
 /* Servers skip an empty collection in a snapshot, but reject it in a payload. */
-static bool is_empty(struct job *job, const struct rdb_type *type, int version, bool *ret,
+static bool is_empty(struct convert *job, const struct rdb_type *type, int version, bool *ret,
                      struct rd_err *err)
 {
     const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .no_sum = true);
@@ -115,12 +115,12 @@ static bool is_empty(struct job *job, const struct rdb_type *type, int version, 
     return ok;
 }
 
-static bool copy_payload(struct job *job, const struct rdb_type *type, int version,
+static bool copy_payload(struct convert *job, const struct rdb_type *type, int version,
                          struct rd_err *err)
 {
     struct rd_sink *to;
     bool empty;
-    if (!stage_begin(&job->payload, &to, err) || !job_copy_value(job, to, err) ||
+    if (!stage_begin(&job->payload, &to, err) || !convert_copy_value(job, to, err) ||
         !stage_end(&job->payload, err) || !is_empty(job, type, version, &empty, err))
         return false;
     return empty ? rdb_commands_drop(job->commands, err) : put_payload(job, type, version, err);
@@ -130,7 +130,7 @@ static bool copy_payload(struct job *job, const struct rdb_type *type, int versi
 
 /* Finds the value of the only key in the staged snapshot. Without a key, the writer has omitted it
  * and reported that. */
-static bool take_recoded(struct job *job, struct rdb_reader *reader, struct rd_err *err)
+static bool take_recoded(struct convert *job, struct rdb_reader *reader, struct rd_err *err)
 {
     struct rdb_event ev;
     enum rdb_status status;
@@ -154,7 +154,7 @@ static bool take_recoded(struct job *job, struct rdb_reader *reader, struct rd_e
     return ok;
 }
 
-static bool end_recoded(struct job *job, struct rd_err *err)
+static bool end_recoded(struct convert *job, struct rd_err *err)
 {
     struct rd_src *src;
     struct rdb_reader *reader;
@@ -172,46 +172,47 @@ static bool end_recoded(struct job *job, struct rd_err *err)
     return ok;
 }
 
-static bool begin_recoded(struct job *job, const struct rdb_event *key, enum rdb_dialect dialect,
-                          int version, enum rdb_server server, struct rd_err *err)
+static bool begin_recoded(struct convert *job, const struct rdb_event *key,
+                          enum rdb_dialect dialect, int version, enum rdb_server server,
+                          struct rd_err *err)
 {
     struct rd_sink *to;
     const struct rdb_writer_opts opts =
         RDB_WRITER_OPTS(.dialect = dialect, .version = version, .compress = true,
-                        .lossy = job->lossy, OMITTED_CALLBACK(job->omitted), .server = server);
+                        .lossy = job->o.lossy, OMITTED_CALLBACK(job->o.omitted), .server = server);
     struct rdb_event db = {.kind = RDB_DB, .db = key->key.db}, plain = *key;
     plain.key.meta = rd_slice(NULL, 0);
     return stage_begin(&job->payload, &to, err) && rdb_writer_new(&job->recoder, to, &opts, err) &&
            rdb_writer_put(job->recoder, &db, err) && rdb_writer_put(job->recoder, &plain, err);
 }
 
-static bool restore_key(struct job *job, const struct rdb_event *ev, struct rd_err *err)
+static bool restore_key(struct convert *job, const struct rdb_event *ev, struct rd_err *err)
 {
     const struct rdb_type *type = ev->key.type;
     enum rdb_dialect dialect;
     int version;
     if (!has_target(job))
         return copy_payload(job, type, lowest_version(job, type), err);
-    job_choose_target(job, &dialect, &version);
+    convert_choose_target(job, &dialect, &version);
     if (version == 0)
         version = dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MIN : 12;
     /* The type of a module is known with the value only. */
-    bool judged = type->kind == RDB_KIND_MODULE && (job->server >= 0 || dialect == RDB_VALKEY);
+    bool judged = type->kind == RDB_KIND_MODULE && (job->o.server >= 0 || dialect == RDB_VALKEY);
     if (rdb_type_find(dialect, version, type->number) == type && !judged)
         return copy_payload(job, type, version, err);
-    return begin_recoded(job, ev, dialect, version, convert_server(job), err);
+    return begin_recoded(job, ev, dialect, version, convert_server(&job->o), err);
 }
 
 /* ---- vector sets ---- */
 
 /* *ret_version: that of the payload. */
-static bool may_have_vectors(const struct job *job, int *ret_version)
+static bool may_have_vectors(const struct convert *job, int *ret_version)
 {
     enum rdb_dialect dialect = RDB_REDIS;
-    enum rdb_server server = convert_server(job);
+    enum rdb_server server = convert_server(&job->o);
     int version = 0;
     if (has_target(job))
-        job_choose_target(job, &dialect, &version);
+        convert_choose_target(job, &dialect, &version);
     *ret_version = version != 0 ? version : SINCE_VECTORS;
     return dialect == RDB_REDIS && *ret_version >= SINCE_VECTORS &&
            rdb_server_has_module(server, RDB_MODULE_VECTORS);
@@ -224,7 +225,7 @@ static bool is_vector_set(const struct rdb_event *ev)
 }
 
 /* The type of a module is known with the value, when the name of the key is gone. */
-static bool keep_key(struct job *job, const struct rdb_event *ev, struct rd_err *err)
+static bool keep_key(struct convert *job, const struct rdb_event *ev, struct rd_err *err)
 {
     rd_buf_reset(&job->module_key);
     job->module_db = ev->key.db;
@@ -233,10 +234,10 @@ static bool keep_key(struct job *job, const struct rdb_event *ev, struct rd_err 
 }
 
 /* Without a known server, in the form that all of them read. */
-static bool begin_vectors(struct job *job, const struct rdb_event *ev, int version,
+static bool begin_vectors(struct convert *job, const struct rdb_event *ev, int version,
                           struct rd_err *err)
 {
-    enum rdb_server server = convert_server(job);
+    enum rdb_server server = convert_server(&job->o);
     struct rdb_event key = {.kind = RDB_KEY, .offset = ev->offset, .inner = RD_NO_OFFSET};
     key.key.name = rd_buf_slice(&job->module_key);
     key.key.db = job->module_db;
@@ -248,13 +249,14 @@ static bool begin_vectors(struct job *job, const struct rdb_event *ev, int versi
            rdb_writer_put(job->recoder, ev, err);
 }
 
-static bool put_key_with_metadata(struct job *job, const struct rdb_event *ev, struct rd_err *err)
+static bool put_key_with_metadata(struct convert *job, const struct rdb_event *ev,
+                                  struct rd_err *err)
 {
     struct rdb_event key = *ev;
     return take_metadata(job, &key, err) && rdb_commands_put(job->commands, &key, err);
 }
 
-bool convert_put_commands(struct job *job, const struct rdb_event *ev, struct rd_err *err)
+bool convert_put_commands(struct convert *job, const struct rdb_event *ev, struct rd_err *err)
 {
     if (RD_UNLIKELY(job->recoder != NULL))
         return rdb_writer_put(job->recoder, ev, err) &&
@@ -269,32 +271,32 @@ bool convert_put_commands(struct job *job, const struct rdb_event *ev, struct rd
         return false;
     if (ev->kind != RDB_KEY)
         return true;
-    if (job->restore)
+    if (job->o.restore)
         return restore_key(job, ev, err);
     if (ev->key.type->kind == RDB_KIND_MODULE)
         return keep_key(job, ev, err);
     return !rdb_commands_wants_pending(job->commands) || convert_put_stream(job, ev, err);
 }
 
-bool convert_put_command_texts(struct job *job, const struct rdb_text *texts, size_t n,
+bool convert_put_command_texts(struct convert *job, const struct rdb_text *texts, size_t n,
                                struct rd_err *err)
 {
     return rdb_commands_put_texts(job->commands, texts, n, err);
 }
 
-bool convert_put_command_plain(struct job *job, uint64_t db, const struct rdb_plain *keys, size_t n,
-                               struct rd_err *err)
+bool convert_put_command_plain(struct convert *job, uint64_t db, const struct rdb_plain *keys,
+                               size_t n, struct rd_err *err)
 {
     return rdb_commands_put_plain(job->commands, db, keys, n, err);
 }
 
-bool convert_put_command_entry(struct job *job, struct rdb_stream_id id,
+bool convert_put_command_entry(struct convert *job, struct rdb_stream_id id,
                                const struct rdb_text *texts, size_t n, struct rd_err *err)
 {
     return rdb_commands_put_entry(job->commands, id, texts, n, err);
 }
 
-bool convert_end_commands(struct job *job, struct rd_err *err)
+bool convert_end_commands(struct convert *job, struct rd_err *err)
 {
     return rdb_commands_end(job->commands, err);
 }

@@ -1,10 +1,10 @@
-/* rows.h - private to tools/convert: keys as rows of tables, on the way to SQLite.
+/* rows_impl.h - private to jobs/: keys as rows of tables, on the way to SQLite.
  *
- *     tools/convert/rows.c         events to rows
- *     tools/convert/rows_stream.c  the groups and producers of streams
- *     tools/convert/sqlite.c       rows to a database
- *     tools/convert/sqlite_schema.c  the tables
- *     tools/convert/sqlite_file.c  the file of the database
+ *     jobs/rows.c         events to rows
+ *     jobs/rows_stream.c  the groups and producers of streams
+ *     jobs/sqlite.c       rows to a database
+ *     jobs/sqlite_schema.c  the tables
+ *     jobs/sqlite_file.c  the file of the database
  *
  * The threads that read a snapshot write rows to a sink, in the order of the file; the thread that
  * writes the database reads them from it. A record is a head, its cells, and their bytes:
@@ -14,8 +14,8 @@
  * A long string precedes its row, in records of ROWS_PIECE, and its cell has the length only. The
  * row of a key follows the rows of its value, because its sums are known at the end.
  */
-#ifndef TOOLS_CONVERT_ROWS_H
-#define TOOLS_CONVERT_ROWS_H
+#ifndef JOBS_ROWS_IMPL_H
+#define JOBS_ROWS_IMPL_H
 
 #include "base/buf.h"
 #include "base/sink.h"

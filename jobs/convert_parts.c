@@ -9,7 +9,7 @@
  * breaks, the broken record is put to the job's own target, which reports the same error as without
  * parts. */
 #include "base/mem.h"
-#include "tools/convert/convert.h"
+#include "jobs/convert_impl.h"
 #include "data/parts.h"
 
 enum {
@@ -19,12 +19,12 @@ enum {
 
 /* One of the two workers: a copy of the job with a target of its own. */
 struct maker {
-    struct job job;
+    struct convert job;
     bool open;
 };
 
 struct cutter {
-    struct job *job;
+    struct convert *job;
     struct parts *parts;
     struct maker makers[PARTS_WORKERS];
     struct part part; /* being measured */
@@ -34,18 +34,18 @@ struct cutter {
     uint64_t selected; /* database that the written commands selected */
 };
 
-bool convert_parts_possible(const struct job *job)
+bool convert_parts_possible(const struct convert *job)
 {
     bool file = job->spool.open || rd_src_can_open_again(job->src);
-    return job->target != TO_RDB && file && rd_src_size(job->src) != RD_NO_OFFSET &&
-           rd_src_size(job->src) >= WORTH && !filter_needs_size(&job->filter);
+    return job->o.target != TO_RDB && file && rd_src_size(job->src) != RD_NO_OFFSET &&
+           rd_src_size(job->src) >= WORTH && !filter_needs_size(job->o.filter);
 }
 
 /* ---- converting a part ---- */
 
-static bool open_again(struct job *job, const struct job *of, struct rd_err *err)
+static bool open_again(struct convert *job, const struct convert *of, struct rd_err *err)
 {
-    struct rdb_reader_opts opts = job_reader_opts(of);
+    struct rdb_reader_opts opts = convert_reader_opts(of);
     opts.attach_meta = opts.no_sum = true;
     opts.templates = rdb_reader_templates(of->reader);
     bool ok = of->spool.open ? spool_source(&of->spool, rd_src_origin(of->src), &job->src, err)
@@ -56,16 +56,16 @@ static bool open_again(struct job *job, const struct job *of, struct rd_err *err
 
 static bool open_maker(struct cutter *cutter, unsigned worker, struct rd_err *err)
 {
-    const struct job *of = cutter->job;
+    const struct convert *of = cutter->job;
     struct maker *maker = &cutter->makers[worker];
-    struct job *job = &maker->job;
+    struct convert *job = &maker->job;
     *job = *of;
     job->is_part = true;
     job->keys = 0;
     job->src = NULL;
     job->reader = NULL;
     job->sized = (struct sized){0};
-    job->sized.filter = &job->filter;
+    job->sized.filter = job->o.filter;
     job->out = parts_sink(cutter->parts, worker);
     job->lines = NULL;
     job->commands = NULL;
@@ -73,25 +73,25 @@ static bool open_maker(struct cutter *cutter, unsigned worker, struct rd_err *er
     job->rows = NULL;
     job->payload = (struct stage){0};
     job->key_meta = job->module_key = (struct rd_buf){0};
-    job->view = (struct view_key){0};
+    job->view = (struct convert_view){0};
     maker->open = true;
-    return open_again(job, of, err) && job_begin_target(job, err);
+    return open_again(job, of, err) && convert_begin_target(job, err);
 }
 
 static void close_maker(struct cutter *cutter, struct maker *maker)
 {
-    struct job *job = cutter->job;
+    struct convert *job = cutter->job;
     if (!maker->open)
         return;
     job->keys += maker->job.keys;
-    job_free_target(&maker->job);
+    convert_free_target(&maker->job);
     rdb_reader_free(maker->job.reader);
     rd_src_close(maker->job.src);
 }
 
 /* Puts the keys in [from, to), or up to the first failure. Only the keys of a part that was skipped
  * before are known to be of one database. */
-static bool put_range(struct job *job, const struct part *part, struct rd_err *err)
+static bool put_range(struct convert *job, const struct part *part, struct rd_err *err)
 {
     struct rdb_event ev;
     bool in_key = false;
@@ -103,7 +103,7 @@ static bool put_range(struct job *job, const struct part *part, struct rd_err *e
     if (job->lines != NULL)
         ndjson_set_slot(job->lines, part->slot);
     while (in_key || rd_src_offset(job->src) < part->to) {
-        if (!in_key && job->is_part && !job_put_plain_run(job, part->key_db, part->to, err))
+        if (!in_key && job->is_part && !convert_put_plain_run(job, part->key_db, part->to, err))
             return false;
         if (!in_key && rd_src_offset(job->src) >= part->to)
             break;
@@ -113,7 +113,7 @@ static bool put_range(struct job *job, const struct part *part, struct rd_err *e
             return status == RDB_END;
         }
         bool begins = ev.kind == RDB_KEY, ends = ev.kind == RDB_VALUE_END;
-        if (!job_put_run(job, &ev, err))
+        if (!convert_put_run(job, &ev, err))
             return false;
         in_key = begins ? !job->taken : in_key && !ends;
     }
@@ -123,7 +123,7 @@ static bool put_range(struct job *job, const struct part *part, struct rd_err *e
 static bool make_part(void *ctx, unsigned worker, const struct part *part, struct rd_err *err)
 {
     struct cutter *cutter = ctx;
-    struct job *job = &cutter->makers[worker].job;
+    struct convert *job = &cutter->makers[worker].job;
     convert_select(job, part->key_db);
     bool ok = put_range(job, part, err);
     /* The output before a failure is written as well. */
@@ -159,7 +159,7 @@ static bool cut(struct cutter *cutter, uint64_t at, struct rd_err *err)
 static enum rdb_status pass_key(struct cutter *cutter, const struct rdb_event *key, bool *ret_ok,
                                 struct rd_err *err)
 {
-    struct job *job = cutter->job;
+    struct convert *job = cutter->job;
     uint64_t db = key->key.db, begin = key->key.record;
     if (db != cutter->part.key_db || cutter->end - cutter->part.from >= PARTS_SIZE)
         *ret_ok = cut(cutter, cutter->end, err);
@@ -181,7 +181,7 @@ static enum rdb_status pass_key(struct cutter *cutter, const struct rdb_event *k
 static bool pass_plain(struct cutter *cutter, struct rd_err *err)
 {
     struct rdb_plain keys[PLAIN];
-    struct job *job = cutter->job;
+    struct convert *job = cutter->job;
     while (rdb_plain_take(job->reader, UINT64_MAX, keys, PLAIN) > 0) {
         cutter->end = rd_src_offset(job->src);
         if (cutter->end - cutter->part.from >= PARTS_SIZE && !cut(cutter, cutter->end, err))
@@ -200,7 +200,7 @@ static bool is_between(const struct rdb_event *ev)
 /* The fields of KeyDB that follow a key stay in its part. */
 static void pass_between(struct cutter *cutter, const struct rdb_event *ev)
 {
-    struct job *job = cutter->job;
+    struct convert *job = cutter->job;
     enum rdb_beside_aux of = RDB_BESIDE_NONE;
     if (ev->kind == RDB_AUX)
         of = rdb_beside_aux(ev->aux.name);
@@ -214,10 +214,10 @@ static void pass_between(struct cutter *cutter, const struct rdb_event *ev)
 static enum rdb_status pass_keys(struct cutter *cutter, struct rdb_event *ev, bool *ret_ok,
                                  struct rd_err *err)
 {
-    struct job *job = cutter->job;
+    struct convert *job = cutter->job;
     enum rdb_status status = RDB_EVENT;
     while (status == RDB_EVENT && *ret_ok) {
-        cli_tick(job->cli);
+        rd_watch_at(job->watch, rd_src_offset(job->src));
         if (ev->kind == RDB_KEY) {
             status = pass_key(cutter, ev, ret_ok, err);
             if (status == RDB_EVENT && *ret_ok)
@@ -236,18 +236,18 @@ static enum rdb_status pass_keys(struct cutter *cutter, struct rdb_event *ev, bo
 /* Puts the broken record to the job's own target. */
 static bool put_broken(struct cutter *cutter, struct rd_err *err)
 {
-    struct job *job = cutter->job;
+    struct convert *job = cutter->job;
     struct rd_src *src = job->src;
     struct rdb_reader *reader = job->reader;
     const struct part part = {
         .from = cutter->end, .to = UINT64_MAX, .db = cutter->db, .slot = cutter->slot};
     bool ok = open_again(job,
-                         &(struct job){.target = job->target,
-                                       .src = src,
-                                       .reader = reader,
-                                       .spool = job->spool,
-                                       .in_dialect = job->in_dialect,
-                                       .in_version = job->in_version},
+                         &(struct convert){.o = job->o,
+                                           .src = src,
+                                           .reader = reader,
+                                           .spool = job->spool,
+                                           .in_dialect = job->in_dialect,
+                                           .in_version = job->in_version},
                          err) &&
               put_range(job, &part, err);
     rdb_reader_free(job->reader);
@@ -261,18 +261,18 @@ static bool put_broken(struct cutter *cutter, struct rd_err *err)
 static bool end_parts(struct cutter *cutter, const struct rdb_event *ev, enum rdb_status status,
                       struct rd_err *err)
 {
-    struct job *job = cutter->job;
+    struct convert *job = cutter->job;
     uint64_t to = cutter->end;
     if (status == RDB_EVENT)
         to = ev->kind == RDB_TRAILER ? ev->offset - 1 : ev->offset;
     if (!cut(cutter, to, err) || !parts_end(cutter->parts, err))
         return false;
     rdb_reader_set_detail(job->reader,
-                          job->target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS);
+                          job->o.target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS);
     return status != RDB_FAIL || put_broken(cutter, err);
 }
 
-bool convert_parts_run(struct job *job, struct rdb_event *ev, enum rdb_status *ret,
+bool convert_parts_run(struct convert *job, struct rdb_event *ev, enum rdb_status *ret,
                        struct rd_err *err)
 {
     static const struct parts_ops ops = {make_part, begin_part};

@@ -1,4 +1,4 @@
-#include "tools/convert/sqlite_file.h"
+#include "jobs/sqlite_impl.h"
 
 #include "base/sink_fd.h"
 

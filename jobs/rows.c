@@ -1,4 +1,4 @@
-#include "tools/convert/rows.h"
+#include "jobs/rows_impl.h"
 
 #include "base/crc16.h"
 #include "base/mem.h"

@@ -9,7 +9,7 @@
  * or a quote. Spreadsheets read a cell that begins with = + - or @ as a formula: such a key begins
  * with \u003d, \u002b, \u002d or \u0040, as JSON allows. */
 #include "base/mem.h"
-#include "tools/convert/convert.h"
+#include "jobs/convert_impl.h"
 
 struct csv {
     struct json_text text;
@@ -18,13 +18,13 @@ struct csv {
     int64_t expire_ms;
 };
 
-bool convert_begin_csv(struct job *job, struct rd_err *err)
+bool convert_begin_csv(struct convert *job, struct rd_err *err)
 {
     static const char head[] = "db,key,type,encoding,elements,bytes,expire_ms\n";
     job->csv = rd_calloc(1, sizeof *job->csv);
     if (job->csv == NULL)
         return rd_err_nomem(err, sizeof *job->csv);
-    job->csv->text.form = (enum json_form)job->strings;
+    job->csv->text.form = (enum json_form)job->o.strings;
     if (!job->is_part)
         rd_sink_write(job->out, head, sizeof head - 1);
     return true;
@@ -98,7 +98,7 @@ static bool end_line(struct csv *csv, const struct rdb_event *ev)
            rd_buf_add_byte(&csv->line, '\n');
 }
 
-bool convert_put_csv(struct job *job, const struct rdb_event *ev, struct rd_err *err)
+bool convert_put_csv(struct convert *job, const struct rdb_event *ev, struct rd_err *err)
 {
     struct csv *csv = job->csv;
     bool ok = true;

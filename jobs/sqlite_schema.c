@@ -3,7 +3,7 @@
  * No table has an index: rows come in order, and the rows of a key are consecutive, so that the row
  * of the key has the ids of the first and the last of them. CROSS JOIN makes SQLite go from the key
  * to these rows. Without it, it would read all rows of a table to find those of one key. */
-#include "tools/convert/rows.h"
+#include "jobs/rows_impl.h"
 
 /* clang-format off */
 #define TABLE(name, columns)                                                                       \

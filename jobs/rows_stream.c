@@ -4,7 +4,7 @@
  * it owns. The row of a pending entry names its owner, so a group is collected and written at its
  * end. */
 #include "base/mem.h"
-#include "tools/convert/rows.h"
+#include "jobs/rows_impl.h"
 
 #include <stdlib.h>
 

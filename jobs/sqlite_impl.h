@@ -1,4 +1,4 @@
-/* sqlite_file.h - private to tools/convert: the file in which SQLite makes a database.
+/* sqlite_impl.h - private to jobs/: the file in which SQLite makes a database.
  *
  * SQLite writes pages at any position. If the output is a file that appears when it is complete,
  * they go there; for a pipe or a compressed output they go to a spool, which is copied at the end.
@@ -11,8 +11,8 @@
  *     ok = sqlite_file_commit(&file, &err);    // closes the sink
  *     sqlite_file_end(&file);                  // also after a failure
  */
-#ifndef TOOLS_CONVERT_SQLITE_FILE_H
-#define TOOLS_CONVERT_SQLITE_FILE_H
+#ifndef JOBS_SQLITE_IMPL_H
+#define JOBS_SQLITE_IMPL_H
 
 #include "base/sink.h"
 #include "data/spool.h"

@@ -1,21 +1,21 @@
 /* Reads JSON lines. A value is staged in the encoding that its line names. A target that supports
  * the encoding copies it; any other gets it by element. */
-#include "tools/convert/convert.h"
+#include "jobs/convert_impl.h"
 #include "data/ndjson_read.h"
 
-static bool put_events(struct job *job, struct ndjson_reader *lines, struct rd_err *err)
+static bool put_events(struct convert *job, struct ndjson_reader *lines, struct rd_err *err)
 {
     struct rdb_event ev;
     enum ndjson_status status;
     while ((status = ndjson_reader_next(lines, &ev)) == NDJSON_EVENT) {
-        cli_tick(job->cli);
+        rd_watch_at(job->watch, rd_src_offset(job->src));
         if (ev.kind == RDB_HEADER) {
             job->in_dialect = ev.header.dialect;
             job->in_version = ev.header.version;
         }
         job->free_encoding = ev.kind == RDB_KEY && !ndjson_reader_has_encoding(lines);
         const struct rdb_type *type = ev.kind == RDB_KEY ? ev.key.type : NULL;
-        if (!job_put(job, &ev, err))
+        if (!convert_put(job, &ev, err))
             return false;
         if (type != NULL && !job->taken && !convert_put_line(job, type, ev.offset, err))
             return false;
@@ -25,13 +25,13 @@ static bool put_events(struct job *job, struct ndjson_reader *lines, struct rd_e
     return status == NDJSON_END;
 }
 
-bool convert_from_lines(struct job *job, struct rd_err *err)
+bool convert_from_lines(struct convert *job, struct rd_err *err)
 {
-    struct ndjson_read_opts opts = {.strings = (enum json_form)job->strings};
+    struct ndjson_read_opts opts = {.strings = (enum json_form)job->o.strings};
     struct ndjson_reader *lines;
     job->in_version = 12;
-    if (job->version != 0 || job->dialect >= 0)
-        job_choose_target(job, &opts.dialect, &opts.version);
+    if (job->o.version != 0 || job->o.dialect >= 0)
+        convert_choose_target(job, &opts.dialect, &opts.version);
     if (!ndjson_reader_new(&lines, job->src, &opts, err))
         return false;
     job->value = ndjson_reader_value(lines);

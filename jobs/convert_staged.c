@@ -3,7 +3,9 @@
  * An entry that is pending in a group may have been deleted from its stream. To restore this state,
  * the commands must add the entry among the others, which precede the groups in a snapshot. So a
  * stream is staged, searched for pending entries, and then put. */
-#include "tools/convert/convert.h"
+#include "jobs/convert_impl.h"
+
+#include <stdio.h>
 
 /* The source of a value. */
 struct staged {
@@ -14,10 +16,10 @@ struct staged {
     bool typed; /* the stage begins with the type */
 };
 
-static bool open_staged(const struct job *job, const struct staged *staged, struct rd_src **src,
+static bool open_staged(const struct convert *job, const struct staged *staged, struct rd_src **src,
                         struct rdb_reader **reader, struct rd_err *err)
 {
-    struct rdb_reader_opts opts = job_reader_opts(job);
+    struct rdb_reader_opts opts = convert_reader_opts(job);
     opts.no_sum = true;
     if (!stage_source(staged->stage, staged->typed ? -1 : staged->type->number, src, err))
         return false;
@@ -28,15 +30,15 @@ static bool open_staged(const struct job *job, const struct staged *staged, stru
 }
 
 /* *ret: the error of the reader, if any. False: a target failed. */
-static bool put_events(struct job *job, uint64_t offset, struct rd_err *ret, struct rd_err *err)
+static bool put_events(struct convert *job, uint64_t offset, struct rd_err *ret, struct rd_err *err)
 {
     struct rdb_event ev;
     enum rdb_status status;
     while ((status = rdb_reader_next(job->reader, &ev)) == RDB_EVENT) {
         if (!job->is_part)
-            cli_tick(job->cli);
+            rd_watch_at(job->watch, rd_src_offset(job->src));
         ev.offset = job->value != NULL ? offset : offset + ev.offset;
-        if (!job_put_run(job, &ev, err))
+        if (!convert_put_run(job, &ev, err))
             return false;
     }
     if (status == RDB_FAIL)
@@ -46,7 +48,7 @@ static bool put_events(struct job *job, uint64_t offset, struct rd_err *ret, str
 
 /* Puts a staged value through the job's reader. Offsets are relative to `offset`; the offsets of a
  * line are all equal to it. */
-static bool put_staged(struct job *job, const struct staged *staged, uint64_t offset,
+static bool put_staged(struct convert *job, const struct staged *staged, uint64_t offset,
                        struct rd_err *ret, struct rd_err *err)
 {
     struct rdb_reader *outer = job->reader;
@@ -64,7 +66,7 @@ static bool put_staged(struct job *job, const struct staged *staged, uint64_t of
 
 /* ---- the value of a line ---- */
 
-static struct staged of_line(const struct job *job, const struct rdb_type *type)
+static struct staged of_line(const struct convert *job, const struct rdb_type *type)
 {
     struct staged staged = {
         .stage = job->value, .type = type, .dialect = RDB_REDIS, .version = RDB_VERSION_REDIS_MAX};
@@ -75,7 +77,7 @@ static struct staged of_line(const struct job *job, const struct rdb_type *type)
     return staged;
 }
 
-bool convert_put_line(struct job *job, const struct rdb_type *type, uint64_t offset,
+bool convert_put_line(struct convert *job, const struct rdb_type *type, uint64_t offset,
                       struct rd_err *err)
 {
     struct staged staged = of_line(job, type);
@@ -88,7 +90,7 @@ bool convert_put_line(struct job *job, const struct rdb_type *type, uint64_t off
 
 /* ---- pending entries of a stream ---- */
 
-static bool announce_pending(struct job *job, const struct staged *staged, struct rd_err *err)
+static bool announce_pending(struct convert *job, const struct staged *staged, struct rd_err *err)
 {
     struct rdb_pending_ids pending = {0};
     struct rd_slice s;
@@ -111,7 +113,7 @@ static void name_key(char *dst, size_t size, const struct rdb_event *key)
     snprintf(dst, size, "stream %s in db %llu", name, (unsigned long long)key->key.db);
 }
 
-static bool put_set_aside(struct job *job, const struct rdb_event *key, struct rd_err *err)
+static bool put_set_aside(struct convert *job, const struct rdb_event *key, struct rd_err *err)
 {
     const struct staged staged = {.stage = &job->payload,
                                   .type = key->key.type,
@@ -125,7 +127,7 @@ static bool put_set_aside(struct job *job, const struct rdb_event *key, struct r
     if (!stage_begin(&job->payload, &to, err))
         return false;
     rd_sink_byte(to, staged.type->number);
-    if (!job_copy_value(job, to, err) || !stage_end(&job->payload, err))
+    if (!convert_copy_value(job, to, err) || !stage_end(&job->payload, err))
         return false;
     /* In the file the type is elsewhere, before the key. */
     uint64_t offset = rd_src_offset(job->src) - stage_size(&job->payload);
@@ -140,7 +142,7 @@ static bool put_set_aside(struct job *job, const struct rdb_event *key, struct r
     return false;
 }
 
-bool convert_put_stream(struct job *job, const struct rdb_event *key, struct rd_err *err)
+bool convert_put_stream(struct convert *job, const struct rdb_event *key, struct rd_err *err)
 {
     if (job->value == NULL)
         return put_set_aside(job, key, err);

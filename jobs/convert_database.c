@@ -1,10 +1,10 @@
 /* Converts to a database of SQLite. The value of a module is copied, and decoded if it is known. */
 #include "data/module_types.h"
-#include "tools/convert/convert.h"
+#include "jobs/convert_impl.h"
 
 #ifdef REDOUBT_SQLITE
 
-bool convert_open_database(struct job *job, struct rd_err *err)
+bool convert_open_database(struct convert *job, struct rd_err *err)
 {
     struct rd_sink *out = job->out;
     job->out = NULL;
@@ -13,7 +13,7 @@ bool convert_open_database(struct job *job, struct rd_err *err)
 
 #else
 
-bool convert_open_database(struct job *job, struct rd_err *err)
+bool convert_open_database(struct convert *job, struct rd_err *err)
 {
     (void)job;
     return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
@@ -22,14 +22,14 @@ bool convert_open_database(struct job *job, struct rd_err *err)
 
 #endif
 
-bool convert_begin_rows(struct job *job, struct rd_err *err)
+bool convert_begin_rows(struct convert *job, struct rd_err *err)
 {
     return rows_new(&job->rows, job->out, job->layout, err);
 }
 
 /* Writes what is known of the staged value to a buffer, as a line of JSON has it. Nothing is
  * written of a module that is not known, or whose value does not have the known form. */
-static bool describe(struct job *job, const struct rdb_type *type, uint64_t *ret_id,
+static bool describe(struct convert *job, const struct rdb_type *type, uint64_t *ret_id,
                      struct rd_err *err)
 {
     struct rdb_event ev;
@@ -58,7 +58,7 @@ static bool describe(struct job *job, const struct rdb_type *type, uint64_t *ret
     return ok;
 }
 
-static bool decode(struct job *job, const struct rdb_type *type, uint64_t *ret_id,
+static bool decode(struct convert *job, const struct rdb_type *type, uint64_t *ret_id,
                    struct rd_buf *to, struct rd_err *err)
 {
     struct rd_sink *sink;
@@ -74,14 +74,14 @@ static bool decode(struct job *job, const struct rdb_type *type, uint64_t *ret_i
     return ok;
 }
 
-static bool put_module(struct job *job, const struct rdb_event *ev, struct rd_err *err)
+static bool put_module(struct convert *job, const struct rdb_event *ev, struct rd_err *err)
 {
     const struct rdb_type *type = ev->key.type;
     uint64_t id = 0, size;
     struct rd_buf json = {0};
     struct rd_sink *to;
     struct rd_src *src;
-    if (!stage_begin(&job->payload, &to, err) || !job_copy_value(job, to, err) ||
+    if (!stage_begin(&job->payload, &to, err) || !convert_copy_value(job, to, err) ||
         !stage_end(&job->payload, err))
         return false;
     size = stage_size(&job->payload);
@@ -94,7 +94,7 @@ static bool put_module(struct job *job, const struct rdb_event *ev, struct rd_er
     return ok;
 }
 
-bool convert_put_rows(struct job *job, const struct rdb_event *ev, struct rd_err *err)
+bool convert_put_rows(struct convert *job, const struct rdb_event *ev, struct rd_err *err)
 {
     if (!rows_event(job->rows, ev, err))
         return false;
@@ -102,20 +102,20 @@ bool convert_put_rows(struct job *job, const struct rdb_event *ev, struct rd_err
     return ev->kind != RDB_KEY || ev->key.type->kind != RDB_KIND_MODULE || put_module(job, ev, err);
 }
 
-bool convert_put_row_texts(struct job *job, const struct rdb_text *texts, size_t n,
+bool convert_put_row_texts(struct convert *job, const struct rdb_text *texts, size_t n,
                            struct rd_err *err)
 {
     return rows_texts(job->rows, texts, n, err);
 }
 
-bool convert_put_row_plain(struct job *job, uint64_t db, const struct rdb_plain *keys, size_t n,
+bool convert_put_row_plain(struct convert *job, uint64_t db, const struct rdb_plain *keys, size_t n,
                            struct rd_err *err)
 {
     return rows_plain(job->rows, db, keys, n, err);
 }
 
-bool convert_put_row_entry(struct job *job, struct rdb_stream_id id, const struct rdb_text *texts,
-                           size_t n, struct rd_err *err)
+bool convert_put_row_entry(struct convert *job, struct rdb_stream_id id,
+                           const struct rdb_text *texts, size_t n, struct rd_err *err)
 {
     return rows_entry(job->rows, id, texts, n, err);
 }
