@@ -259,8 +259,13 @@ static void authenticate(struct sentinel_instance *ri, struct sentinel_conn *con
     const struct sentinel *s = ri->s;
     const struct sentinel_instance *m = sentinel_master_of(ri);
     bool to_sentinel = sentinel_is(ri, SENTINEL_FLAG_SENTINEL);
+    bool shared = to_sentinel && s->password == NULL; /* the user `default` has this password */
     const char *user = to_sentinel ? s->user : m->auth_user;
     const char *password = to_sentinel ? s->password : m->auth_pass;
+    if (shared) {
+        user = NULL;
+        password = s->opts.password != NULL && s->opts.password[0] != 0 ? s->opts.password : NULL;
+    }
     const char *const full[] = {"AUTH", user, password}, *const plain[] = {"AUTH", password};
     if (password != NULL)
         send_on(ri, conn, SENTINEL_SENT_OTHER, user != NULL ? 3 : 2, user != NULL ? full : plain);

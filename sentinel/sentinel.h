@@ -69,6 +69,9 @@ struct sentinel_opts {
     /* Whether a script exists and may be run. */
     bool (*runnable)(void *ctx, const char *path);
     int port; /* of this Sentinel, for hello messages */
+    /* What other Sentinels want if there is no sentinel-pass: the password that clients of this
+     * one give. NULL or "": none. It must outlive the Sentinel. */
+    const char *password;
 };
 
 /* NULL: out of memory. */

@@ -7,7 +7,7 @@ the next kill comes when everyone knows everyone.
 
 For each group, the times from a kill to the first +switch-master that a Sentinel publishes, until
 all Sentinels give the new address, and until the first write of each client at the new master. A
-write or an agreement that does not come within two minutes ends the run with status 1. What the
+write or an agreement that does not come within five minutes ends the run with status 1. What the
 Sentinels logged is printed for each kill that took more than ten seconds. With --stall, these are
 more frequent: if Sentinels begin elections at once, all of them can lose, and the next election
 comes after twice the failover-timeout.
@@ -27,7 +27,7 @@ import sentinels
 import server_under_test as sut
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PATIENCE = sentinels.FAILOVER_SECONDS
+PATIENCE = 300  # a Sentinel whose process stood still does nothing for 30 s
 SLOW = 10
 KINDS = {"real": [sentinels.Theirs] * 3,
          "mixed": [sentinels.Ours, sentinels.Theirs, sentinels.Ours],

@@ -564,10 +564,12 @@ class Alone(unittest.TestCase):
             wait_for(lambda: w.client().command(*ask) == [0, b"a" * 40, 5])
 
     def test_passwords_of_masters_and_sentinels(self):
+        for line in ("sentinel sentinel-pass for-sentinels\n", ""):  # requirepass is for both
+            self.check_passwords("requirepass for-sentinels\n" + line)
+
+    def check_passwords(self, more):
         with sut.Redoubt({"requirepass": "for-servers"}) as master:
-            more = ("requirepass for-sentinels\nsentinel sentinel-pass for-sentinels\n"
-                    "sentinel auth-pass mine for-servers\n")
-            lines = lines_for(master, 1, more)
+            lines = lines_for(master, 1, more + "sentinel auth-pass mine for-servers\n")
             with Ours(lines) as a, Ours(lines) as b:
                 def known(w):
                     c = w.client()

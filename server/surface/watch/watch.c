@@ -270,7 +270,8 @@ bool watch_new(struct server *srv, struct rd_buf *why)
                                                        .random = random_number,
                                                        .resolve = resolve,
                                                        .runnable = runnable,
-                                                       .port = (int)port});
+                                                       .port = (int)port,
+                                                       .password = s->requirepass});
     if (w->sentinel == NULL)
         log_panic("out of memory");
     srv->watch = w;
