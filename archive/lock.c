@@ -661,8 +661,8 @@ bool archive_lock_break(struct archive_lock *lock, struct archive_store *store, 
 bool archive_lock_init(struct archive_lock *lock, const char *target, enum archive_lock_kind kind,
                        const struct archive_lock_opts *opts, struct rd_err *err)
 {
-    static const char *const names[] = {"lock", "stream/lock"}, *const folders[] = {"sets",
-                                                                                    "stream"};
+    static const char *const names[] = {"lock", "stream/lock", "merge.lock"};
+    static const char *const folders[] = {"sets", "stream", "merge"};
     *lock = (struct archive_lock){.opts = *opts, .kind = kind};
     int len = snprintf(lock->name, sizeof lock->name, "%s/%s", target, names[kind]);
     int more = snprintf(lock->folder, sizeof lock->folder, "%s/locks/%s", target, folders[kind]);

@@ -44,8 +44,13 @@ enum {
  * store after this time, which no backup takes. That of an archive does not expire. */
 #define ARCHIVE_LOCK_OLD_MS ((int64_t)7 * 24 * 3600 * 1000)
 
-/* A target has two locks. */
-enum archive_lock_kind { ARCHIVE_LOCK_SETS, ARCHIVE_LOCK_STREAM, ARCHIVE_LOCK_KINDS };
+/* The locks of a target. */
+enum archive_lock_kind {
+    ARCHIVE_LOCK_SETS,
+    ARCHIVE_LOCK_STREAM,
+    ARCHIVE_LOCK_MERGE, /* the segments of the stream are merged */
+    ARCHIVE_LOCK_KINDS
+};
 
 /* What a lock says about its holder. */
 struct archive_lock_holder {

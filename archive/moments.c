@@ -58,7 +58,7 @@ static void whole_run(const struct archive_stream *stream, size_t *begin, size_t
  * chain before it. */
 static bool is_new_chain(const struct archive_segment *a, const struct archive_segment *b)
 {
-    return b->number == a->number + 1 && !archive_segment_follows(a, b);
+    return b->number == archive_segment_last(a) + 1 && !archive_segment_follows(a, b);
 }
 
 bool archive_outages_find(struct archive_outages *ret, const struct archive_stream *stream,

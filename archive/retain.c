@@ -101,6 +101,44 @@ bool archive_retention_parse(struct archive_retention *ret, struct rd_slice text
     return true;
 }
 
+/* What can be a time is one: 10m are ten minutes. */
+static bool parse_limit(struct archive_retention *rules, struct rd_slice text, struct rd_err *err)
+{
+    char quoted[80];
+    struct rd_slice rest = text, word = take_word(&rest);
+    uint64_t n;
+    bool time = archive_get_duration(word, &n);
+    uint64_t *limit = time ? &rules->stream_ms : &rules->stream_bytes;
+    rd_err_quote(quoted, sizeof quoted, text);
+    bool unit = word.len > 0 && (word.ptr[word.len - 1] < '0' || word.ptr[word.len - 1] > '9');
+    if (!unit || (!time && !rd_num_get_size(word, &n)) || n == 0 || rest.len > 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "%s is neither a time such as 7d nor a size such as 10gb", quoted);
+    if (*limit != 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "two %s are given",
+                          time ? "times" : "sizes");
+    *limit = n;
+    return true;
+}
+
+bool archive_retention_parse_stream(struct archive_retention *ret, struct rd_slice text,
+                                    struct rd_err *err)
+{
+    struct archive_retention rules = *ret;
+    rules.stream_ms = rules.stream_bytes = 0;
+    for (struct rd_slice rest = text;;) {
+        const uint8_t *comma = memchr(rest.ptr, ',', rest.len);
+        size_t len = comma != NULL ? (size_t)(comma - rest.ptr) : rest.len;
+        if (!parse_limit(&rules, rd_slice(rest.ptr, len), err))
+            return false;
+        if (comma == NULL)
+            break;
+        rest = rd_slice(comma + 1, rest.len - len - 1);
+    }
+    *ret = rules;
+    return true;
+}
+
 bool archive_retention_given(const struct archive_retention *rules)
 {
     for (unsigned i = 0; i < ARCHIVE_RULES_GIVEN; i++)

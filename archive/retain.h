@@ -6,6 +6,9 @@
  *     archive_retain(&rules, sets, n_sets, now_ms);
  *     ... sets[i].why == 0: may be removed ...
  *
+ * The stream of a target has limits of its own, archive_retention_parse_stream("7d, 10gb"):
+ * archive_stream_limit() of archive/stream.h applies them.
+ *
  * Pure functions: no clock and no files. The rules, each of which keeps sets on its own:
  *
  *     count N     the N newest sets
@@ -55,7 +58,8 @@ enum archive_rule {
 enum { ARCHIVE_RULES_GIVEN = ARCHIVE_RULE_AGE + 1 };
 
 struct archive_retention {
-    uint64_t n[ARCHIVE_RULES_GIVEN]; /* 0: the rule is not given; of AGE: milliseconds */
+    uint64_t n[ARCHIVE_RULES_GIVEN];  /* 0: the rule is not given; of AGE: milliseconds */
+    uint64_t stream_ms, stream_bytes; /* the limits of the stream; 0: none */
 };
 
 struct archive_retained {
@@ -69,6 +73,9 @@ struct archive_retained {
 /* Parses "hourly 48, daily 60". RD_ERR_USAGE. An empty text has no rules. */
 bool archive_retention_parse(struct archive_retention *ret, struct rd_slice text,
                              struct rd_err *err);
+/* Parses "7d", "10gb" or both with a comma between them. RD_ERR_USAGE; then *ret is unchanged. */
+bool archive_retention_parse_stream(struct archive_retention *ret, struct rd_slice text,
+                                    struct rd_err *err);
 bool archive_retention_given(const struct archive_retention *rules);
 
 /* The sets, from old to new. */

@@ -3,245 +3,16 @@
 #include "archive/retain.h"
 #include "archive/tail.h"
 #include "base/mem.h"
-#include "base/num.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-
-static const char continuation[] = "-continues";
-
-/* ---- names ---- */
-
-void archive_segment_bound(char ret[ARCHIVE_NAME_MAX], const struct archive_segment *s)
-{
-    char interruption[2 * RD_NUM_I64_MAX + 3] = "";
-    if (s->recorded)
-        snprintf(interruption, sizeof interruption, "-%" PRId64 "-%" PRId64, s->since_ms,
-                 s->until_ms);
-    snprintf(ret, ARCHIVE_NAME_MAX,
-             "%s/%08" PRIu64 "-%s%s/%08" PRIu64 "-%" PRIu64 "-%" PRIu64 "-%" PRId64 "-%" PRId64
-             "%s.seg%s%s",
-             s->run, s->chapter, s->replid, s->continues ? continuation : "", s->number, s->start,
-             s->end, s->first_ms, s->latest_ms, interruption,
-             archive_compression_suffix(s->compression), s->sealed ? ".sealed" : "");
-}
-
-bool archive_segment_name(char ret[ARCHIVE_NAME_MAX], const struct archive_repo *repo,
-                          const struct archive_segment *segment, struct rd_err *err)
-{
-    char bound[ARCHIVE_NAME_MAX];
-    archive_segment_bound(bound, segment);
-    int len = snprintf(ret, ARCHIVE_NAME_MAX, "%s/stream/%s", repo->target, bound);
-    return (len > 0 && len < ARCHIVE_NAME_MAX) ||
-           rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the name of an object is too long");
-}
-
-/* The text up to a character, which is consumed; false if it is missing. */
-static bool cut(const char **at, char end, struct rd_slice *ret)
-{
-    const char *stop = strchr(*at, end);
-    if (stop == NULL)
-        return false;
-    *ret = rd_slice(*at, (size_t)(stop - *at));
-    *at = stop + 1;
-    return true;
-}
-
-/* Numbers have leading zeros if the name sorts by them. */
-static bool get_number(struct rd_slice text, uint64_t *ret)
-{
-    while (text.len > 1 && text.ptr[0] == '0')
-        text = rd_slice(text.ptr + 1, text.len - 1);
-    return rd_num_get_u64(text, ret);
-}
-
-static bool cut_number(const char **at, char end, uint64_t *ret)
-{
-    struct rd_slice text;
-    return cut(at, end, &text) && get_number(text, ret);
-}
-
-static bool cut_time(const char **at, char end, int64_t *ret)
-{
-    uint64_t ms;
-    if (!cut_number(at, end, &ms) || ms > INT64_MAX)
-        return false;
-    *ret = (int64_t)ms;
-    return true;
-}
-
-static bool get_endings(const char *at, struct archive_segment *ret)
-{
-    struct rd_slice text = rd_slice_str(at);
-    static const char sealed[] = ".sealed";
-    size_t len = sizeof sealed - 1;
-    ret->sealed = text.len >= len && memcmp(text.ptr + text.len - len, sealed, len) == 0;
-    if (ret->sealed)
-        text.len -= len;
-    for (unsigned i = 0; i < ARCHIVE_COMPRESSION_COUNT; i++) {
-        ret->compression = (enum archive_compression)i;
-        if (rd_slice_is(text, archive_compression_suffix(ret->compression)))
-            return true;
-    }
-    return false;
-}
-
-/* "NUMBER-START-END-FIRST-LATEST", and maybe "-SINCE-UNTIL". */
-static bool has_interruption(const char *name)
-{
-    size_t n = 0;
-    for (; *name != '\0' && *name != '.'; name++)
-        n += *name == '-';
-    return n > 4;
-}
-
-bool archive_segment_parse(const char *name, struct archive_segment *ret)
-{
-    const char *at = name;
-    struct rd_slice run, chapter, replid;
-    char again[ARCHIVE_NAME_MAX];
-    struct archive_segment s = {.chapter = 0};
-    if (!cut(&at, '/', &run) || run.len >= sizeof s.run || !cut(&at, '-', &chapter) ||
-        !get_number(chapter, &s.chapter) || strlen(at) < REPL_REPLID_LEN)
-        return false;
-    memcpy(s.run, run.ptr, run.len);
-    memcpy(s.replid, at, REPL_REPLID_LEN);
-    at += REPL_REPLID_LEN;
-    if (!cut(&at, '/', &replid))
-        return false;
-    s.continues = rd_slice_is(replid, continuation);
-    s.recorded = has_interruption(at);
-    if (!cut_number(&at, '-', &s.number) || !cut_number(&at, '-', &s.start) ||
-        !cut_number(&at, '-', &s.end) || !cut_time(&at, '-', &s.first_ms) ||
-        !cut_time(&at, s.recorded ? '-' : '.', &s.latest_ms) ||
-        (s.recorded && (!cut_time(&at, '-', &s.since_ms) || !cut_time(&at, '.', &s.until_ms))) ||
-        strncmp(at, "seg", 3) != 0 || !get_endings(at + 3, &s))
-        return false;
-    archive_segment_bound(again, &s);
-    if (strcmp(again, name) != 0)
-        return false;
-    *ret = s;
-    return true;
-}
-
-/* ---- listing ---- */
-
-/* The room is the next power of two. */
-bool archive_segment_append(struct archive_segment **list, size_t *n,
-                            const struct archive_segment *segment)
-{
-    if ((*n & (*n - 1)) == 0) {
-        struct archive_segment *grown = rd_realloc(*list, (*n == 0 ? 1 : 2 * *n) * sizeof *grown);
-        if (grown == NULL)
-            return false;
-        *list = grown;
-    }
-    (*list)[(*n)++] = *segment;
-    return true;
-}
-
-int archive_segment_compare(const void *a, const void *b)
-{
-    const struct archive_segment *x = a, *y = b;
-    int runs = strcmp(x->run, y->run);
-    return runs != 0 ? runs : (x->number > y->number) - (x->number < y->number);
-}
-
-struct listing {
-    struct archive_stream *stream;
-    size_t prefix; /* bytes of a name before the run */
-    bool only_sealed;
-    bool no_memory;
-};
-
-static bool is_leftover(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    size_t len = strlen(name);
-    return name[0] == '.' || (slash != NULL && slash[1] == '.') ||
-           (len > 4 && strcmp(name + len - 4, ".new") == 0);
-}
-
-static void note_other(struct archive_stream *stream, const char *name)
-{
-    if (strcmp(name, "lock") != 0 && !is_leftover(name) && stream->n_others++ == 0)
-        snprintf(stream->other, sizeof stream->other, "%s", name);
-}
-
-static void on_object(void *arg, const char *name, uint64_t size)
-{
-    struct listing *l = arg;
-    struct archive_stream *stream = l->stream;
-    struct archive_segment segment;
-    if (l->no_memory || strlen(name) <= l->prefix)
-        return;
-    if (!archive_segment_parse(name + l->prefix, &segment)) {
-        note_other(stream, name + l->prefix);
-        return;
-    }
-    if (l->only_sealed && !segment.sealed) {
-        if (stream->n_refused++ == 0)
-            snprintf(stream->refused, sizeof stream->refused, "%s", name + l->prefix);
-        return;
-    }
-    segment.bytes = size;
-    l->no_memory = !archive_segment_append(&stream->segments, &stream->n, &segment);
-}
-
-static int compare_segments(const void *a, const void *b)
-{
-    const struct archive_segment *x = a, *y = b;
-    int order = archive_segment_compare(a, b);
-    return order != 0 ? order : (int)y->sealed - (int)x->sealed;
-}
-
-/* A segment that was stored both sealed and not, because the key came later, counts once. */
-static void drop_twins(struct archive_stream *stream)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < stream->n; i++) {
-        const struct archive_segment *s = &stream->segments[i];
-        const struct archive_segment *last = n > 0 ? &stream->segments[n - 1] : NULL;
-        if (last != NULL && last->sealed && !s->sealed && strcmp(last->run, s->run) == 0 &&
-            last->number == s->number && last->start == s->start && last->end == s->end)
-            continue;
-        stream->segments[n++] = *s;
-    }
-    stream->n = n;
-}
-
-bool archive_stream_list(struct archive_repo *repo, struct archive_stream *ret, struct rd_err *err)
-{
-    char folder[ARCHIVE_NAME_MAX];
-    struct archive_stream stream = {0};
-    struct listing l = {.stream = &stream, .only_sealed = rd_seal_required(repo->ring)};
-    l.prefix = (size_t)snprintf(folder, sizeof folder, "%s/stream", repo->target) + 1;
-    bool ok = repo->store->ops->list(repo->store, folder, on_object, &l, err);
-    if (ok && l.no_memory)
-        ok = rd_err_nomem(err, stream.n * sizeof *stream.segments);
-    if (!ok) {
-        archive_stream_done(&stream);
-        return false;
-    }
-    if (stream.n > 0)
-        qsort(stream.segments, stream.n, sizeof *stream.segments, compare_segments);
-    drop_twins(&stream);
-    *ret = stream;
-    return true;
-}
-
-void archive_stream_done(struct archive_stream *stream)
-{
-    rd_free(stream->segments);
-    *stream = (struct archive_stream){0};
-}
 
 /* ---- the order of segments ---- */
 
 bool archive_segment_follows(const struct archive_segment *a, const struct archive_segment *b)
 {
-    if (strcmp(a->run, b->run) != 0 || b->number != a->number + 1 || b->start != a->end)
+    if (strcmp(a->run, b->run) != 0 || b->number != archive_segment_last(a) + 1 ||
+        b->start != a->end)
         return false;
     return a->chapter == b->chapter ? strcmp(a->replid, b->replid) == 0
                                     : b->chapter == a->chapter + 1 && b->continues;
@@ -250,9 +21,10 @@ bool archive_segment_follows(const struct archive_segment *a, const struct archi
 uint64_t archive_segment_lost(const struct archive_segment *a, const struct archive_segment *b)
 {
     bool same = a->chapter == b->chapter || (b->chapter == a->chapter + 1 && b->continues);
-    if (strcmp(a->run, b->run) != 0 || !same || b->number <= a->number + 1)
+    uint64_t last = archive_segment_last(a);
+    if (strcmp(a->run, b->run) != 0 || !same || b->number <= last + 1)
         return 0;
-    return b->number - a->number - 1;
+    return b->number - last - 1;
 }
 
 size_t archive_stream_chain(const struct archive_stream *stream, size_t i)
@@ -419,6 +191,82 @@ void archive_stream_needed(const struct archive_stream *stream, const struct arc
     }
 }
 
+/* ---- limits of the stream ---- */
+
+/* A set with which the stream can begin. */
+struct start {
+    size_t segment;
+    int64_t ms; /* at this time or before, its data is known */
+};
+
+/* False: the set is not one. The first chain that has its position counts. */
+static bool find_start(const struct archive_stream *stream, const struct archive_set *set,
+                       struct start *ret)
+{
+    if (!archive_set_good(set) || set->refused)
+        return false;
+    for (size_t begin = 0, end; begin < stream->n; begin = end) {
+        end = archive_stream_chain(stream, begin);
+        size_t i = archive_stream_base(stream, begin, end, &set->m);
+        if (i == SIZE_MAX)
+            continue;
+        *ret = (struct start){.segment = i, .ms = time_after(stream, i, end, set->m.offset)};
+        return true;
+    }
+    return false;
+}
+
+static int64_t newest_command_ms(const struct archive_stream *stream)
+{
+    int64_t newest = INT64_MIN;
+    for (size_t i = 0; i < stream->n; i++)
+        if (stream->segments[i].latest_ms > newest)
+            newest = stream->segments[i].latest_ms;
+    return newest;
+}
+
+/* The first segment from which on the objects have at most so many bytes. */
+static size_t first_that_fits(const struct archive_stream *stream, uint64_t max_bytes)
+{
+    size_t i = stream->n;
+    for (uint64_t bytes = 0; i > 0 && max_bytes - bytes >= stream->segments[i - 1].bytes; i--)
+        bytes += stream->segments[i - 1].bytes;
+    return i;
+}
+
+/* The segment with which the stream begins that is kept. */
+static size_t first_kept(const struct archive_stream *stream, const struct archive_sets *sets,
+                         const unsigned *why, uint64_t age_ms, uint64_t max_bytes)
+{
+    int64_t until_ms = newest_command_ms(stream) - (int64_t)age_ms;
+    size_t fits = max_bytes > 0 ? first_that_fits(stream, max_bytes) : 0;
+    size_t by_age = 0, by_size = SIZE_MAX, newest = 0;
+    struct start start;
+    for (size_t k = 0; k < sets->n; k++) {
+        if (!stays(why, k) || !find_start(stream, &sets->sets[k], &start))
+            continue;
+        if (age_ms > 0 && start.ms <= until_ms && start.segment > by_age)
+            by_age = start.segment;
+        if (start.segment > newest)
+            newest = start.segment;
+        if (start.segment >= fits && start.segment < by_size)
+            by_size = start.segment;
+    }
+    if (by_age >= fits)
+        return by_age;
+    return by_size != SIZE_MAX ? by_size : newest;
+}
+
+void archive_stream_limit(const struct archive_stream *stream, const struct archive_sets *sets,
+                          const unsigned *why, uint64_t age_ms, uint64_t max_bytes, bool *needed)
+{
+    if (stream->n == 0 || (age_ms == 0 && max_bytes == 0))
+        return;
+    size_t first = first_kept(stream, sets, why, age_ms, max_bytes);
+    for (size_t i = 0; i < first; i++)
+        needed[i] = false;
+}
+
 /* ---- reading ---- */
 
 /* What the store gave of an object: distinguishes an object that is wrong from a store that fails.
@@ -568,10 +416,15 @@ bool archive_order_check(struct archive_order *order, const struct archive_segme
                           "it was written after another segment than the one before it");
     order->any = true;
     snprintf(order->run, sizeof order->run, "%s", segment->run);
-    order->number = segment->number;
+    order->number = archive_segment_last(segment);
     order->version = same_run && info->version == 0 ? order->version : info->version;
-    memcpy(order->sha256, header->sha256, REPL_CAPTURE_SHA);
+    memcpy(order->sha256, archive_order_digest(header), REPL_CAPTURE_SHA);
     return true;
+}
+
+const uint8_t *archive_order_digest(const struct repl_capture_segment *header)
+{
+    return header->last != 0 ? header->last_sha256 : header->sha256;
 }
 
 _Static_assert((int)REPL_CAPTURE_SHA == (int)RD_SEAL_BEFORE,
@@ -603,6 +456,7 @@ void archive_segment_of(struct archive_segment *ret, const char *run,
                                     .number = header->number,
                                     .start = header->start,
                                     .end = header->end,
+                                    .last = header->last,
                                     .recorded = header->recorded};
     snprintf(ret->run, sizeof ret->run, "%s", run);
     snprintf(ret->replid, sizeof ret->replid, "%s", header->replid.hex);
@@ -641,7 +495,7 @@ static bool same_interruption(const struct archive_segment *segment,
 bool archive_segment_matches(const struct archive_segment *segment,
                              const struct repl_capture_segment *header, struct rd_err *err)
 {
-    return (header->closed && header->number == segment->number &&
+    return (header->closed && header->number == segment->number && header->last == segment->last &&
             header->start == segment->start && header->end == segment->end &&
             header->chapter == segment->chapter && continues(header) == segment->continues &&
             same_interruption(segment, header) &&

@@ -1,14 +1,16 @@
 /* stream.h - the replication stream of a target in a repository, as segments of captures.
  *
  *     TARGET/stream/RUN/CHAPTER/NUMBER-START-END-FIRST-LATEST-SINCE-UNTIL.seg[.lz4|.gz][.sealed]
+ *     TARGET/stream/RUN/CHAPTER/NUMBER-START-END-FIRST-LATEST-SINCE-UNTIL-LAST.seg[…][…]
  *     TARGET/stream/lock       elsewhere than in a folder: TARGET/locks/stream/… (archive/lock.h)
  *
  * RUN is the id of one capture (archive_make_id()). CHAPTER is "00000001-REPLID", followed by
  * "-continues" if its offsets continue those of the previous chapter. The name of a segment has its
  * number, the offsets at which it begins and ends, and the earliest and the latest time of its
  * commands in Unix milliseconds, and then the interruption of the capture that it has (or 0-0). A
- * name without SINCE-UNTIL is that of an older version, which did not record them. So one listing
- * shows what a repository contains and, without a download, which segments are needed for a
+ * name without SINCE-UNTIL is that of an older version, which did not record them. A segment that
+ * was made of several (repl/capture_merge.h) has the number of the last of them, too. So one
+ * listing shows what a repository contains and, without a download, which segments are needed for a
  * position in the stream.
  *
  *     struct archive_stream stream;
@@ -36,6 +38,7 @@ struct archive_segment {
     uint64_t chapter;
     bool continues; /* the chapter continues the offsets of the previous chapter */
     uint64_t number, start, end;
+    uint64_t last; /* of one that was made of several: the number of the last of them; else 0 */
     int64_t first_ms, latest_ms; /* the earliest and the latest time of its commands; 0 if it has
                                     none */
     bool recorded;               /* interruptions are recorded: docs/format/capture.md */
@@ -47,18 +50,27 @@ struct archive_segment {
 };
 
 struct archive_stream {
-    struct archive_segment *segments; /* by run and number */
+    struct archive_segment *segments; /* by run and number; each part of the stream once */
     size_t n;
-    size_t n_others;              /* objects whose names are not those of segments */
+    struct archive_segment *covered; /* those of which `segments` has the contents in a segment that
+                                        was made of several; by run and number */
+    size_t n_covered;
+    size_t n_overlaps; /* segments that were made of several and overlap others in part */
+    size_t n_others;   /* objects whose names are not those of segments */
     char other[ARCHIVE_NAME_MAX]; /* the first of them, from RUN on */
     size_t n_refused;             /* segments that are not sealed, although there is a key */
     char refused[ARCHIVE_NAME_MAX];
 };
 
 /* The lock and the remains of an interrupted upload are ignored. Segments that are not sealed are
- * left out if repo->ring requires seals: anybody may have written them. */
+ * left out if repo->ring requires seals: anybody may have written them. Where the store has both a
+ * segment that was made of several and some of these, only one of them is in `segments`, so that
+ * each command is there once: of all choices, one that continues the stream the furthest. */
 bool archive_stream_list(struct archive_repo *repo, struct archive_stream *ret, struct rd_err *err);
 void archive_stream_done(struct archive_stream *stream);
+/* Those of stream->covered that a segment contains: the index of the first one. */
+size_t archive_stream_covered(const struct archive_stream *stream,
+                              const struct archive_segment *whole, size_t *ret_n);
 
 /* Lists of segments, as listings make them. Appends a copy; false: out of memory, and the list is
  * unchanged. *list is NULL if *n is 0. */
@@ -66,6 +78,15 @@ bool archive_segment_append(struct archive_segment **list, size_t *n,
                             const struct archive_segment *segment);
 /* For qsort(): by run and number. */
 int archive_segment_compare(const void *a, const void *b);
+
+/* The last number that is in a segment. */
+static inline uint64_t archive_segment_last(const struct archive_segment *segment)
+{
+    return segment->last != 0 ? segment->last : segment->number;
+}
+
+/* Whether segment a has everything that b has, by their names. */
+bool archive_segment_contains(const struct archive_segment *a, const struct archive_segment *b);
 
 /* Whether segment b directly follows a. */
 bool archive_segment_follows(const struct archive_segment *a, const struct archive_segment *b);
@@ -109,6 +130,14 @@ bool archive_stream_range(const struct archive_stream *stream, size_t begin, siz
 void archive_stream_needed(const struct archive_stream *stream, const struct archive_sets *sets,
                            const unsigned *why, bool *needed);
 
+/* Clears needed[i] where the stream is older than it has to be. It is kept from a good set on that
+ * stays: from the newest one that is at least age_ms older than the newest command, and of what
+ * that leaves, from the oldest one from which on the objects have at most max_bytes, or else from
+ * the newest. 0: no limit. So every moment of the last age_ms stays as it was, if max_bytes allows
+ * it; without a set to begin with, everything does. */
+void archive_stream_limit(const struct archive_stream *stream, const struct archive_sets *sets,
+                          const unsigned *why, uint64_t age_ms, uint64_t max_bytes, bool *needed);
+
 /* The name of the object in the repository, which is also bound into its seal. RD_ERR_LIMIT. */
 bool archive_segment_name(char ret[ARCHIVE_NAME_MAX], const struct archive_repo *repo,
                           const struct archive_segment *segment, struct rd_err *err);
@@ -126,7 +155,7 @@ struct archive_order {
     struct rd_seal_info info; /* of the segment that was opened last */
     bool any;
     char run[ARCHIVE_ID_MAX];
-    uint64_t number;
+    uint64_t number; /* the last one of the segment, and its SHA-256 */
     uint8_t sha256[REPL_CAPTURE_SHA];
     unsigned version; /* the newest version of the seals of the run */
 };
@@ -140,6 +169,9 @@ bool archive_segment_open_next(struct archive_repo *repo, const struct archive_s
  * that was read before it: RD_ERR_CORRUPT if its seal names another one, or is older. */
 bool archive_order_check(struct archive_order *order, const struct archive_segment *segment,
                          const struct repl_capture_segment *header, struct rd_err *err);
+
+/* The SHA-256 that the seal of the next segment names. */
+const uint8_t *archive_order_digest(const struct repl_capture_segment *header);
 
 /* Whether the header and the end of a segment match its name: RD_ERR_CORRUPT if not. */
 bool archive_segment_matches(const struct archive_segment *segment,
@@ -159,8 +191,8 @@ void archive_segment_note_time(struct archive_segment *segment, int64_t time_us)
 void archive_segment_end_times(struct archive_segment *segment,
                                const struct repl_capture_segment *header);
 
-/* ---- changes, under the lock of the stream (ARCHIVE_LOCK_STREAM), which is not that of the sets.
- * prune removes segments under the lock of the sets. ---- */
+/* ---- changes, under the lock of the stream (ARCHIVE_LOCK_STREAM), or that of merging
+ * (ARCHIVE_LOCK_MERGE). prune removes segments under the lock of the sets. ---- */
 
 /* A new object for the segment. */
 bool archive_segment_put(struct archive_repo *repo, const struct archive_segment *segment,

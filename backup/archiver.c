@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "backup/login.h"
+#include "backup/merge.h"
 #include "backup/metrics.h"
 #include "backup/prune.h"
 #include "backup/system.h"
@@ -99,6 +100,7 @@ struct backup_figures backup_archiver_figures(struct backup_archiver *a)
     pthread_mutex_lock(&a->mutex);
     f.shipped = a->shipped;
     f.bases = a->bases;
+    f.merged = a->merged;
     pthread_mutex_unlock(&a->mutex);
     f.worst_rpo_ms = a->worst_rpo_ms;
     f.gaps = a->gaps + f.shipped.gaps;
@@ -110,7 +112,7 @@ bool backup_archiver_is_covered(const struct backup_archiver *a)
     return a->bases.covers && !a->want_base;
 }
 
-/* ---- both threads ---- */
+/* ---- all threads ---- */
 
 bool backup_archiver_path(char ret[BACKUP_PATH_MAX], const struct backup_archiver *a,
                           const char *name, struct rd_err *err)
@@ -258,7 +260,8 @@ static bool start_threads(struct backup_archiver *a, struct rd_err *err)
 {
     a->has_ship = rd_thread_start(&a->ship_thread, backup_ship_run, a);
     a->has_base = a->has_ship && rd_thread_start(&a->base_thread, backup_base_run, a);
-    return a->has_base || rd_err_sys(err, EAGAIN, "cannot start a thread");
+    a->has_merger = a->has_base && rd_thread_start(&a->merger_thread, backup_merger_run, a);
+    return a->has_merger || rd_err_sys(err, EAGAIN, "cannot start a thread");
 }
 
 /* Ships everything that was captured, if the repositories accept it. */
@@ -269,6 +272,8 @@ static void end_threads(struct backup_archiver *a)
     atomic_store(&a->draining, true);
     pthread_cond_broadcast(&a->changed);
     pthread_mutex_unlock(&a->mutex);
+    if (a->has_merger)
+        pthread_join(a->merger_thread, NULL);
     if (a->has_base)
         pthread_join(a->base_thread, NULL);
     if (a->has_ship)
@@ -360,8 +365,10 @@ static bool check_settings_of_bases(const struct backup_target *target, struct r
 {
     struct archive_retention rules;
     uint64_t wait_ms;
+    struct backup_merge merge;
     bool prune;
-    return backup_get_time(target, BACKUP_KEY_LOCK_WAIT, &wait_ms, err) &&
+    return backup_merge_init(&merge, target, err) &&
+           backup_get_time(target, BACKUP_KEY_LOCK_WAIT, &wait_ms, err) &&
            backup_get_bool(target, BACKUP_KEY_PRUNE, &prune, err) &&
            (!prune || backup_prune_rules(target, &rules, err)) && backup_metrics_check(target, err);
 }

@@ -10,9 +10,9 @@
  * The stream is written to a spool, which is a capture on the local disk (capture/capture.h), and
  * closed segments are uploaded to the repositories. So nothing is lost while a repository is
  * unreachable, and a killed run resumes where it stopped. For an append-only folder, tail.c takes
- * the place of the capture. Two threads work beside the caller's: ship.c uploads segments, base.c
- * takes the sets from which the stream is replayed. The spool is locked before anything in it is
- * shipped or removed.
+ * the place of the capture. Three threads work beside the caller's: ship.c uploads segments, base.c
+ * takes the sets from which the stream is replayed, merger.c makes larger segments of small ones.
+ * The spool is locked before anything in it is shipped or removed.
  *
  * Threads: the caller's struct; its functions are called in the caller's thread, except `hint` and
  * `watch`, which base.c uses. Errors: those of connections and repositories are events, and the
@@ -58,6 +58,13 @@ struct backup_bases {
     bool covers; /* a set is a base for the end of the stream: it can be restored */
 };
 
+/* What merger.c reports, of this run. */
+struct backup_merged {
+    uint64_t n_made, n_parts; /* segments that were made, and of how many */
+    uint64_t n_removed;       /* small ones */
+    bool failing;
+};
+
 struct backup_archiver {
     /* Set by the caller after backup_archiver_init(); the functions may be NULL. */
     const volatile sig_atomic_t *stop; /* not 0: ship what there is, and end */
@@ -98,8 +105,8 @@ struct backup_archiver {
     uint64_t gaps;           /* the master did not continue */
     uint64_t worst_rpo_ms;
 
-    pthread_t ship_thread, base_thread;
-    bool has_ship, has_base;
+    pthread_t ship_thread, base_thread, merger_thread;
+    bool has_ship, has_base, has_merger;
 
     /* Protected by the mutex. */
     pthread_mutex_t mutex;
@@ -109,13 +116,14 @@ struct backup_archiver {
     uint64_t n_dropped;
     struct backup_shipped shipped;
     struct backup_bases bases;
+    struct backup_merged merged;
     atomic_bool draining; /* the capture has ended: ship the rest, and end */
     bool want_base;
     bool streaming; /* the master sends its stream */
     struct rd_err fatal;
     char server_host[CLIENT_HOST_MAX]; /* the master */
     uint64_t server_port;
-    atomic_bool cancel; /* of base.c */
+    atomic_bool cancel; /* of base.c and merger.c */
 };
 
 void backup_archiver_init(struct backup_archiver *a, const struct backup_target *target);
@@ -137,6 +145,7 @@ size_t backup_archiver_events(struct backup_archiver *a,
 struct backup_figures {
     struct backup_shipped shipped;
     struct backup_bases bases;
+    struct backup_merged merged;
     bool up;
     uint64_t received; /* the offset */
     uint64_t rpo_ms;   /* the age of the oldest byte that is not in all repositories */

@@ -1,4 +1,5 @@
-/* archiver_impl.h - private to backup/: what archiver.c, ship.c, base.c and tail.c share.
+/* archiver_impl.h - private to backup/: what archiver.c, ship.c, base.c, merger.c and
+ * tail.c share.
  */
 #ifndef BACKUP_ARCHIVER_IMPL_H
 #define BACKUP_ARCHIVER_IMPL_H
@@ -14,6 +15,7 @@ enum {
 
 void *backup_ship_run(void *archiver);
 void *backup_base_run(void *archiver);
+void *backup_merger_run(void *archiver);
 
 /* What they do in one turn, without waiting. _new() of ship.c opens the repositories; an error that
  * cannot pass is a->fatal, and then _turn() must not be called. NULL: no memory. */

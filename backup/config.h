@@ -29,7 +29,8 @@ enum {
     BACKUP_FOR_KEEP = 16,      /* that change the sets of a target, and remove some */
     BACKUP_FOR_STREAM = 32,    /* that archive a stream */
     BACKUP_FOR_BACKUP = 64,    /* that take one set at a time */
-    BACKUP_FOR_READING = 128   /* that judge what is in a repository: --allow-unsealed */
+    BACKUP_FOR_READING = 128,  /* that judge what is in a repository: --allow-unsealed */
+    BACKUP_FOR_MERGING = 256   /* that make larger segments of small ones */
 };
 
 /* id, key and option, argument, what it is for, help */
@@ -78,6 +79,8 @@ enum {
     X(COMPRESS, "compress", "none|lz4|gzip|zstd", BACKUP_FOR_WRITING, "compression; lz4")          \
     X(COMPRESS_LEVEL, "compress-level", "N", BACKUP_FOR_WRITING, "level of the compression")       \
     X(KEEP, "keep", "RULES", BACKUP_FOR_KEEP, "which sets prune keeps: \"hourly 48, daily 60\"")   \
+    X(KEEP_STREAM, "keep-stream", "TIME|SIZE", BACKUP_FOR_KEEP,                                    \
+      "how much of the stream prune keeps: \"7d\", \"10gb\" or both; all that sets need")          \
     X(LOCK_EXPIRE, "lock-expire", "TIME", BACKUP_FOR_KEEP,                                         \
       "a lock without a heartbeat for this time may be taken; 5m")                                 \
     X(PRUNE, "prune", "yes|no", BACKUP_FOR_WRITING, "prune after each backup; no")                 \
@@ -100,6 +103,8 @@ enum {
       "time between two base sets; 24h")                                                           \
     X(KEY_INDEX, "key-index", "yes|no", BACKUP_FOR_STREAM,                                         \
       "an index of keys for each segment; yes")                                                    \
+    X(MERGE, "merge", "yes|no", BACKUP_FOR_MERGING, "make larger segments of small ones; yes")     \
+    X(MERGE_GRACE, "merge-grace", "TIME", BACKUP_FOR_MERGING, "how long the small ones stay; 6h")  \
     X(SENTINEL, "sentinel", "HOST:PORT,…", BACKUP_FOR_STREAM, "sentinels to ask for the master")   \
     X(SENTINEL_PASS_FILE, "sentinel-pass-file", "FILE", BACKUP_FOR_STREAM,                         \
       "file with their password")                                                                  \

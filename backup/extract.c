@@ -27,10 +27,10 @@ static struct archive_order order_before(const struct backup_extract *x,
     if (file == x->files)
         return order;
     order.any = true;
-    order.number = segment_of(x, before)->number;
+    order.number = archive_segment_last(segment_of(x, before));
     order.version = before->version;
     snprintf(order.run, sizeof order.run, "%s", segment_of(x, before)->run);
-    memcpy(order.sha256, before->sha256, sizeof order.sha256);
+    memcpy(order.sha256, before->next_sha256, sizeof order.sha256);
     return order;
 }
 
@@ -60,6 +60,7 @@ bool backup_extract_fetch(struct backup_extract *x, struct backup_extract_file *
     }
     memcpy(file->name, ret->name, sizeof file->name);
     memcpy(file->sha256, ret->header.sha256, sizeof file->sha256);
+    memcpy(file->next_sha256, archive_order_digest(&ret->header), sizeof file->next_sha256);
     file->size = ret->size;
     file->version = order.version;
     return true;
@@ -152,13 +153,25 @@ static bool fetch_piece(struct backup_extract *x, struct backup_extract_file *fi
 
 /* ---- a folder in a file ---- */
 
-/* A descriptor is twice the number of a file, and one more for its index. The numbers of segments
- * have no gaps. */
+/* The files are in the order of the numbers of their segments. */
+static size_t search(const struct backup_extract *x, uint64_t number)
+{
+    size_t low = 0, high = x->n_files;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (segment_of(x, &x->files[middle])->number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* A descriptor is twice the place of a file, and one more for its index. */
 static int find_file(const struct backup_extract *x, const char *name)
 {
-    uint64_t first = x->n_files > 0 ? segment_of(x, x->files)->number : 0;
-    uint64_t i = strtoull(name, NULL, 10) - first;
-    if (i >= x->n_files)
+    size_t i = search(x, strtoull(name, NULL, 10));
+    if (i == x->n_files)
         return -ENOENT;
     const struct backup_extract_file *file = &x->files[i];
     size_t len = strlen(file->name);

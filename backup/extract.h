@@ -39,8 +39,9 @@ struct backup_extract_file {
     size_t segment; /* in plan.stream */
     uint64_t size;  /* without compression */
     uint8_t sha256[REPL_CAPTURE_SHA];
-    unsigned version; /* the newest one of seals up to it; 0: none was seen */
-    uint64_t at;      /* in the spool, or NOT_FETCHED */
+    uint8_t next_sha256[REPL_CAPTURE_SHA]; /* archive_order_digest() */
+    unsigned version;                      /* the newest one of seals up to it; 0: none was seen */
+    uint64_t at;                           /* in the spool, or NOT_FETCHED */
     uint64_t *pieces; /* places in the spool of what was fetched of it, or NOT_FETCHED; or NULL */
     struct backup_key_index_parts index; /* keys_len 0: none */
 };

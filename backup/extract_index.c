@@ -58,6 +58,9 @@ static bool check_segment(struct index_in *in, struct rd_err *err)
     bool ok = list.n == 1 && list.segments[0].closed &&
               memcmp(list.segments[0].sha256, in->file->sha256, REPL_CAPTURE_SHA) == 0 &&
               archive_segment_matches(in->segment, &list.segments[0], err);
+    if (ok)
+        memcpy(in->file->next_sha256, archive_order_digest(&list.segments[0]),
+               sizeof in->file->next_sha256);
     repl_capture_list_done(&list);
     return ok;
 }

@@ -11,7 +11,9 @@ bool backup_prune_rules(const struct backup_target *target, struct archive_reten
                         struct rd_err *err)
 {
     const char *text = backup_get(target, BACKUP_KEY_KEEP);
-    if (archive_retention_parse(ret, rd_slice_str(text != NULL ? text : ""), err))
+    const char *stream = backup_get(target, BACKUP_KEY_KEEP_STREAM);
+    if (archive_retention_parse(ret, rd_slice_str(text != NULL ? text : ""), err) &&
+        (stream == NULL || archive_retention_parse_stream(ret, rd_slice_str(stream), err)))
         return true;
     rd_err_origin(err, target->name);
     return false;
@@ -117,16 +119,24 @@ static bool judge(struct backup_prune *plan, const struct archive_repo *repo,
     return true;
 }
 
-/* The stream from the oldest remaining set on. */
-static bool judge_stream(struct backup_prune *plan, struct rd_err *err)
+/* The stream from the oldest remaining set on, or as much of it as the limits allow. */
+static bool judge_stream(struct backup_prune *plan, const struct archive_retention *rules,
+                         struct rd_err *err)
 {
     plan->needed = rd_calloc(plan->stream.n + 1, sizeof *plan->needed);
     if (plan->needed == NULL)
         return rd_err_nomem(err, plan->stream.n);
     archive_stream_needed(&plan->stream, &plan->sets, plan->why, plan->needed);
+    archive_stream_limit(&plan->stream, &plan->sets, plan->why, rules->stream_ms,
+                         rules->stream_bytes, plan->needed);
     for (size_t i = 0; i < plan->stream.n; i++) {
-        plan->n_segments_gone += !plan->needed[i];
-        plan->bytes_gone += plan->needed[i] ? 0 : plan->stream.segments[i].bytes;
+        size_t n, first = archive_stream_covered(&plan->stream, &plan->stream.segments[i], &n);
+        if (plan->needed[i])
+            continue;
+        plan->n_segments_gone += 1 + n;
+        plan->bytes_gone += plan->stream.segments[i].bytes;
+        for (size_t k = first; k < first + n; k++)
+            plan->bytes_gone += plan->stream.covered[k].bytes;
     }
     return true;
 }
@@ -141,7 +151,7 @@ bool backup_prune_plan(struct archive_repo *repo, const struct archive_retention
               archive_repo_list(repo, &ret->sets, err);
     if (ok)
         find_unproved(repo, &ret->sets);
-    if (ok && judge(ret, repo, rules, now_ms, err) && judge_stream(ret, err))
+    if (ok && judge(ret, repo, rules, now_ms, err) && judge_stream(ret, rules, err))
         return true;
     backup_prune_done(ret);
     return false;
@@ -212,6 +222,17 @@ static bool check_sets(struct archive_repo *repo, const struct backup_prune *pla
     return false;
 }
 
+/* With what it contains, first: otherwise that would be the stream again. */
+static bool remove_segment(struct archive_repo *repo, const struct archive_stream *stream, size_t i,
+                           struct rd_err *err)
+{
+    size_t n, first = archive_stream_covered(stream, &stream->segments[i], &n);
+    for (size_t k = first; k < first + n; k++)
+        if (!archive_segment_remove(repo, &stream->covered[k], err))
+            return false;
+    return archive_segment_remove(repo, &stream->segments[i], err);
+}
+
 static bool remove_segments(struct archive_repo *repo, const struct backup_prune *plan,
                             struct rd_err *err)
 {
@@ -220,7 +241,7 @@ static bool remove_segments(struct archive_repo *repo, const struct backup_prune
     if (!check_sets(repo, plan, err))
         return false;
     for (size_t i = 0; i < plan->stream.n; i++)
-        if (!plan->needed[i] && !archive_segment_remove(repo, &plan->stream.segments[i], err))
+        if (!plan->needed[i] && !remove_segment(repo, &plan->stream, i, err))
             return false;
     archive_stream_tidy(repo);
     return true;

@@ -17,6 +17,7 @@
 #include "backup/hold.h"
 #include "backup/open.h"
 #include "backup/spool_file.h"
+#include "backup/stream_sum.h"
 #include "backup/system.h"
 #include "backup/take.h"
 #include "base/mem.h"
@@ -249,6 +250,21 @@ static bool sum_file(struct backup_ship *ship, const struct item *item,
     return ok;
 }
 
+/* The same of its commands. */
+static bool sum_spool(struct backup_ship *ship, const struct item *item,
+                      struct backup_stream_sum *ret, struct rd_err *err)
+{
+    struct segment_in in;
+    bool ok = segment_in_open_in(&in, &ship->a->fs, item->segment.number, item->segment.start, err);
+    if (ok) {
+        ok = backup_stream_sum_segment(&in, item->segment.start, item->segment.end, ret, err);
+        segment_in_close(&in);
+    }
+    if (!ok)
+        rd_err_origin(err, item->path);
+    return ok;
+}
+
 static void set_foreign(struct rd_err *err, const struct rd_err *why)
 {
     static const struct rd_err_reason reason = {.id = ARCHIVE_REASON_FOREIGN};
@@ -290,18 +306,47 @@ static enum archive_store_proof compare(struct backup_ship *ship, struct place *
     return proof;
 }
 
+/* Whether the segment is one of those of which a segment of the repository was made. */
+static enum archive_store_proof compare_part(struct backup_ship *ship, struct place *place,
+                                             const struct item *item,
+                                             const struct archive_segment *there,
+                                             struct rd_err *err)
+{
+    struct backup_stream_sum spool, store;
+    struct rd_err why = {0};
+    char name[ARCHIVE_NAME_MAX];
+    if (!sum_spool(ship, item, &spool, err))
+        return ARCHIVE_STORE_FAILED;
+    enum archive_store_proof proof =
+        backup_stream_sum_stored(&place->repo, there, &ship->keys.ring, item->segment.start,
+                                 item->segment.end, &store, &why);
+    if (proof == ARCHIVE_STORE_SAME && !backup_stream_sum_same(&spool, &store))
+        proof = ARCHIVE_STORE_OTHER;
+    archive_segment_bound(name, there);
+    if (proof == ARCHIVE_STORE_OTHER || proof == ARCHIVE_STORE_OPAQUE)
+        set_foreign(err, &why);
+    else
+        rd_err_adopt(err, &why);
+    rd_err_origin(err, name);
+    return proof;
+}
+
 /* Compares everything that the listing has in the place of a segment: the compression and the seal
- * may be those of an earlier configuration. An object that is not the segment decides, because
- * nothing can be restored after two segments with one number. */
+ * may be those of an earlier configuration, and it may be a part of a larger one. An object that is
+ * not the segment decides, because nothing can be restored after two segments with one number. */
 static enum archive_store_proof compare_listed(struct backup_ship *ship, struct place *place,
                                                const struct item *item, struct rd_err *err)
 {
     enum archive_store_proof found = ARCHIVE_STORE_ABSENT;
-    for (size_t i = 0; i < place->listed.n; i++) {
-        const struct archive_segment *s = &place->listed.segments[i];
-        if (s->number != item->segment.number || strcmp(s->run, item->segment.run) != 0)
+    const struct archive_stream *listed = &place->listed;
+    for (size_t i = 0; i < listed->n + listed->n_covered; i++) {
+        const struct archive_segment *s =
+            i < listed->n ? &listed->segments[i] : &listed->covered[i - listed->n];
+        if (s->number > item->segment.number || archive_segment_last(s) < item->segment.number ||
+            strcmp(s->run, item->segment.run) != 0)
             continue;
-        enum archive_store_proof proof = compare(ship, place, item, s, err);
+        enum archive_store_proof proof = s->last == 0 ? compare(ship, place, item, s, err)
+                                                      : compare_part(ship, place, item, s, err);
         if (proof != ARCHIVE_STORE_ABSENT)
             found = proof;
         if (proof != ARCHIVE_STORE_ABSENT && proof != ARCHIVE_STORE_SAME)
@@ -351,8 +396,9 @@ static uint64_t newest_listed(const struct backup_ship *ship, const struct place
     uint64_t newest = 0;
     for (size_t i = 0; i < place->listed.n; i++) {
         const struct archive_segment *s = &place->listed.segments[i];
-        if (strcmp(s->run, ship->a->run) == 0 && s->number <= number && s->number > newest)
-            newest = s->number;
+        uint64_t last = archive_segment_last(s) < number ? archive_segment_last(s) : number;
+        if (strcmp(s->run, ship->a->run) == 0 && s->number <= number && last > newest)
+            newest = last;
     }
     return newest;
 }

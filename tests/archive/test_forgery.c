@@ -304,7 +304,12 @@ static struct archive_segment segment(const char *run, uint64_t number)
 static struct repl_capture_segment header_of(const char *text)
 {
     struct repl_capture_segment header = {.closed = true};
+    const char *last =
+        strchr(text, ':'); /* of a merged one: what the last of its parts stood for */
     memcpy(header.sha256, text, strlen(text));
+    header.last = last != NULL;
+    if (last != NULL)
+        memcpy(header.last_sha256, last + 1, strlen(last + 1));
     return header;
 }
 
@@ -408,6 +413,29 @@ Test(forgery, segments_in_their_order_are_read)
     expect_next(&other, "other", &order, RD_ERR_OK);
     order = (struct archive_order){.any = false};
     expect_next(&two, "two", &order, RD_ERR_OK); /* the one before it need not be read */
+}
+
+Test(forgery, a_segment_after_a_merged_one_names_the_last_of_its_parts)
+{
+    struct archive_order order = {.any = false};
+    struct archive_segment merged = segment(RUN, 2);
+    const struct archive_segment one = segment(RUN, 1), four = segment(RUN, 4),
+                                 another = segment(RUN, 5);
+    merged.recorded = true;
+    merged.last = 3;
+    put_segment("t", &one, "one", NULL);
+    put_segment("t", &merged, "two and three:three", "one");
+    put_segment("t", &four, "four", "three");
+    put_segment("t", &another, "five", "another four");
+    expect_next(&one, "one", &order, RD_ERR_OK);
+    expect_next(&merged, "two and three:three", &order, RD_ERR_OK);
+    expect_next(&four, "four", &order, RD_ERR_OK);
+    expect_next(&another, "five", &order, RD_ERR_CORRUPT);
+    order = (struct archive_order){.any = false};
+    put_segment("t", &merged, "two and three:another three", "one");
+    expect_next(&one, "one", &order, RD_ERR_OK);
+    expect_next(&merged, "two and three:another three", &order, RD_ERR_OK);
+    expect_next(&four, "four", &order, RD_ERR_CORRUPT);
 }
 
 Test(forgery, segments_that_change_places)

@@ -98,6 +98,7 @@ static void begin(void)
     folder_ops = store->ops;
     ops = *folder_ops;
     ops.lock = NULL;
+    ops.age = NULL;
     ops.put = counted_put;
     ops.list = counted_list;
     ops.remove = counted_remove;

@@ -46,6 +46,35 @@ Test(retain, an_invalid_rule_is_refused)
     }
 }
 
+Test(retain, limits_of_the_stream_are_read)
+{
+    static const struct {
+        const char *text;
+        uint64_t ms, bytes;
+    } good[] = {{"7d", 7 * (uint64_t)86400000, 0},
+                {"10gb", 0, 10 * (uint64_t)1073741824},
+                {" 2h , 5mb ", 7200000, 5242880},
+                {"5mb,2h", 7200000, 5242880},
+                {"10m", 600000, 0}};
+    static const char *const wrong[] = {"",         "7",  "7d,", "7d 8d", "7d, 8d",
+                                        "1gb, 2gb", "0d", "0gb", "x",     "7y"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        struct archive_retention rules = rules_of("count 1");
+        struct rd_err err = {0};
+        cr_expect(archive_retention_parse_stream(&rules, rd_slice_str(good[i].text), &err));
+        cr_expect_eq(rules.stream_ms, good[i].ms, "%s", good[i].text);
+        cr_expect_eq(rules.stream_bytes, good[i].bytes, "%s", good[i].text);
+        cr_expect(archive_retention_given(&rules));
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct archive_retention rules = rules_of("");
+        struct rd_err err = {0};
+        cr_expect_not(archive_retention_parse_stream(&rules, rd_slice_str(wrong[i]), &err), "%s",
+                      wrong[i]);
+        cr_expect_eq(err.code, RD_ERR_USAGE, "%s", wrong[i]);
+    }
+}
+
 Test(retain, durations_are_read)
 {
     static const struct {

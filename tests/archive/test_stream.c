@@ -148,7 +148,9 @@ Test(stream, other_names_are_not_segments)
         RUN "/00000001-" ID_A "/00000001-0-9-1.seg",
         RUN "/00000001-" ID_A "/00000001-0-9-1-2-3.seg",
         RUN "/00000001-" ID_A "/00000001-0-9-1-2-3-04.seg",
-        RUN "/00000001-" ID_A "/00000001-0-9-1-2-3-4-5.seg",
+        RUN "/00000001-" ID_A "/00000001-0-9-1-2-3-4-1.seg",
+        RUN "/00000001-" ID_A "/00000001-0-9-1-2-3-4-05.seg",
+        RUN "/00000001-" ID_A "/00000001-0-9-1-2-3-4-5-6.seg",
         RUN "/00000001-" ID_A "/00000001-0-9-1-99999999999999999999.seg",
         RUN "/00000001-" ID_A "-follows/00000001-0-9-1-2.seg",
         RUN "/00000001-aaaa/00000001-0-9-1-2.seg",
@@ -162,6 +164,122 @@ Test(stream, other_names_are_not_segments)
     }
     struct archive_stream found = list();
     cr_expect_eq(found.n, 0);
+    archive_stream_done(&found);
+}
+
+/* "1-4": a segment that was made of those from 1 to 4; "5": one as it was written. Each has ten
+ * bytes for each number, and the number of a second as its time. */
+static struct archive_segment named(const char *text)
+{
+    unsigned first = 0, last = 0;
+    int n = sscanf(text, "%u-%u", &first, &last);
+    struct archive_segment s = segment(first, 10 * first, 10 * (n == 2 ? last : first) + 10);
+    s.recorded = true;
+    s.last = n == 2 ? last : 0;
+    return s;
+}
+
+static void describe(char ret[200], const struct archive_segment *list, size_t n)
+{
+    size_t len = 0;
+    ret[0] = '\0';
+    for (size_t i = 0; i < n; i++)
+        len += (size_t)snprintf(ret + len, 200 - len, list[i].last != 0 ? "%s%d-%d" : "%s%d",
+                                i > 0 ? " " : "", (int)list[i].number, (int)list[i].last);
+}
+
+/* Both texts are names with a blank between them. */
+static void expect_choice(const char *stored, const char *chosen, const char *covered)
+{
+    char words[200], has[200], rest[200];
+    snprintf(words, sizeof words, "%s", stored);
+    for (char *save, *word = strtok_r(words, " ", &save); word != NULL;
+         word = strtok_r(NULL, " ", &save)) {
+        struct archive_segment s = named(word);
+        put(&s);
+    }
+    struct archive_stream found = list();
+    describe(has, found.segments, found.n);
+    describe(rest, found.covered, found.n_covered);
+    cr_expect_str_eq(has, chosen, "%s: %s", stored, has);
+    cr_expect_str_eq(rest, covered, "%s: %s", stored, rest);
+    for (size_t i = 0; i < found.n; i++)
+        cr_expect(archive_segment_remove(&repo, &found.segments[i], NULL));
+    for (size_t i = 0; i < found.n_covered; i++)
+        cr_expect(archive_segment_remove(&repo, &found.covered[i], NULL));
+    archive_stream_done(&found);
+}
+
+Test(stream, names_have_the_last_number_of_segments_that_were_made_of_several)
+{
+    struct archive_segment s = named("3-17"), again;
+    char name[ARCHIVE_NAME_MAX];
+    archive_segment_bound(name, &s);
+    cr_expect_not_null(strstr(name, "/00000003-30-180-300-1799-0-0-17.seg"), "%s", name);
+    cr_assert(archive_segment_parse(name, &again));
+    cr_expect_eq(again.last, 17);
+    cr_expect_eq(archive_segment_last(&again), 17);
+    struct repl_capture_segment header = {.number = 3,
+                                          .last = 17,
+                                          .start = 30,
+                                          .end = 180,
+                                          .chapter = 1,
+                                          .closed = true,
+                                          .recorded = true};
+    memcpy(header.replid.hex, ID_A, sizeof ID_A);
+    cr_expect(archive_segment_matches(&again, &header, NULL));
+    header.last = 18;
+    cr_expect_not(archive_segment_matches(&again, &header, NULL));
+}
+
+Test(stream, each_part_of_the_stream_is_listed_once)
+{
+    expect_choice("1 2 3 4 5", "1 2 3 4 5", "");
+    expect_choice("1-4 5", "1-4 5", "");
+    expect_choice("1 2 3 4 1-4 5", "1-4 5", "1 2 3 4");
+    expect_choice("2 4 1-4 5", "1-4 5", "2 4");
+    expect_choice("1 2 3 4 5 6 2-3 1-4 5-6 1-6", "1-6", "1-4 1 2-3 2 3 4 5-6 5 6");
+    expect_choice("1 2 3 4-6 7 8-9", "1 2 3 4-6 7 8-9", "");
+    /* What ends the chain loses, however large it is. */
+    expect_choice("1 2 3 4 5 6 7 2-3 3-5", "1 2-3 4 5 6 7", "2 3-5 3");
+    expect_choice("1-4 1 2 3-6 7", "1 2 3-6 7", "1-4");
+    /* Without a choice that has all of it, nothing is left out. */
+    expect_choice("1-4 3-6 7", "1-4 3-6 7", "");
+}
+
+Test(stream, what_overlaps_in_part_is_counted)
+{
+    const struct archive_segment all[] = {named("1-4"), named("3-6"), named("5"), named("6")};
+    for (size_t i = 0; i < 4; i++)
+        put(&all[i]);
+    struct archive_stream found = list();
+    cr_expect_eq(found.n_overlaps, 1);
+    archive_stream_done(&found);
+}
+
+Test(stream, another_stream_under_the_numbers_of_a_merged_one_is_not_left_out)
+{
+    const struct archive_segment whole = named("1-4");
+    struct archive_segment other = named("2");
+    other.start += 500;
+    other.end += 500;
+    put(&whole);
+    put(&other);
+    struct archive_stream found = list();
+    cr_expect_eq(found.n, 2);
+    cr_expect_eq(found.n_covered, 0);
+    archive_stream_done(&found);
+}
+
+Test(stream, chains_go_on_over_merged_segments)
+{
+    const struct archive_segment all[] = {named("1"), named("2-4"), named("5-6"), named("8-9")};
+    for (size_t i = 0; i < 4; i++)
+        put(&all[i]);
+    struct archive_stream found = list();
+    cr_expect_eq(archive_stream_chain(&found, 0), 3);
+    cr_expect_eq(archive_segment_lost(&found.segments[1], &found.segments[2]), 0);
+    cr_expect_eq(archive_segment_lost(&found.segments[2], &found.segments[3]), 1);
     archive_stream_done(&found);
 }
 
@@ -272,6 +390,57 @@ Test(stream, ranges_begin_with_the_oldest_base)
     sets.n = 0;
     cr_expect_not(archive_stream_range(&found, 0, 3, &sets, &range));
     archive_stream_done(&found);
+}
+
+/* The first segment that is kept of ten, with a second and a byte each. Sets are at their
+ * beginnings. */
+static size_t first_kept(const unsigned *starts, size_t n, uint64_t age_ms, uint64_t max_bytes)
+{
+    struct archive_file file = {.role = ARCHIVE_ROLE_RDB};
+    struct archive_set all[4];
+    const struct archive_sets sets = {.sets = all, .n = n};
+    struct archive_stream found = list();
+    bool needed[10];
+    size_t first = 0;
+    cr_assert_eq(found.n, 10);
+    for (size_t i = 0; i < n; i++)
+        all[i] = set_at(10 * starts[i] + 10, &file);
+    for (size_t i = 0; i < 10; i++)
+        needed[i] = true;
+    archive_stream_limit(&found, &sets, NULL, age_ms, max_bytes, needed);
+    while (first < 10 && !needed[first])
+        first++;
+    for (size_t i = first; i < 10; i++)
+        cr_expect(needed[i]);
+    archive_stream_done(&found);
+    return first;
+}
+
+Test(stream, a_limited_stream_begins_with_a_set_that_stays)
+{
+    static const unsigned starts[] = {0, 3, 6, 8};
+    for (uint64_t i = 0; i < 10; i++) {
+        struct archive_segment s = segment(i + 1, 10 * i + 10, 10 * i + 20);
+        s.first_ms = (int64_t)(1000 * i);
+        s.latest_ms = (int64_t)(1000 * i + 999);
+        put(&s);
+    }
+    cr_expect_eq(first_kept(starts, 4, 0, 0), 0);
+    cr_expect_eq(first_kept(starts, 4, 1, 0), 8);
+    cr_expect_eq(first_kept(starts, 4, 1999, 0), 8);
+    cr_expect_eq(first_kept(starts, 4, 2000, 0), 6); /* the moments after 7.999 s */
+    cr_expect_eq(first_kept(starts, 4, 3999, 0), 6);
+    cr_expect_eq(first_kept(starts, 4, 4000, 0), 3);
+    cr_expect_eq(first_kept(starts, 4, 60000, 0), 0);
+    cr_expect_eq(first_kept(starts, 4, 0, 10), 0);
+    cr_expect_eq(first_kept(starts, 4, 0, 9), 3);
+    cr_expect_eq(first_kept(starts, 4, 0, 7), 3);
+    cr_expect_eq(first_kept(starts, 4, 0, 6), 6);
+    cr_expect_eq(first_kept(starts, 4, 0, 1), 8); /* never less than from the newest set on */
+    cr_expect_eq(first_kept(starts, 4, 3000, 7), 6);
+    cr_expect_eq(first_kept(starts, 4, 9000, 4), 6);
+    cr_expect_eq(first_kept(starts, 0, 1, 1), 0); /* without a set, everything stays */
+    cr_expect_eq(first_kept(starts + 1, 1, 60000, 0), 0);
 }
 
 Test(stream, what_no_set_needs_may_go)

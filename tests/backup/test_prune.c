@@ -40,7 +40,7 @@ static struct archive_repo *lock(void)
 
 static void make_plan(struct archive_repo *repo, unsigned count)
 {
-    struct archive_retention rules = {{0}};
+    struct archive_retention rules = {.n = {0}};
     rules.n[ARCHIVE_RULE_COUNT] = count;
     cr_assert(backup_prune_plan(repo, &rules, INT64_MAX / 2, &plan, &err), "%s", err.text);
 }

@@ -8,7 +8,7 @@ import tree
 # Functions that only tests call, by what tests need. The list only shrinks.
 TESTS_ONLY = {
     # what a test compares with, or looks into
-    "aof_command_name", "aof_writer_rewriting", "archive_segment_open",
+    "aof_command_name", "aof_writer_rewriting",
     "cluster_last_vote_epoch", "cluster_paused", "engine_lp_entry_size",
     "engine_lp_entry_size_int", "history_index_reader_verify", "json_double", "rd_crc64_impl_name",
     "rd_crc64_impls", "rd_seal_plain_size", "rdb_pack_validate", "rdb_put_int",
@@ -16,7 +16,6 @@ TESTS_ONLY = {
     # what a test does to an object that programs do not do
     "aof_writer_annotate", "backup_base_free", "backup_base_new", "engine_effects_write",
     "engine_load", "rd_mem_even", "rd_mem_set_hooks", "rd_src_open_trickle",
-    "repl_capture_merge_add", "repl_capture_merge_begin", "repl_capture_merge_end",
     "repl_capture_writer_cut", "server_free",
 }
 

@@ -1,92 +1,25 @@
-#include "tests/sim/archives.h"
+#include "tests/sim/archives_impl.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "archive/pipe.h"
-#include "backup/archiver_impl.h"
 #include "backup/prune.h"
 #include "backup/restore.h"
 #include "backup/system.h"
 #include "backup/take.h"
 #include "backup/verify.h"
-#include "repl/capture_writer.h"
-#include "tests/sim/bucket.h"
-#include "tests/sim/disk.h"
-#include "tests/sim/master.h"
 #include "tests/sim/world.h"
 #include "tests/support/sim_fs.h"
-
-enum {
-    BUCKETS = 2,
-    LIVES = 5,
-    STEPS = 12,
-    SETS = 400,
-    CHAINS = 200,
-    SEGMENTS = 2000,
-    START = 1000
-};
 
 static const char replid[] = "1234567890123456789012345678901234567890";
 static const char *const places[BUCKETS] = {"/nowhere/1", "/nowhere/2"};
 
-/* The stream of one full synchronization. */
-struct chain {
-    uint64_t from, shipped;
-};
-
-/* A segment that no set needed, when `prune` looked. A set that is stored only then, from a
- * snapshot that waited on the disk, may be followed by a hole. */
-struct released {
-    size_t n_known; /* sets that were known then; 0: it was not released */
-    uint64_t start, end;
-};
-
-/* A set that was seen as good. */
-struct known {
-    char id[ARCHIVE_ID_MAX];
-    uint64_t offset;
-    bool stored[BUCKETS]; /* and no rule allows its removal */
-};
-
-struct history {
-    struct bucket buckets[BUCKETS];
-    struct bucket_faults archiver, other, none; /* the processes; `none` never fails */
-    struct bucket_faults *running;
-    struct backup_config config;
-    uint64_t lives;
-    bool nested;
-
-    struct master master;
-    uint64_t backlog; /* the beginning of what the master keeps */
-
-    /* The archiver. */
-    struct sim_fs *files;
-    struct disk disk;
-    struct backup_archiver a;
-    struct repl_capture_lock lock;
-    struct repl_capture_writer *writer;
-    struct backup_ship *ship;
-    struct backup_base *base;
-    bool connected;
-    uint64_t sent; /* what the writer got */
-    bool shipping; /* ship.c is at work, not the writer */
-
-    struct chain chains[CHAINS];
-    size_t n_chains;
-    struct known known[SETS];
-    size_t n_known;
-    struct released released[BUCKETS][SEGMENTS]; /* by number */
-    struct sim_archives *sums;
-};
-
 static char failure[600];
 
-static bool wrong(const char *fmt, ...) RD_PRINTF(1, 2);
-
 /* The first one counts. */
-static bool wrong(const char *fmt, ...)
+bool archives_wrong(const char *fmt, ...)
 {
     va_list args;
     if (failure[0] != '\0')
@@ -97,7 +30,7 @@ static bool wrong(const char *fmt, ...)
     return false;
 }
 
-static uint64_t draw(struct history *h, uint64_t n)
+uint64_t archives_draw(struct history *h, uint64_t n)
 {
     return bucket_draw(&h->none, n);
 }
@@ -105,8 +38,8 @@ static uint64_t draw(struct history *h, uint64_t n)
 static void write_commands(struct history *h, uint64_t n)
 {
     for (; n > 0 && h->master.n < MASTER_COMMANDS; n--) {
-        master_write(&h->master, (unsigned)draw(h, MASTER_KEYS));
-        world.now_us += (int64_t)draw(h, 5000);
+        master_write(&h->master, (unsigned)archives_draw(h, MASTER_KEYS));
+        world.now_us += (int64_t)archives_draw(h, 5000);
         h->sums->commands++;
     }
 }
@@ -123,7 +56,7 @@ static struct archive_store *open_place(void *ctx, const char *where, struct rd_
     return NULL;
 }
 
-static struct bucket_faults *begin_life(struct history *h, struct bucket_faults *f)
+struct bucket_faults *archives_begin_life(struct history *h, struct bucket_faults *f)
 {
     struct bucket_faults *before = h->running;
     f->life = ++h->lives;
@@ -132,7 +65,7 @@ static struct bucket_faults *begin_life(struct history *h, struct bucket_faults 
     return before;
 }
 
-static void end_life(struct history *h, struct bucket_faults *f, struct bucket_faults *before)
+void archives_end_life(struct history *h, struct bucket_faults *f, struct bucket_faults *before)
 {
     for (size_t i = 0; i < BUCKETS; i++)
         bucket_bury(&h->buckets[i], f);
@@ -143,25 +76,19 @@ static void end_life(struct history *h, struct bucket_faults *f, struct bucket_f
 
 /* ---- what there is, without faults ---- */
 
-struct view {
-    struct history *h;
-    struct bucket_faults *before;
-    struct backup_open open;
-};
-
-static bool begin_view(struct view *v, struct history *h)
+bool archives_begin_view(struct view *v, struct history *h)
 {
     struct rd_err err = {0};
     v->h = h;
-    v->before = begin_life(h, &h->none);
+    v->before = archives_begin_life(h, &h->none);
     return backup_open(&h->config.targets[0], BACKUP_READ, &v->open, &err) ||
-           wrong("cannot open: %s", err.text);
+           archives_wrong("cannot open: %s", err.text);
 }
 
-static void end_view(struct view *v)
+void archives_end_view(struct view *v)
 {
     backup_close(&v->open);
-    end_life(v->h, &v->h->none, v->before);
+    archives_end_life(v->h, &v->h->none, v->before);
 }
 
 static struct known *find_known(struct history *h, const char *id)
@@ -179,7 +106,7 @@ static bool note_sets(struct view *v, size_t i)
     struct rd_err err = {0};
     bool good[SETS] = {false};
     if (!archive_repo_list(&v->open.repos[i], &sets, &err))
-        return wrong("cannot list: %s", err.text);
+        return archives_wrong("cannot list: %s", err.text);
     for (size_t k = 0; k < sets.n; k++) {
         const struct archive_set *set = &sets.sets[k];
         if (!archive_set_good(set))
@@ -202,7 +129,8 @@ static bool note_sets(struct view *v, size_t i)
     archive_sets_done(&sets);
     for (size_t k = 0; k < h->n_known; k++)
         if (h->known[k].stored[i] && !good[k])
-            return wrong("the set %s was stored in repository %zu and is lost", h->known[k].id, i);
+            return archives_wrong("the set %s was stored in repository %zu and is lost",
+                                  h->known[k].id, i);
     return true;
 }
 
@@ -239,10 +167,11 @@ static bool check_set(struct view *v, size_t i, const struct known *known)
     struct rd_buf got = {0};
     struct rd_err err = {0};
     size_t len = master_put_state(&v->h->master, known->offset, state);
-    bool ok = restore(v, i, &want, &got, &err) ||
-              wrong("the set %s of repository %zu is not restored: %s", known->id, i, err.text);
+    bool ok =
+        restore(v, i, &want, &got, &err) ||
+        archives_wrong("the set %s of repository %zu is not restored: %s", known->id, i, err.text);
     ok = ok && (rd_slice_eq(rd_buf_slice(&got), rd_slice(state, len)) ||
-                wrong("the set %s of repository %zu: other bytes", known->id, i));
+                archives_wrong("the set %s of repository %zu: other bytes", known->id, i));
     rd_buf_done(&got);
     return ok;
 }
@@ -256,10 +185,12 @@ static bool check_moment(struct view *v, size_t i, const struct known *base, uin
     v->h->sums->moments++;
     bool ok =
         restore(v, i, &want, &got, &err) ||
-        wrong("offset %llu of repository %zu, after the set %s at %llu, is not restored: %s",
-              (unsigned long long)offset, i, base->id, (unsigned long long)base->offset, err.text);
+        archives_wrong(
+            "offset %llu of repository %zu, after the set %s at %llu, is not restored: %s",
+            (unsigned long long)offset, i, base->id, (unsigned long long)base->offset, err.text);
     ok = ok && (master_has_state(&v->h->master, rd_buf_slice(&got), offset) ||
-                wrong("offset %llu of repository %zu: other data", (unsigned long long)offset, i));
+                archives_wrong("offset %llu of repository %zu: other data",
+                               (unsigned long long)offset, i));
     rd_buf_done(&got);
     return ok;
 }
@@ -277,7 +208,8 @@ static bool is_late(const struct history *h, size_t i, const struct known *base)
 {
     for (size_t k = 0; k < SEGMENTS; k++) {
         const struct released *r = &h->released[i][k];
-        if (r->n_known > 0 && r->end > base->offset && base >= &h->known[r->n_known - 1])
+        if (r->n_known > 0 && r->end > base->offset &&
+            (r->limited || base >= &h->known[r->n_known - 1]))
             return true;
     }
     return false;
@@ -287,12 +219,13 @@ static bool check_moments(struct view *v, size_t i, unsigned n)
 {
     struct history *h = v->h;
     for (unsigned tries = 0; tries < n && h->n_known > 0; tries++) {
-        const struct known *base = &h->known[draw(h, h->n_known)];
+        const struct known *base = &h->known[archives_draw(h, h->n_known)];
         const struct chain *chain = chain_of(h, base->offset);
         if (!base->stored[i] || chain == NULL || chain->shipped < base->offset ||
             is_late(h, i, base))
             continue;
-        uint64_t far = draw(h, 3) == 0 ? 0 : draw(h, chain->shipped - base->offset + 1);
+        uint64_t far =
+            archives_draw(h, 3) == 0 ? 0 : archives_draw(h, chain->shipped - base->offset + 1);
         if (!check_moment(v, i, base, chain->shipped - far))
             return false;
     }
@@ -311,7 +244,7 @@ static void on_set(void *ctx, const struct backup_verified *verified)
     const struct known *known = find_known(v->h, verified->set->id);
     if (verified->verdict != BACKUP_GOOD && known != NULL &&
         known->stored[place_of(v, verified->repo)])
-        wrong("verify: the set %s: %s", verified->set->id, verified->err.text);
+        archives_wrong("verify: the set %s: %s", verified->set->id, verified->err.text);
 }
 
 /* "RUN/NUMBER-REPLID/NUMBER-…": the last one is that of the segment. */
@@ -330,7 +263,7 @@ static void on_segment(void *ctx, const struct backup_verify_stream *stream, con
     bool hole = number > 0 && number < SEGMENTS &&
                 v->h->released[place_of(v, stream->repo)][number - 1].n_known > 0;
     if (!hole)
-        wrong("verify: the segment %s: %s", segment, err->text);
+        archives_wrong("verify: the segment %s: %s", segment, err->text);
 }
 
 static bool check_verify(struct view *v, size_t i)
@@ -339,7 +272,7 @@ static bool check_verify(struct view *v, size_t i)
     struct backup_verify verify = {
         .level = BACKUP_LEVEL_PARSE, .verified = on_set, .segment_damaged = on_segment, .ctx = v};
     v->h->sums->verified++;
-    return (backup_verify(&verify, &v->open, i, &err) || wrong("verify: %s", err.text)) &&
+    return (backup_verify(&verify, &v->open, i, &err) || archives_wrong("verify: %s", err.text)) &&
            failure[0] == '\0';
 }
 
@@ -347,17 +280,17 @@ static bool check_verify(struct view *v, size_t i)
 static bool look(struct history *h, bool all)
 {
     struct view v;
-    bool ok = begin_view(&v, h);
+    bool ok = archives_begin_view(&v, h);
     for (size_t i = 0; ok && i < BUCKETS; i++) {
         ok = note_sets(&v, i);
         for (size_t k = 0; ok && k < h->n_known; k++)
-            if (h->known[k].stored[i] && (all || draw(h, 8) == 0))
+            if (h->known[k].stored[i] && (all || archives_draw(h, 8) == 0))
                 ok = check_set(&v, i, &h->known[k]);
         ok = ok && check_moments(&v, i, all ? 6 : 2);
-        if (ok && (all || draw(h, 8) == 0))
+        if (ok && (all || archives_draw(h, 8) == 0))
             ok = check_verify(&v, i);
     }
-    end_view(&v);
+    archives_end_view(&v);
     return ok;
 }
 
@@ -366,14 +299,15 @@ static bool look(struct history *h, bool all)
 /* Sets that the rules do not keep may disappear from now on, whatever becomes of the run. */
 static bool release(struct history *h, const struct archive_retention *rules)
 {
+    bool limited = rules->stream_ms > 0 || rules->stream_bytes > 0;
     struct view v;
-    bool ok = begin_view(&v, h);
+    bool ok = archives_begin_view(&v, h);
     for (size_t i = 0; ok && i < BUCKETS; i++) {
         struct backup_prune plan;
         struct rd_err err = {0};
         ok = note_sets(&v, i) &&
              (backup_prune_plan(&v.open.repos[i], rules, backup_now_ms(), &plan, &err) ||
-              wrong("cannot plan: %s", err.text));
+              archives_wrong("cannot plan: %s", err.text));
         for (size_t k = 0; ok && k < plan.sets.n; k++) {
             struct known *known = find_known(h, plan.sets.sets[k].id);
             if (known != NULL && plan.why[k] == 0)
@@ -381,13 +315,15 @@ static bool release(struct history *h, const struct archive_retention *rules)
         }
         for (size_t k = 0; ok && k < plan.stream.n; k++) {
             const struct archive_segment *s = &plan.stream.segments[k];
-            if (!plan.needed[k] && s->number < SEGMENTS)
-                h->released[i][s->number] = (struct released){h->n_known + 1, s->start, s->end};
+            for (uint64_t n = s->number; !plan.needed[k] && n <= archive_segment_last(s); n++)
+                if (n < SEGMENTS)
+                    h->released[i][n] =
+                        (struct released){h->n_known + 1, limited, s->start, s->end};
         }
         if (ok)
             backup_prune_done(&plan);
     }
-    end_view(&v);
+    archives_end_view(&v);
     return ok;
 }
 
@@ -405,19 +341,23 @@ static void prune_one(struct backup_open *open, size_t i, const struct archive_r
 
 static void prune(struct history *h)
 {
-    struct archive_retention rules = {{0}};
+    struct archive_retention rules = {.n = {0}};
     struct backup_open open;
     struct rd_err err = {0};
-    rules.n[ARCHIVE_RULE_COUNT] = 1 + draw(h, 3);
+    rules.n[ARCHIVE_RULE_COUNT] = 1 + archives_draw(h, 3);
+    if (archives_draw(h, 4) == 0)
+        rules.stream_ms = 1 + archives_draw(h, 100000);
+    if (archives_draw(h, 8) == 0)
+        rules.stream_bytes = 1 + archives_draw(h, 20000);
     if (!release(h, &rules))
         return;
-    struct bucket_faults *before = begin_life(h, &h->other);
+    struct bucket_faults *before = archives_begin_life(h, &h->other);
     if (backup_open(&h->config.targets[0], BACKUP_WRITE, &open, &err)) {
         for (size_t i = 0; i < BUCKETS; i++)
             prune_one(&open, i, &rules);
         backup_close(&open);
     }
-    end_life(h, &h->other, before);
+    archives_end_life(h, &h->other, before);
     h->sums->prunes++;
 }
 
@@ -442,31 +382,41 @@ static void back_up(struct history *h)
     struct backup_open open;
     struct backup_set set = {.open = &open};
     struct rd_err err = {0};
-    struct bucket_faults *before = begin_life(h, &h->other);
+    struct bucket_faults *before = archives_begin_life(h, &h->other);
     if (backup_open(&h->config.targets[0], BACKUP_WRITE, &open, &err)) {
         backup_take(NULL, &job, &set, &err);
         backup_set_done(&set);
         backup_close(&open);
     }
-    end_life(h, &h->other, before);
+    archives_end_life(h, &h->other, before);
 }
 
 static void run_other(struct history *h)
 {
     unsigned rates[] = {0, 10, 80};
-    h->other.per_mille = rates[draw(h, 3)];
-    h->other.deaths_per_mille = draw(h, 3) == 0 ? 20 : 0;
-    if (draw(h, 2) == 0)
+    h->other.per_mille = rates[archives_draw(h, 3)];
+    h->other.deaths_per_mille = archives_draw(h, 3) == 0 ? 20 : 0;
+    switch (archives_draw(h, 4)) {
+    case 0:
         prune(h);
-    else
+        break;
+    case 1:
         back_up(h);
+        break;
+    case 2:
+        prune(h);
+        archives_merge(h);
+        break;
+    default:
+        archives_merge(h);
+    }
 }
 
 /* Between two calls of the archiver. */
 static void between(void *ctx)
 {
     struct history *h = ctx;
-    if (h->nested || h->running != &h->archiver || draw(h, 400) != 0)
+    if (h->nested || h->running != &h->archiver || archives_draw(h, 400) != 0)
         return;
     h->nested = true;
     h->sums->between++;
@@ -478,39 +428,38 @@ static void between(void *ctx)
 
 /* Whether a repository has the bytes of a segment of the disk. */
 static bool is_proved(struct view *v, size_t i, uint64_t number,
-                      const struct archive_store_sum *plain)
+                      const struct archives_segment *plain)
 {
     struct archive_stream stream;
     struct rd_err err = {0};
     bool found = false;
     if (!archive_stream_list(&v->open.repos[i], &stream, &err))
         return false;
-    for (size_t k = 0; k < stream.n; k++)
-        found =
-            found || (stream.segments[k].number == number &&
-                      archive_segment_prove(&v->open.repos[i], &stream.segments[k],
-                                            &v->open.keys.ring, plain, &err) == ARCHIVE_STORE_SAME);
+    for (size_t k = 0; !found && k < stream.n + stream.n_covered; k++) {
+        const struct archive_segment *s =
+            k < stream.n ? &stream.segments[k] : &stream.covered[k - stream.n];
+        if (s->number <= number && number <= archive_segment_last(s))
+            found = archives_has(v, i, s, plain);
+    }
     archive_stream_done(&stream);
     return found;
 }
 
 static bool prove_segment(struct history *h, const char *name)
 {
-    struct archive_store_sum plain;
+    struct archives_segment plain;
     struct rd_slice bytes;
-    struct rd_src *src;
     struct view v;
-    unsigned long long number;
-    if (sscanf(name, "%llu-", &number) != 1 || !sim_fs_get(h->files, name, &bytes) ||
-        !rd_src_open_memory(&src, bytes, NULL, NULL))
+    unsigned long long number, start;
+    if (sscanf(name, "%llu-%llu", &number, &start) != 2 || !sim_fs_get(h->files, name, &bytes))
         return true;
-    bool ok = archive_store_sum_src(src, &plain, NULL) && begin_view(&v, h);
-    rd_src_close(src);
+    bool ok = archives_sum(bytes, number, start, &plain) && archives_begin_view(&v, h);
     for (size_t i = 0; ok && i < BUCKETS; i++)
         ok = (number < SEGMENTS && h->released[i][number].n_known > 0) ||
              is_proved(&v, i, number, &plain) ||
-             wrong("the segment %s is removed, and repository %zu does not have it", name, i);
-    end_view(&v);
+             archives_wrong("the segment %s is removed, and repository %zu does not have it", name,
+                            i);
+    archives_end_view(&v);
     return ok;
 }
 
@@ -529,18 +478,18 @@ static void before_rename(void *ctx, const char *from, const char *to)
 {
     (void)ctx;
     if (strstr(to, ".damaged") != NULL)
-        wrong("the archiver takes the segment %s for damaged", from);
+        archives_wrong("the archiver takes the segment %s for damaged", from);
 }
 
 /* The process has ended, or the machine. */
 static void restart(struct history *h)
 {
-    if (draw(h, 3) != 0) {
+    if (archives_draw(h, 3) != 0) {
         sim_fs_after_kill(h->files);
         return;
     }
     struct sim_fs *left =
-        sim_fs_after_crash(h->files, SIM_SEEDED, (uint32_t)draw(h, UINT64_C(1) << 32));
+        sim_fs_after_crash(h->files, SIM_SEEDED, (uint32_t)archives_draw(h, UINT64_C(1) << 32));
     sim_fs_free(h->files);
     h->files = left;
     h->disk.calls = sim_fs_calls(left);
@@ -561,7 +510,8 @@ static bool connect(struct history *h, struct rd_err *err)
         return repl_capture_writer_continue(h->writer, NULL, world.now_us, err);
     }
     repl_replid_get(rd_slice_str(replid), &id);
-    size_t len = master_put_state(&h->master, h->master.offset, state), half = draw(h, len);
+    size_t len = master_put_state(&h->master, h->master.offset, state),
+           half = archives_draw(h, len);
     backup_archiver_uncover(&h->a);
     h->sums->full_syncs++;
     h->sent = h->master.offset;
@@ -585,7 +535,7 @@ static bool receive(struct history *h, struct rd_err *err)
         if (!repl_capture_writer_append(h->writer, rd_slice(text, len), world.now_us, err))
             return false;
         h->sent = h->master.commands[i].end;
-        if (draw(h, 30) == 0)
+        if (archives_draw(h, 30) == 0)
             break;
     }
     return repl_capture_writer_flush(h->writer, err) &&
@@ -616,15 +566,18 @@ static bool archiver_step(struct history *h)
     struct rd_err err = {0};
     bool ok = true;
     h->sums->turns++;
-    switch (draw(h, 8)) {
+    switch (archives_draw(h, 9)) {
+    case 8:
+        archives_merge_once(h);
+        break;
     case 0:
-        write_commands(h, draw(h, 40));
+        write_commands(h, archives_draw(h, 40));
         break;
     case 1:
         h->connected = false;
         break;
     case 2:
-        world.now_us += (int64_t)draw(h, 70000000);
+        world.now_us += (int64_t)archives_draw(h, 70000000);
         break;
     case 3:
         ok = repl_capture_writer_sync(h->writer, &err);
@@ -635,10 +588,10 @@ static bool archiver_step(struct history *h)
     default:
         if (!h->connected)
             ok = h->connected = connect(h, &err);
-        write_commands(h, draw(h, 10));
+        write_commands(h, archives_draw(h, 10));
         ok = ok && receive(h, &err) && repl_capture_writer_roll(h->writer, &err);
         h->sums->segments += ok;
-        if (ok && draw(h, 2) == 0)
+        if (ok && archives_draw(h, 2) == 0)
             ship(h);
     }
     return ok && !h->archiver.dead && h->a.fatal.code == RD_ERR_OK;
@@ -681,7 +634,7 @@ static void check_indexes(const struct history *h)
 {
     for (size_t i = 0; i < h->a.n_events; i++)
         if (strcmp(h->a.events[i].name, "index") == 0)
-            wrong("no index: %s", h->a.events[i].text);
+            archives_wrong("no index: %s", h->a.events[i].text);
 }
 
 static void end_archiver(struct history *h)
@@ -702,25 +655,25 @@ static bool live(struct history *h, unsigned per_mille, unsigned deaths, unsigne
     struct rd_err err = {0};
     h->archiver.per_mille = per_mille;
     h->archiver.deaths_per_mille = deaths;
-    struct bucket_faults *before = begin_life(h, &h->archiver);
+    struct bucket_faults *before = archives_begin_life(h, &h->archiver);
     h->sums->lives++;
     h->writer = NULL;
     backup_archiver_init(&h->a, &h->config.targets[0]);
     bool ok = begin_archiver(h, &err);
     bool clean = per_mille == 0 && deaths == 0;
     if (!ok && clean)
-        wrong("a run without faults does not begin: %s %s", err.text, h->a.fatal.text);
+        archives_wrong("a run without faults does not begin: %s %s", err.text, h->a.fatal.text);
     for (unsigned i = 0; ok && i < steps && failure[0] == '\0'; i++) {
         ok = archiver_step(h);
         if (!ok && clean)
-            wrong("a run without faults ends: %s", h->a.fatal.text);
+            archives_wrong("a run without faults ends: %s", h->a.fatal.text);
     }
     if (ok)
         drain(h);
     if (clean)
         check_indexes(h);
     end_archiver(h);
-    end_life(h, &h->archiver, before);
+    archives_end_life(h, &h->archiver, before);
     restart(h);
     return failure[0] == '\0';
 }
@@ -731,13 +684,14 @@ static bool run(struct history *h)
 {
     static const unsigned rates[] = {0, 5, 30, 150};
     for (unsigned i = 0; i < LIVES; i++) {
-        if (!live(h, rates[draw(h, 4)], draw(h, 2) == 0 ? 4 : 0, STEPS) || !look(h, false))
+        if (!live(h, rates[archives_draw(h, 4)], archives_draw(h, 2) == 0 ? 4 : 0, STEPS) ||
+            !look(h, false))
             return false;
-        if (draw(h, 3) == 0)
+        if (archives_draw(h, 3) == 0)
             run_other(h);
-        if (draw(h, 4) == 0) /* the master drops what it kept */
+        if (archives_draw(h, 4) == 0) /* the master drops what it kept */
             h->backlog = h->master.offset + 1;
-        write_commands(h, draw(h, 20));
+        write_commands(h, archives_draw(h, 20));
     }
     for (size_t i = 0; i < BUCKETS; i++)
         bucket_settle(&h->buckets[i]);
@@ -746,10 +700,12 @@ static bool run(struct history *h)
 
 static bool configure(struct history *h, bool sealed)
 {
+    const char *grace = archives_draw(h, 2) == 0 ? "0s" : "20s";
     struct rd_err err = {0};
     return backup_config_set(&h->config, BACKUP_KEY_REPOSITORY, places[0], &err) &&
            backup_config_set(&h->config, BACKUP_KEY_REPOSITORY, places[1], &err) &&
            backup_config_set(&h->config, BACKUP_KEY_LOCK_WAIT, "0s", &err) &&
+           backup_config_set(&h->config, BACKUP_KEY_MERGE_GRACE, grace, &err) &&
            (!sealed || backup_config_set(&h->config, BACKUP_KEY_KEY_FILE, "/key", &err)) &&
            backup_config_load(&h->config, NULL, NULL, 0, &err);
 }
@@ -786,10 +742,12 @@ const char *sim_archives_run(uint64_t seed, struct sim_archives *sums)
                            .before_unlink = before_unlink,
                            .before_rename = before_rename,
                            .ctx = &h};
+    for (size_t i = 0; i < BUCKETS; i++)
+        h.buckets[i].now_ms = backup_now_ms;
     if (configure(&h, seed % 2 == 1))
         run(&h);
     else
-        wrong("no configuration");
+        archives_wrong("no configuration");
     add_sums(&h);
     sim_fs_free(h.files);
     for (size_t i = 0; i < BUCKETS; i++)

@@ -316,7 +316,7 @@ static bool prune_one(struct history *h, struct backup_open *open, size_t i,
 
 static bool prune(struct history *h, unsigned per_mille, unsigned deaths)
 {
-    struct archive_retention rules = {{0}};
+    struct archive_retention rules = {.n = {0}};
     struct backup_open open;
     int64_t now_ms = backup_now_ms();
     rules.n[ARCHIVE_RULE_COUNT] = 1 + bucket_draw(&h->faults, 4);

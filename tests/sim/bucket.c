@@ -73,7 +73,7 @@ static struct bucket_object *add(struct bucket *b, const char *name, const struc
     if (b->n == BUCKET_OBJECTS || bucket_find(b, name) != NULL)
         return NULL;
     struct bucket_object *object = &b->objects[b->n++];
-    *object = (struct bucket_object){.partial = false};
+    *object = (struct bucket_object){.time_ms = b->now_ms != NULL ? b->now_ms() : 0};
     snprintf(object->name, sizeof object->name, "%s", name);
     rd_buf_add(&object->bytes, bytes->ptr, bytes->len);
     return object;
@@ -295,6 +295,19 @@ static bool bucket_remove(struct archive_store *store, const char *name, struct 
     return fate == WORKS || failed(name, err);
 }
 
+static bool bucket_age(struct archive_store *store, const char *name, int64_t *ret_ms,
+                       struct rd_err *err)
+{
+    struct member *member = member_of(store);
+    pass(member->bucket, false);
+    bool works = draw_fate(member->faults) == WORKS;
+    const struct bucket_object *object = bucket_find(member->bucket, name);
+    if (!works || object == NULL || member->bucket->now_ms == NULL)
+        return failed(name, err);
+    *ret_ms = member->bucket->now_ms() - object->time_ms;
+    return true;
+}
+
 /* ---- locks ---- */
 
 static struct bucket_lock *lock_named(struct bucket *b, const char *name)
@@ -361,6 +374,7 @@ struct archive_store *bucket_open(struct bucket *bucket, struct bucket_faults *f
                                                  .stat = bucket_stat,
                                                  .list = bucket_list,
                                                  .remove = bucket_remove,
+                                                 .age = bucket_age,
                                                  .lock = bucket_lock,
                                                  .held = bucket_held,
                                                  .unlock = bucket_unlock,

@@ -24,6 +24,7 @@ struct bucket_object {
     struct rd_buf bytes;
     bool partial; /* what an interrupted put has left */
     bool late;    /* it appeared after its put had failed */
+    int64_t time_ms;
 };
 
 struct bucket_lock {
@@ -38,6 +39,7 @@ struct bucket_late {
 };
 
 struct bucket {
+    int64_t (*now_ms)(void); /* NULL: the ages of objects are not known */
     struct bucket_object objects[BUCKET_OBJECTS];
     size_t n;
     struct bucket_lock locks[BUCKET_LOCKS];

@@ -33,7 +33,11 @@ static void print(const void *ctx)
                                     {"objects that appeared later", s->delayed},
                                     {"restores", s->restores},
                                     {"of them to a moment", s->moments},
-                                    {"verified repositories", s->verified}};
+                                    {"verified repositories", s->verified},
+                                    {"merges", s->merges},
+                                    {"segments merged", s->merged},
+                                    {"segments removed after that", s->parts_removed},
+                                    {"locks broken", s->locks_broken}};
     seeds_print(all, sizeof all / sizeof *all);
 }
 
@@ -42,7 +46,8 @@ static bool is_enough(const void *ctx)
     const struct sim_archives *s = ctx;
     return s->deaths > SEEDS && s->power_failures > SEEDS && s->removed > SEEDS &&
            s->sets > SEEDS && s->prunes > SEEDS && s->between > SEEDS / 4 && s->late > SEEDS &&
-           s->delayed > 0 && s->moments > SEEDS;
+           s->delayed > 0 && s->moments > SEEDS && s->merged > SEEDS && s->parts_removed > SEEDS &&
+           s->locks_broken > SEEDS / 20;
 }
 
 SEEDS_MAIN(struct sim_archives, .enough = "sets, faults and deaths")

@@ -98,6 +98,8 @@ class CheckConfig(ArchiveCase):
                 ("lock-expire = 0s", "settings", 2),
                 ("segment-size = 0", "settings", 2),
                 ("key-index = maybe", "settings", 2),
+                ("merge = maybe", "settings", 2),
+                ("merge-grace = soon", "settings", 2),
                 ("spool-size = much", "settings", 2),
                 ("s3-instance-keys = perhaps", "settings", 2),
                 ("s3-endpoint = ftp://host", "settings", 2),

@@ -186,7 +186,7 @@ class Locks(BackupCase):
                          ("alive", "pod", 1, False))
         self.assertEqual(lock["since_ms"], 1767225600000)
         self.assertEqual([(x["lock"], x["state"]) for x in report["locks"]],
-                         [("sets", "alive"), ("stream", "free")])
+                         [("sets", "alive"), ("stream", "free"), ("merge", "free")])
         self.assertEqual(len(self.locks()), 1)
 
     def test_unlock_removes_what_has_expired(self):

@@ -129,7 +129,7 @@ int tool_archive(struct cli *cli, int argc, char **argv)
     vault_init(&archive.vault, cli);
     vault_options(&archive.vault, opts,
                   BACKUP_FOR_REPOSITORY | BACKUP_FOR_KEYS | BACKUP_FOR_SOURCE | BACKUP_FOR_WRITING |
-                      BACKUP_FOR_KEEP | BACKUP_FOR_STREAM);
+                      BACKUP_FOR_KEEP | BACKUP_FOR_STREAM | BACKUP_FOR_MERGING);
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [TARGET]",
         .about = "Archives the stream of a server, so that restore can give any moment.",

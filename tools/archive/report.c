@@ -81,6 +81,10 @@ static void put_figures(struct archive_report *r, struct rd_sink *out)
          (double)f.bases.last_ms / 1000},
         {"base_failing", "gauge", "Whether the last attempt to take a base set failed.",
          f.bases.failing},
+        {"merged_segments_total", "counter", "Segments of which larger ones were made in this run.",
+         (double)f.merged.n_parts},
+        {"merge_failing", "gauge", "Whether the last attempt to merge segments failed.",
+         f.merged.failing},
         {"gaps_total", "counter", "Gaps in the stream in this run.", (double)f.gaps},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

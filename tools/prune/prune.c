@@ -1,9 +1,11 @@
 /* prune.c - `redoubt prune`: removes the sets that no rule keeps. */
+#include "backup/merge.h"
 #include "backup/prune.h"
 #include "backup/sweep.h"
 #include "tools/tools.h"
 #include "tools/vault/vault.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 struct run {
@@ -107,6 +109,39 @@ static void report_sweep(struct run *run, const struct archive_repo *repo,
            rd_show_bytes(sweep->bytes_removed).s, sweep->n_rewritten, sweep->n_doomed);
 }
 
+static void report_merge(struct run *run, const struct archive_repo *repo,
+                         const struct backup_merge *m)
+{
+    char line[600];
+    if (m->n_refused > 0)
+        cli_warn(run->cli, "%s: segments of the stream are not merged: %s", repo->target,
+                 rd_err_render(&m->refused, line, sizeof line));
+    if (m->locked)
+        cli_note(run->cli, "%s: another process merges the stream now", repo->target);
+    if (run->cli->json || run->cli->quiet || m->n_made + m->n_removed == 0)
+        return;
+    printf("stream of %s: merged %" PRIu64 " segment%s into %" PRIu64 ", removed %" PRIu64
+           " (%s), and %" PRIu64 " later\n",
+           repo->target, m->n_parts, rd_show_plural(m->n_parts), m->n_made, m->n_removed,
+           rd_show_bytes(m->bytes_removed).s, m->n_waiting);
+}
+
+/* What remains of the stream. */
+static bool merge(struct run *run, struct backup_open *open, size_t at, struct rd_err *err)
+{
+    struct backup_merge m;
+    if (!backup_merge_init(&m, open->target, err))
+        return false;
+    m.cancel = run->vault.watch.cancel;
+    m.now_ms = cli_now_ms;
+    bool ok =
+        !m.on || open->keys_err.code != RD_ERR_OK || backup_merge_run(&m, open, at, "prune", err);
+    if (ok)
+        report_merge(run, &open->repos[at], &m);
+    backup_merge_done(&m);
+    return ok;
+}
+
 static bool prune_repo(struct run *run, struct backup_open *open, size_t at,
                        const struct archive_retention *rules, struct rd_err *err)
 {
@@ -129,7 +164,7 @@ static bool prune_repo(struct run *run, struct backup_open *open, size_t at,
     if (ok)
         report_sweep(run, repo, &sweep);
     backup_prune_done(&plan);
-    return ok;
+    return ok && (!run->confirm || merge(run, open, at, err));
 }
 
 /* --pin and --unpin. */
@@ -166,7 +201,8 @@ static bool check_rules(const struct run *run, struct rd_err *err)
     for (size_t i = 0; i < run->vault.config.n_targets; i++) {
         const struct backup_target *target = &run->vault.config.targets[i];
         struct archive_retention rules;
-        if (!backup_prune_rules(target, &rules, err))
+        struct backup_merge merge;
+        if (!backup_prune_rules(target, &rules, err) || !backup_merge_init(&merge, target, err))
             return false;
         if (!is_mark(run) && !archive_retention_given(&rules))
             cli_warn(run->cli, "%s has no rules (keep = …): everything is kept", target->name);
@@ -197,7 +233,7 @@ int tool_prune(struct cli *cli, int argc, char **argv)
     vault_init(&run.vault, cli);
     size_t n = vault_options(&run.vault, opts,
                              BACKUP_FOR_REPOSITORY | BACKUP_FOR_KEYS | BACKUP_FOR_KEEP |
-                                 BACKUP_FOR_READING);
+                                 BACKUP_FOR_READING | BACKUP_FOR_MERGING);
     opts[n++] = (struct cli_opt){
         .name = "confirm", .kind = CLI_FLAG, .flag = &run.confirm, .help = "remove the sets"};
     opts[n++] = (struct cli_opt){.name = "pin",

@@ -17,7 +17,7 @@ static const char *const state_words[ARCHIVE_LOCK_STATES] = {
     [ARCHIVE_LOCK_ENDED] = "ended",     [ARCHIVE_LOCK_OLD] = "old",
 };
 
-static const char *const kind_words[ARCHIVE_LOCK_KINDS] = {"sets", "stream"};
+static const char *const kind_words[ARCHIVE_LOCK_KINDS] = {"sets", "stream", "merge"};
 
 struct found {
     const struct archive_repo *repo;
