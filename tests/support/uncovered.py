@@ -28,12 +28,15 @@ ROW = re.compile(r"^\| `(\w+)` \| (\d+) \| (.*\S) \|$")
 
 BARS = {  # percent of the lines
     ("base", "rdb"): 95, ("aof",): 95, ("repl",): 95, ("engine",): 92, ("tools",): 95,
+    # What unit tests reach without the tests of the programs. These bars may rise.
+    ("json",): 80, ("data",): 54, ("stat",): 69, ("jobs",): 46, ("archive",): 76, ("chunks",): 71,
+    ("client",): 46, ("rebuild",): 45, ("history",): 79, ("backup",): 31,
 }
 BY_LINE = ("base/", "rdb/", "aof/")
 
 
 def shares(path):
-    """(folders, percent of their lines that are reached, percent that is wanted)"""
+    """(folders, percent of their lines that are reached, percent that is wanted); None: no bar"""
     counts = collections.defaultdict(lambda: [0, 0])
     with open(path, encoding="utf-8") as report:
         files = json.load(report)["files"]
@@ -43,7 +46,8 @@ def shares(path):
                 count = counts[file["file"].split("/")[0]]
                 count[0] += 1
                 count[1] += line["count"] > 0
-    for folders, bar in BARS.items():
+    rest = {(folder,): None for folder in sorted(counts.keys() - set().union(*BARS))}
+    for folders, bar in {**BARS, **rest}.items():
         lines, reached = (sum(counts[folder][i] for folder in folders) for i in range(2))
         yield " ".join(folders), 100 * reached / max(lines, 1), bar
 
@@ -96,8 +100,8 @@ def main():
     report, page = sys.argv[1:]
     complaints = list(compare(unreached(report), excused(page)))
     for folders, share, bar in shares(report):
-        print(f"{folders}: {share:.1f} %")
-        if share < bar:
+        print(f"{folders}: {share:.1f} %" + (" (no bar)" if bar is None else ""))
+        if bar is not None and share < bar:
             complaints.append(f"{folders}: {share:.1f} % of the lines are reached, not {bar} %")
     for complaint in complaints:
         print(complaint)
