@@ -95,6 +95,25 @@ bool archive_manifest_add_node(struct archive_manifest *m, const struct archive_
     return true;
 }
 
+bool archive_manifest_add_tag(struct archive_manifest *m, const struct archive_tag *tag,
+                              struct rd_err *err)
+{
+    for (size_t i = 0; i < m->n_tags; i++)
+        if (strcmp(m->tags[i].name, tag->name) == 0) {
+            m->tags[i] = *tag;
+            return true;
+        }
+    if (m->n_tags == ARCHIVE_TAGS_MAX)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a set has more than %d tags",
+                          ARCHIVE_TAGS_MAX);
+    struct archive_tag *tags = rd_realloc(m->tags, (m->n_tags + 1) * sizeof *tags);
+    if (tags == NULL)
+        return rd_err_nomem(err, sizeof *tags);
+    m->tags = tags;
+    m->tags[m->n_tags++] = *tag;
+    return true;
+}
+
 struct archive_db *archive_manifest_db(struct archive_manifest *m, uint64_t db)
 {
     for (size_t i = m->n_dbs; i-- > 0;)
@@ -115,6 +134,7 @@ void archive_manifest_done(struct archive_manifest *m)
     rd_free(m->files);
     rd_free(m->dbs);
     rd_free(m->nodes);
+    rd_free(m->tags);
     *m = (struct archive_manifest){0};
 }
 
@@ -173,6 +193,17 @@ static bool put_cluster(struct rd_buf *out, const struct archive_manifest *m)
     return ok && rd_buf_add_byte(out, ']');
 }
 
+static bool put_tags(struct rd_buf *out, const struct archive_manifest *m)
+{
+    if (m->n_tags == 0)
+        return true;
+    bool ok = rd_buf_printf(out, ",\n \"tags\": {");
+    for (size_t i = 0; ok && i < m->n_tags; i++)
+        ok = (i == 0 || rd_buf_add(out, ", ", 2)) && json_quote(out, m->tags[i].name) &&
+             rd_buf_add(out, ": ", 2) && json_quote(out, m->tags[i].value);
+    return ok && rd_buf_add_byte(out, '}');
+}
+
 static bool put_lists(struct rd_buf *out, const struct archive_manifest *m)
 {
     bool ok = rd_buf_printf(out, ",\n \"dbs\": [");
@@ -202,7 +233,8 @@ static bool put_body(struct rd_buf *out, const struct archive_manifest *m)
                          ",\n \"expires\": %" PRIu64 ",\n \"functions\": %" PRIu64,
                          m->offset, m->keys, m->expires, m->functions) &&
            (!m->scan || rd_buf_printf(out, ",\n \"scan\": true")) &&
-           put_text(out, "key_id", m->key_id) && put_cluster(out, m) && put_lists(out, m);
+           put_text(out, "key_id", m->key_id) && put_tags(out, m) && put_cluster(out, m) &&
+           put_lists(out, m);
 }
 
 static bool put_digest(struct rd_buf *out, const char *name, const uint8_t *sum)
@@ -443,6 +475,20 @@ static void get_nodes(struct json_members *in, struct archive_manifest *m)
     }
 }
 
+static void get_tags(struct json_members *in, struct archive_manifest *m)
+{
+    struct archive_tag tag;
+    json_members_begin(in, '{');
+    while (json_members_next(in, tag.name, sizeof tag.name)) {
+        if (!json_members_string(in, tag.value, sizeof tag.value))
+            return;
+        if (!archive_tag_ok(&tag))
+            json_members_fail(in, "invalid tag");
+        else
+            archive_manifest_add_tag(m, &tag, &in->err);
+    }
+}
+
 static void get_moment(struct json_members *in, struct archive_manifest *m)
 {
     char name[32];
@@ -576,6 +622,8 @@ static bool get_manifest(struct json_members *in, struct archive_manifest *m)
             get_dbs(in, m);
         else if (strcmp(name, "nodes") == 0)
             get_nodes(in, m);
+        else if (strcmp(name, "tags") == 0)
+            get_tags(in, m);
         else if (strcmp(name, "scan") == 0)
             json_members_bool(in, &m->scan);
         else if (strcmp(name, "moment") == 0)

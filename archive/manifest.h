@@ -21,6 +21,7 @@
 #ifndef ARCHIVE_MANIFEST_H
 #define ARCHIVE_MANIFEST_H
 
+#include "archive/tag.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/seal.h"
@@ -136,6 +137,8 @@ struct archive_manifest {
     size_t n_dbs;
     struct archive_node *nodes; /* of a cluster */
     size_t n_nodes;
+    struct archive_tag *tags; /* of the user; each name once */
+    size_t n_tags;
     int64_t moment_from_us, moment_to_us; /* of a cluster: the data of each master is from a time in
                                              this range, by the clock of the host of the backup */
 
@@ -160,6 +163,9 @@ bool archive_manifest_add_file(struct archive_manifest *m, const struct archive_
                                struct rd_err *err);
 bool archive_manifest_add_node(struct archive_manifest *m, const struct archive_node *node,
                                struct rd_err *err);
+/* Replaces the value of a tag with this name. Also RD_ERR_USAGE: there are too many. */
+bool archive_manifest_add_tag(struct archive_manifest *m, const struct archive_tag *tag,
+                              struct rd_err *err);
 /* The counts of a database; zeroed if it is new. dbs stay sorted if new databases come in ascending
  * order. NULL: out of memory, or too many databases. */
 struct archive_db *archive_manifest_db(struct archive_manifest *m, uint64_t db);

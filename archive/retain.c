@@ -56,11 +56,30 @@ static struct rd_slice take_word(struct rd_slice *text)
     return ret;
 }
 
+static bool parse_tag(struct archive_retention *rules, struct rd_slice text, struct rd_err *err)
+{
+    if (rules->n_tags == ARCHIVE_RETAIN_TAGS)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "more than %d rules with tags",
+                          ARCHIVE_RETAIN_TAGS);
+    return archive_tag_choice_parse(&rules->tags[rules->n_tags], text, err) && ++rules->n_tags > 0;
+}
+
+bool archive_retention_has_tag(const struct archive_retention *rules,
+                               const struct archive_tag *tags, size_t n)
+{
+    for (size_t i = 0; i < rules->n_tags; i++)
+        if (archive_tag_choice_has(&rules->tags[i], tags, n))
+            return true;
+    return false;
+}
+
 static bool parse_rule(struct archive_retention *rules, struct rd_slice text, struct rd_err *err)
 {
     char quoted[80];
     struct rd_slice rest = text, word = take_word(&rest), number = take_word(&rest);
     rd_err_quote(quoted, sizeof quoted, text);
+    if (rd_slice_is(word, words[ARCHIVE_RULE_TAG]) && number.len > 0 && rest.len == 0)
+        return parse_tag(rules, number, err);
     for (unsigned i = 0; i < ARCHIVE_RULES_GIVEN; i++) {
         uint64_t n;
         if (!rd_slice_is(word, words[i]))
@@ -82,7 +101,7 @@ static bool parse_rule(struct archive_retention *rules, struct rd_slice text, st
 bool archive_retention_parse(struct archive_retention *ret, struct rd_slice text,
                              struct rd_err *err)
 {
-    struct archive_retention rules = {0};
+    struct archive_retention rules = {.n_tags = 0};
     struct rd_slice rest = text;
     if (take_word(&rest).len == 0) {
         *ret = rules;
@@ -144,7 +163,7 @@ bool archive_retention_given(const struct archive_retention *rules)
     for (unsigned i = 0; i < ARCHIVE_RULES_GIVEN; i++)
         if (rules->n[i] != 0)
             return true;
-    return false;
+    return rules->n_tags > 0;
 }
 
 /* ---- the calendar ---- */
@@ -266,6 +285,9 @@ void archive_retain(const struct archive_retention *rules, struct archive_retain
             mark(&sets[i], ARCHIVE_RULE_NO_RULE);
         return;
     }
+    for (size_t i = 0; i < n; i++)
+        if (sets[i].tagged && !sets[i].damaged)
+            mark(&sets[i], ARCHIVE_RULE_TAG);
     keep_newest(sets, n, rules->n[ARCHIVE_RULE_COUNT]);
     for (unsigned rule = ARCHIVE_RULE_HOURLY; rule <= ARCHIVE_RULE_YEARLY; rule++)
         keep_periods(sets, n, (enum archive_rule)rule, rules->n[rule]);

@@ -15,6 +15,7 @@
  *     hourly N    of the N latest hours that have a set: the newest set of each
  *     daily N, weekly N, monthly N, yearly N
  *                 the same with days, weeks (from Monday on), months and years
+ *     tag T       sets with this tag: NAME, or NAME=VALUE; may be given several times
  *     age D       sets that are at most D older than the newest one: 90m, 12h, 30d, 8w
  *
  * Hours and days are those of UTC. Hours without a set do not count: if backups stop, no set is
@@ -30,6 +31,7 @@
 #ifndef ARCHIVE_RETAIN_H
 #define ARCHIVE_RETAIN_H
 
+#include "archive/tag.h"
 #include "base/err.h"
 #include "base/slice.h"
 
@@ -42,6 +44,7 @@
     X(MONTHLY, "monthly")                                                                          \
     X(YEARLY, "yearly")                                                                            \
     X(AGE, "age")                                                                                  \
+    X(TAG, "tag")                                                                                  \
     X(PIN, "pinned")                                                                               \
     X(LAST_GOOD, "last good")                                                                      \
     X(NO_RULE, "no rule")                                                                          \
@@ -57,8 +60,12 @@ enum archive_rule {
 
 enum { ARCHIVE_RULES_GIVEN = ARCHIVE_RULE_AGE + 1 };
 
+enum { ARCHIVE_RETAIN_TAGS = 8 };
+
 struct archive_retention {
-    uint64_t n[ARCHIVE_RULES_GIVEN];  /* 0: the rule is not given; of AGE: milliseconds */
+    uint64_t n[ARCHIVE_RULES_GIVEN]; /* 0: the rule is not given; of AGE: milliseconds */
+    struct archive_tag_choice tags[ARCHIVE_RETAIN_TAGS];
+    size_t n_tags;
     uint64_t stream_ms, stream_bytes; /* the limits of the stream; 0: none */
 };
 
@@ -67,6 +74,7 @@ struct archive_retained {
     bool pinned;
     bool damaged;
     bool unproved;
+    bool tagged;  /* it has a tag of a rule: archive_retention_has_tag() */
     unsigned why; /* out: bits of enum archive_rule; 0: it may be removed */
 };
 
@@ -76,6 +84,9 @@ bool archive_retention_parse(struct archive_retention *ret, struct rd_slice text
 /* Parses "7d", "10gb" or both with a comma between them. RD_ERR_USAGE; then *ret is unchanged. */
 bool archive_retention_parse_stream(struct archive_retention *ret, struct rd_slice text,
                                     struct rd_err *err);
+/* Whether one of these tags is in a rule. */
+bool archive_retention_has_tag(const struct archive_retention *rules,
+                               const struct archive_tag *tags, size_t n);
 bool archive_retention_given(const struct archive_retention *rules);
 
 /* The sets, from old to new. */

@@ -55,18 +55,20 @@ static bool is_only_marked(const struct archive_set *set)
            !set->refused;
 }
 
-static size_t put_sets(const struct backup_prune *plan, bool believe_marks,
-                       struct archive_retained *sets)
+static size_t put_sets(const struct backup_prune *plan, const struct archive_retention *rules,
+                       bool believe_marks, struct archive_retained *sets)
 {
     size_t n = 0;
     for (size_t i = 0; i < plan->sets.n; i++) {
         const struct archive_set *set = &plan->sets.sets[i];
         bool damaged = !archive_set_good(set) && (believe_marks || !is_only_marked(set));
         if (!set->incomplete)
-            sets[n++] = (struct archive_retained){.time_ms = set->time_ms,
-                                                  .pinned = set->marked[ARCHIVE_MARK_PINNED],
-                                                  .unproved = set->refused,
-                                                  .damaged = damaged};
+            sets[n++] = (struct archive_retained){
+                .time_ms = set->time_ms,
+                .pinned = set->marked[ARCHIVE_MARK_PINNED],
+                .unproved = set->refused,
+                .damaged = damaged,
+                .tagged = archive_retention_has_tag(rules, set->m.tags, set->m.n_tags)};
     }
     return n;
 }
@@ -76,7 +78,7 @@ static size_t put_sets(const struct backup_prune *plan, bool believe_marks,
 static void keep_marked(struct backup_prune *plan, const struct archive_retention *rules,
                         int64_t now_ms, struct archive_retained *sets)
 {
-    archive_retain(rules, sets, put_sets(plan, false, sets), now_ms);
+    archive_retain(rules, sets, put_sets(plan, rules, false, sets), now_ms);
     for (size_t i = 0, n = 0; i < plan->sets.n; i++) {
         const struct archive_set *set = &plan->sets.sets[i];
         if (!set->incomplete && is_only_marked(set))
@@ -108,7 +110,7 @@ static bool judge(struct backup_prune *plan, const struct archive_repo *repo,
         rd_free(sets);
         return rd_err_nomem(err, size);
     }
-    archive_retain(rules, sets, put_sets(plan, true, sets), now_ms);
+    archive_retain(rules, sets, put_sets(plan, rules, true, sets), now_ms);
     for (size_t i = 0, n = 0; i < plan->sets.n; i++)
         if (!plan->sets.sets[i].incomplete)
             plan->why[i] = sets[n++].why;

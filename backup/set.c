@@ -21,7 +21,10 @@ bool backup_set_begin(struct backup_set *set, int64_t now_ms, struct rd_err *err
     backup_host(set->m.host);
     if (set->key != NULL)
         rd_seal_key_id(set->key, set->m.key_id);
-    return true;
+    bool ok = true;
+    for (size_t i = 0; ok && i < set->n_tags; i++)
+        ok = archive_manifest_add_tag(&set->m, &set->tags[i], err);
+    return ok;
 }
 
 /* Repositories that have not failed. */

@@ -40,6 +40,8 @@ struct backup_set {
     const struct rd_seal_key *key;  /* NULL: not sealed */
     enum archive_compression compression;
     int level;
+    const struct archive_tag *tags; /* of the user; borrowed */
+    size_t n_tags;
     bool chunks; /* data is stored as chunks (backup/chunked.h), */
     int chunks_level;
     struct archive_sets sets[BACKUP_STORES]; /* which other sets of the repository have, too */

@@ -35,7 +35,8 @@ Test(retain, an_invalid_rule_is_refused)
         ",",          "age 30",        "age 0d",
         "age d",      "hourly -1",     "hourly 1, hourly 2",
         "pinned 1",   "daily 1000001", "age 9999999d",
-        "age 5y",
+        "age 5y",     "tag",           "tag a/b",
+        "tag a b",    "tag =x",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct archive_retention rules;
@@ -44,6 +45,30 @@ Test(retain, an_invalid_rule_is_refused)
                       wrong[i]);
         cr_expect_eq(err.code, RD_ERR_USAGE, "%s", wrong[i]);
     }
+}
+
+Test(retain, sets_with_the_tag_of_a_rule_are_kept)
+{
+    struct archive_retention rules = rules_of("count 1, tag release, tag stage=final");
+    const struct archive_tag tags[] = {
+        {"release", "7.2"}, {"stage", "final"}, {"stage", "draft"}, {"other", ""}};
+    static const bool want[] = {true, true, false, false};
+    struct archive_retained sets[5] = {{.time_ms = 0}};
+    cr_expect_eq(rules.n_tags, 2);
+    for (size_t i = 0; i < 4; i++) {
+        cr_expect_eq(archive_retention_has_tag(&rules, &tags[i], 1), want[i], "%zu", i);
+        sets[i] = (struct archive_retained){.time_ms = (int64_t)i, .tagged = want[i]};
+    }
+    sets[1].damaged = true;
+    sets[4].time_ms = 4;
+    archive_retain(&rules, sets, 5, 10);
+    cr_expect_eq(sets[0].why, 1U << ARCHIVE_RULE_TAG);
+    cr_expect_eq(sets[1].why, 0);
+    cr_expect_eq(sets[2].why, 0);
+    cr_expect_eq(sets[3].why, 0);
+    cr_expect_neq(sets[4].why, 0);
+    rules = rules_of("tag a");
+    cr_expect(archive_retention_given(&rules));
 }
 
 Test(retain, limits_of_the_stream_are_read)

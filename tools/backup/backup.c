@@ -12,6 +12,8 @@
 struct run {
     struct cli *cli;
     struct vault vault;
+    struct archive_tag tags[ARCHIVE_TAGS_MAX];
+    size_t n_tags;
     size_t n_good, n_bad, n_paused;
     bool partial; /* one repository failed, but not all */
     int status;   /* of the first failure */
@@ -74,6 +76,7 @@ static void report_json(struct run *run, const struct backup_set *set)
     json_put_bool(json, "sealed", set->key != NULL);
     json_put_bool(json, "verified", true);
     json_put_int(json, "duration_ms", m->end_ms - m->begin_ms);
+    vault_put_tags(json, m->tags, m->n_tags);
     put_repositories(json, set->open);
     json_end(json);
 }
@@ -188,7 +191,7 @@ static void backup_target(struct run *run, const struct backup_target *target)
 {
     struct rd_err err = {0};
     struct backup_open open = {0};
-    struct backup_set set = {.open = &open};
+    struct backup_set set = {.open = &open, .tags = run->tags, .n_tags = run->n_tags};
     struct archive_pause pause;
     bool opened = backup_open(target, BACKUP_WRITE, &open, &err);
     if (opened && find_pause(&open, &pause)) {
@@ -234,14 +237,30 @@ static int backup_all(struct run *run)
     return run->partial ? CLI_PARTIAL : run->n_paused > 0 ? CLI_PAUSED : CLI_OK;
 }
 
+static bool on_tag(void *ctx, const char *value, struct rd_err *err)
+{
+    struct run *run = ctx;
+    if (run->n_tags == ARCHIVE_TAGS_MAX)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a set has more than %d tags",
+                          ARCHIVE_TAGS_MAX);
+    return archive_tag_parse(&run->tags[run->n_tags], rd_slice_str(value), err) &&
+           ++run->n_tags > 0;
+}
+
 int tool_backup(struct cli *cli, int argc, char **argv)
 {
     struct run run = {.cli = cli};
     struct cli_opt opts[VAULT_OPTS] = {0};
     vault_init(&run.vault, cli);
-    vault_options(&run.vault, opts,
-                  BACKUP_FOR_REPOSITORY | BACKUP_FOR_KEYS | BACKUP_FOR_SOURCE | BACKUP_FOR_WRITING |
-                      BACKUP_FOR_KEEP | BACKUP_FOR_BACKUP);
+    size_t n = vault_options(&run.vault, opts,
+                             BACKUP_FOR_REPOSITORY | BACKUP_FOR_KEYS | BACKUP_FOR_SOURCE |
+                                 BACKUP_FOR_WRITING | BACKUP_FOR_KEEP | BACKUP_FOR_BACKUP);
+    opts[n] = (struct cli_opt){.name = "tag",
+                               .kind = CLI_EACH,
+                               .arg = "NAME[=VALUE]",
+                               .each = on_tag,
+                               .ctx = &run,
+                               .help = "a name that the set gets; repeatable"};
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [TARGET…]",
         .about = "Backs up each TARGET of the configuration: reads the source, checks it,\n"

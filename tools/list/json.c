@@ -83,6 +83,7 @@ static void put_manifest(struct json_write *json, const struct archive_manifest 
     }
     json_put_bool(json, "one_moment", !m->scan);
     put_nodes(json, m);
+    vault_put_tags(json, m->tags, m->n_tags);
     json_put_str(json, "key_id", m->key_id[0] != '\0' ? m->key_id : NULL);
     json_put_str(json, "signature", archive_signature_word(m->signature));
     put_files(json, m);

@@ -20,6 +20,8 @@ struct run {
     bool force;
     bool details;
     bool sizes;
+    struct archive_tag_choice tags[ARCHIVE_TAGS_MAX];
+    size_t n_tags;
     struct json_write *json; /* where the lists go; NULL: they are printed */
     struct json_later streams, pauses;
     int status;
@@ -48,6 +50,24 @@ static void list_set(struct run *run, const struct archive_repo *repo,
         list_text_set(set, sizes, run->cli->began_ms, run->details);
 }
 
+/* Those with all tags of --tag. */
+static bool is_wanted(const struct run *run, const struct archive_set *set)
+{
+    for (size_t i = 0; i < run->n_tags; i++)
+        if (!archive_tag_choice_has(&run->tags[i], set->m.tags, set->m.n_tags))
+            return false;
+    return true;
+}
+
+static bool on_tag(void *ctx, const char *value, struct rd_err *err)
+{
+    struct run *run = ctx;
+    if (run->n_tags == ARCHIVE_TAGS_MAX)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "more than %d tags", ARCHIVE_TAGS_MAX);
+    return archive_tag_choice_parse(&run->tags[run->n_tags], rd_slice_str(value), err) &&
+           ++run->n_tags > 0;
+}
+
 static bool list_sets(struct run *run, struct archive_repo *repo, struct archive_sets *sets,
                       struct rd_err *err)
 {
@@ -63,7 +83,7 @@ static bool list_sets(struct run *run, struct archive_repo *repo, struct archive
         struct list_sizes sizes = {0};
         if (run->sizes)
             sizes = sizes_of(&sets->sets[i], &usage, i);
-        if (!sets->sets[i].incomplete)
+        if (!sets->sets[i].incomplete && is_wanted(run, &sets->sets[i]))
             list_set(run, repo, &sets->sets[i], run->sizes ? &sizes : NULL);
     }
     if (run->sizes)
@@ -324,6 +344,12 @@ int tool_list(struct cli *cli, int argc, char **argv)
     vault_init(&run.vault, cli);
     size_t n = vault_options(&run.vault, opts,
                              BACKUP_FOR_REPOSITORY | BACKUP_FOR_KEYS | BACKUP_FOR_READING);
+    opts[n++] = (struct cli_opt){.name = "tag",
+                                 .kind = CLI_EACH,
+                                 .arg = "NAME[=VALUE]",
+                                 .each = on_tag,
+                                 .ctx = &run,
+                                 .help = "only sets with this tag; repeatable"};
     opts[n++] = (struct cli_opt){.name = "max-age",
                                  .kind = CLI_STRING,
                                  .arg = "TIME",

@@ -54,6 +54,9 @@ static void print_set(const struct archive_set *set, int64_t now_ms)
         printf("%s%s", m->key_id[0] != '\0' ? ", sealed" : "", m->scan ? ", not one moment" : "");
         if (m->n_nodes > 0)
             printf(", %zu master%s", m->n_nodes, rd_show_plural(m->n_nodes));
+        for (size_t i = 0; i < m->n_tags; i++)
+            printf(", %s%s%s", m->tags[i].name, m->tags[i].value[0] != '\0' ? "=" : "",
+                   m->tags[i].value);
     }
     printf("\n");
 }

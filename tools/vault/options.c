@@ -63,3 +63,12 @@ void vault_done(struct vault *vault)
 {
     backup_config_done(&vault->config);
 }
+
+void vault_put_tags(struct json_write *json, const struct archive_tag *tags, size_t n)
+{
+    json_key(json, "tags");
+    json_obj(json);
+    for (size_t i = 0; i < n; i++)
+        json_put_str(json, tags[i].name, tags[i].value);
+    json_end(json);
+}

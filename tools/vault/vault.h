@@ -42,6 +42,9 @@ void vault_done(struct vault *vault);
 
 /* Fills opts with --config and the keys of these tools; returns how many. The last entry that the
  * caller does not use must be zero. */
+/* "tags": an object, which may be empty. */
+void vault_put_tags(struct json_write *json, const struct archive_tag *tags, size_t n);
+
 size_t vault_options(struct vault *vault, struct cli_opt opts[VAULT_OPTS], unsigned mask);
 
 /* backup_config_load() */
