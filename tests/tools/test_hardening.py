@@ -125,8 +125,10 @@ class Hardening(unittest.TestCase):
     def test_the_default_build(self):
         build = self.build()
         self.check_program(build, fortified=True)
-        can = subprocess.run(["cc", "-fcf-protection", "-x", "c", "-c", "/dev/null", "-o",
-                              "/dev/null"], capture_output=True, check=False).returncode == 0
+        with tempfile.TemporaryDirectory() as folder:
+            can = subprocess.run(["cc", "-fcf-protection", "-x", "c", "-c", "/dev/null", "-o",
+                                  os.path.join(folder, "empty.o")], capture_output=True,
+                                 check=False).returncode == 0
         self.assertEqual("-fcf-protection" in build.compiler(), can)
 
     def test_a_build_without_optimization(self):
