@@ -107,7 +107,7 @@ void cluster_start(struct cluster *c, int64_t now_ms)
     c->started = true;
     c->started_ms = c->now_ms;
     cluster_refresh_myself(c);
-    cluster_save(c);
+    cluster_save_synced(c);
     cluster_log(c, CLUSTER_LEVEL_NOTICE, "this node is %s", c->myself->id.s);
     if (!cluster_is_master(c->myself))
         cluster_refollow(c);
@@ -147,7 +147,7 @@ void cluster_saved(struct cluster *c, bool ok)
 
 void cluster_save_now(struct cluster *c)
 {
-    cluster_save(c);
+    cluster_save_synced(c);
 }
 
 /* ---- what it knows ---- */
@@ -167,14 +167,25 @@ struct cluster_node *cluster_myself(const struct cluster *c)
     return c->myself;
 }
 
+static bool read_id(struct rd_slice id, struct cluster_id *ret)
+{
+    if (!cluster_is_id(id))
+        return false;
+    memcpy(ret->s, id.ptr, CLUSTER_ID_LEN);
+    ret->s[CLUSTER_ID_LEN] = 0;
+    return true;
+}
+
 struct cluster_node *cluster_find(const struct cluster *c, struct rd_slice id)
 {
     struct cluster_id key;
-    if (!cluster_is_id(id))
-        return NULL;
-    memcpy(key.s, id.ptr, CLUSTER_ID_LEN);
-    key.s[CLUSTER_ID_LEN] = 0;
-    return cluster_node_find(c, &key);
+    return read_id(id, &key) ? cluster_node_find(c, &key) : NULL;
+}
+
+bool cluster_is_forgotten(struct cluster *c, struct rd_slice id)
+{
+    struct cluster_id key;
+    return read_id(id, &key) && cluster_is_banned(c, &key);
 }
 
 struct cluster_node *cluster_owner(const struct cluster *c, unsigned slot)

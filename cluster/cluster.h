@@ -27,8 +27,11 @@
  * so that a report may cross the action.
  *
  * Durability. CLUSTER_SAVE precedes whatever the saved state promises. The caller handles actions
- * in their order, writes and syncs the text of cluster_write(), and reports the result with
- * cluster_saved(). A vote that could not be saved is not given.
+ * in their order, replaces the file with the text of cluster_write(), and reports the result with
+ * cluster_saved() before any other call. With `sync` the file must be on the disk before that. A
+ * vote that could not be saved is not given. Without it, only open slots and a slot that an
+ * operator gave away are new: the file has to outlive the process, and the caller syncs it soon
+ * after, once for many slots.
  *
  * Replication. The caller says with cluster_set_replication() how far it is, before a tick and
  * before it passes bytes.
@@ -122,7 +125,7 @@ enum cluster_action_kind {
     CLUSTER_CONNECT,   /* conn, host, port: of the bus */
     CLUSTER_CLOSE,     /* conn */
     CLUSTER_SEND,      /* conn, bytes */
-    CLUSTER_SAVE,      /* write and sync nodes.conf, then cluster_saved() */
+    CLUSTER_SAVE,      /* sync: write nodes.conf, then cluster_saved() */
     CLUSTER_REPLICATE, /* host, port: be a replica of this server */
     CLUSTER_PROMOTE,   /* be a master, with the data that is there */
     CLUSTER_DROP_KEYS, /* slots: their keys belong to another node now */
@@ -142,7 +145,7 @@ struct cluster_action {
     const char *host;
     uint16_t port;
     struct rd_slice bytes, channel;
-    bool sharded;
+    bool sharded, sync;
     const struct cluster_slots *slots;
     uint64_t module;
     uint8_t module_type;
@@ -240,8 +243,10 @@ enum cluster_result {
 /* CLUSTER MEET. bus_port 0: port + 10000. */
 enum cluster_result cluster_meet(struct cluster *c, const char *host, unsigned port,
                                  unsigned bus_port);
-/* CLUSTER FORGET, for 60 seconds. */
+/* CLUSTER FORGET, for 60 seconds. The other nodes are told. */
 enum cluster_result cluster_forget(struct cluster *c, struct cluster_node *node);
+/* Whether a node of this id was forgotten in the last 60 seconds, here or at another node. */
+bool cluster_is_forgotten(struct cluster *c, struct rd_slice id);
 /* CLUSTER REPLICATE. The caller knows that a master without slots has no data either. */
 enum cluster_result cluster_replicate(struct cluster *c, struct cluster_node *master);
 /* CLUSTER ADDSLOTS and DELSLOTS: all of them or none. */

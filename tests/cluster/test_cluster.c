@@ -88,6 +88,10 @@ Test(cluster, a_forgotten_node_stays_away_for_a_minute_and_others_forget_it_too)
     rig_run(&r, 10000);
     for (int i = 0; i < 3; i++)
         cr_expect_null(cluster_find(r.c[i], rd_slice_str(id)), "node %d", i);
+    cr_expect(cluster_is_forgotten(r.c[1], rd_slice_str(id)));
+    cr_expect_not(cluster_is_forgotten(r.c[1], rd_slice_str(cluster_myself(r.c[0])->id.s)));
+    rig_run(&r, 60000);
+    cr_expect_not(cluster_is_forgotten(r.c[1], rd_slice_str(id)));
     cr_expect_eq(cluster_forget(r.c[0], cluster_myself(r.c[0])), CLUSTER_IS_MYSELF);
     rig_done(&r);
 }
@@ -344,6 +348,28 @@ Test(cluster, a_slot_moves_to_another_master)
     cr_expect_eq(cluster_myself(r.c[1])->epoch, 4);
     cr_expect_null(cluster_migrating(r.c[0], 0));
     cr_expect_eq(r.seen[0][CLUSTER_DROP_KEYS], 1);
+    rig_done(&r);
+}
+
+/* A reshard of thousands of slots would wait for the disk at each step. */
+Test(cluster, only_the_new_epoch_of_a_moved_slot_is_synced)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    rig_act(&r);
+    unsigned saves = r.saves[1], syncs[] = {r.syncs[0], r.syncs[1]};
+    cluster_set_importing(r.c[1], 0, rig_seen(&r, 1, 0));
+    cluster_set_migrating(r.c[0], 0, rig_seen(&r, 0, 1));
+    rig_act(&r);
+    cr_expect_eq(r.saves[1], saves + 1);
+    cr_expect_eq(r.syncs[1], syncs[1]);
+    cluster_set_importing(r.c[1], 1, rig_seen(&r, 1, 0));
+    cluster_set_owner(r.c[1], 0, cluster_myself(r.c[1])); /* one save for both */
+    cluster_set_owner(r.c[0], 0, rig_seen(&r, 0, 1));
+    rig_act(&r);
+    cr_expect_eq(r.saves[1], saves + 2);
+    cr_expect_eq(r.syncs[1], syncs[1] + 1);
+    cr_expect_eq(r.syncs[0], syncs[0] + 1, "it heard of the epoch");
     rig_done(&r);
 }
 

@@ -92,12 +92,18 @@ static void sub_meet(struct dispatch_call *call)
     done(call, NULL);
 }
 
+/* `redis-cli --cluster del-node` tells every node, and stops at the first error. */
 static void sub_forget(struct dispatch_call *call)
 {
+    struct cluster *c = node_of(call)->cluster;
+    if (cluster_find(c, call->argv[2]) == NULL && cluster_is_forgotten(c, call->argv[2])) {
+        done(call, NULL);
+        return;
+    }
     struct cluster_node *node = node_arg(call, call->argv[2]);
     if (node == NULL)
         return;
-    switch (cluster_forget(node_of(call)->cluster, node)) {
+    switch (cluster_forget(c, node)) {
     case CLUSTER_IS_MYSELF:
         done(call, "ERR I tried hard but I can't forget myself...");
         break;
