@@ -63,8 +63,8 @@ bool cluster_next(struct cluster *c, struct cluster_action *ret)
     c->given = q != NULL ? q->shared : NULL;
     if (q == NULL)
         return false;
-    if (q->action.kind == CLUSTER_SAVE)
-        c->save_waits = false;
+    if (q == c->save)
+        c->save = NULL;
     *ret = q->action;
     return true;
 }
@@ -76,13 +76,19 @@ void cluster_actions_free(struct cluster *c)
         continue;
 }
 
-/* What is written is the state when the action is handled, so one that waits is enough. */
+/* What is written is the state when the action is handled, so one that waits is enough. After one
+ * that failed, and may have had a promise, the next one is synced. */
 void cluster_save(struct cluster *c)
 {
-    if (c->save_waits || !c->started)
-        return;
-    c->save_waits = true;
-    cluster_act(c, &(struct cluster_action){.kind = CLUSTER_SAVE});
+    if (c->save == NULL && c->started)
+        c->save = queue(c, &(struct cluster_action){.kind = CLUSTER_SAVE, .sync = c->save_due});
+}
+
+void cluster_save_synced(struct cluster *c)
+{
+    cluster_save(c);
+    if (c->save != NULL)
+        c->save->action.sync = true;
 }
 
 void cluster_log(struct cluster *c, enum cluster_level level, const char *fmt, ...)

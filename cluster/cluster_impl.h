@@ -77,8 +77,7 @@ struct cluster {
     struct cluster_settings settings;
     struct cluster_replication replication;
     bool started, no_memory, ok;
-    bool save_due;   /* the last one failed */
-    bool save_waits; /* as an action that was not handled */
+    bool save_due; /* the last one failed */
 
     int64_t wall_ms, ahead_ms, now_ms;
     int64_t started_ms, minority_ms;
@@ -105,6 +104,7 @@ struct cluster {
 
     struct rd_queue actions;
     struct cluster_shared *given; /* of the last action that was taken; or NULL */
+    struct cluster_queued *save;  /* of those that wait; or NULL */
 };
 
 static inline bool cluster_is(const struct cluster_node *n, unsigned flags)
@@ -156,7 +156,9 @@ struct cluster_shared {
 void cluster_act(struct cluster *c, const struct cluster_action *action);
 void cluster_act_send(struct cluster *c, uint64_t conn, struct cluster_shared *bytes);
 void cluster_unshare(struct cluster_shared *bytes);
+/* The state outlives the process. synced: it also outlives a loss of power. */
 void cluster_save(struct cluster *c);
+void cluster_save_synced(struct cluster *c);
 void cluster_log(struct cluster *c, enum cluster_level level, const char *fmt, ...) RD_PRINTF(3, 4);
 void cluster_actions_free(struct cluster *c);
 

@@ -20,7 +20,7 @@ enum cluster_result cluster_forget(struct cluster *c, struct cluster_node *node)
         return CLUSTER_IS_MASTER;
     cluster_ban(c, &node->id, CLUSTER_FORGET_MS, true);
     cluster_node_remove(c, node);
-    cluster_save(c);
+    cluster_save_synced(c);
     cluster_update_state(c);
     return CLUSTER_OK;
 }
@@ -52,7 +52,7 @@ enum cluster_result cluster_add_slots(struct cluster *c, const struct cluster_sl
         c->importing[slot] = NULL;
         cluster_give_slot(c, slot, c->myself);
     }
-    cluster_save(c);
+    cluster_save_synced(c);
     cluster_update_state(c);
     return CLUSTER_OK;
 }
@@ -67,7 +67,7 @@ enum cluster_result cluster_del_slots(struct cluster *c, const struct cluster_sl
         if (cluster_slots_has(slots, slot))
             cluster_give_slot(c, slot, NULL);
     }
-    cluster_save(c);
+    cluster_save_synced(c);
     cluster_update_state(c);
     return CLUSTER_OK;
 }
@@ -116,6 +116,7 @@ enum cluster_result cluster_set_owner(struct cluster *c, unsigned slot, struct c
     if (imported) {
         cluster_bump(c);
         c->importing[slot] = NULL;
+        cluster_save_synced(c); /* the old owner gives it away next */
     }
     cluster_give_slot(c, slot, owner);
     cluster_save(c);
@@ -144,7 +145,7 @@ enum cluster_result cluster_set_epoch(struct cluster *c, uint64_t epoch)
     c->myself->epoch = epoch;
     if (c->current_epoch < epoch)
         c->current_epoch = epoch;
-    cluster_save(c);
+    cluster_save_synced(c);
     return CLUSTER_OK;
 }
 
@@ -177,6 +178,6 @@ void cluster_reset(struct cluster *c, bool hard)
         cluster_node_remove(c, c->nodes[c->nodes[0] == me]);
     if (hard)
         be_new(c);
-    cluster_save(c);
+    cluster_save_synced(c);
     cluster_update_state(c);
 }

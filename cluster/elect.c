@@ -49,7 +49,7 @@ void cluster_on_request(struct cluster *c, struct cluster_node *sender,
     c->vote = (struct cluster_vote){.waits = true, .epoch = c->current_epoch, .of = sender->id};
     cluster_log(c, CLUSTER_LEVEL_NOTICE, "vote for %s in epoch %ju", sender->id.s,
                 (uintmax_t)c->current_epoch);
-    cluster_save(c);
+    cluster_save_synced(c);
 }
 
 /* ---- the election of a replica ---- */
@@ -127,7 +127,7 @@ static void ask(struct cluster *c)
     struct cluster_election *e = &c->election;
     e->epoch = ++c->current_epoch;
     e->sent = true;
-    cluster_save(c);
+    cluster_save_synced(c);
     cluster_log(c, CLUSTER_LEVEL_NOTICE, "asking for votes in epoch %ju", (uintmax_t)e->epoch);
     cluster_send_request(c);
 }
@@ -138,7 +138,7 @@ void cluster_replace_master(struct cluster *c)
     cluster_node_make_master(c, me);
     cluster_act(c, &(struct cluster_action){.kind = CLUSTER_PROMOTE});
     cluster_take_all_slots(c, old, me);
-    cluster_save(c);
+    cluster_save_synced(c);
     cluster_update_state(c);
     cluster_broadcast_pong(c);
     cluster_manual_end(c);

@@ -49,7 +49,7 @@ void cluster_set_failed(struct cluster *c, struct cluster_node *n)
     n->flags |= CLUSTER_BUS_FAILED;
     n->fail_ms = c->now_ms;
     cluster_log(c, CLUSTER_LEVEL_NOTICE, "%s has failed", n->id.s);
-    cluster_save(c);
+    cluster_save_synced(c);
 }
 
 /* The majority of the masters, with this one, could not reach it of late. */
@@ -71,7 +71,7 @@ void cluster_on_alive(struct cluster *c, struct cluster_node *n)
         return;
     n->flags &= ~(unsigned)CLUSTER_BUS_FAILED;
     cluster_log(c, CLUSTER_LEVEL_NOTICE, "%s works again", n->id.s);
-    cluster_save(c);
+    cluster_save_synced(c);
 }
 
 /* ---- the state ---- */

@@ -128,7 +128,7 @@ static void note_address(struct cluster *c, struct cluster_node *n, const struct
     cluster_link_close(c, n);
     cluster_node_set_address(n, g->address, g->port, g->plain_port, g->bus_port);
     n->flags &= ~(unsigned)CLUSTER_BUS_NO_ADDRESS;
-    cluster_save(c);
+    cluster_save_synced(c);
     if (n == c->myself->master)
         cluster_refollow(c);
 }
@@ -146,7 +146,7 @@ static void meet_unknown(struct cluster *c, const struct cluster_gossip *g)
     if ((n->flags & roles) == roles)
         n->flags &= ~(unsigned)CLUSTER_BUS_REPLICA;
     cluster_node_set_address(n, g->address, g->port, g->plain_port, g->bus_port);
-    cluster_save(c);
+    cluster_save_synced(c);
 }
 
 void cluster_on_gossip(struct cluster *c, struct cluster_node *sender,
@@ -177,7 +177,7 @@ static void forget_told(struct cluster *c, struct cluster_node *sender,
         return;
     cluster_ban(c, &e->id, ms, false);
     cluster_node_remove(c, n);
-    cluster_save(c);
+    cluster_save_synced(c);
 }
 
 /* Texts that are not sent are empty. */
@@ -200,7 +200,7 @@ void cluster_on_extensions(struct cluster *c, struct cluster_node *sender,
             forget_told(c, sender, &e);
     }
     if (!rd_slice_is(hostname, sender->hostname) || !rd_slice_is(human_name, sender->human_name))
-        cluster_save(c);
+        cluster_save_synced(c);
     cluster_set_text(sender->hostname, hostname);
     cluster_set_text(sender->human_name, human_name);
 }

@@ -153,7 +153,7 @@ void cluster_follow(struct cluster *c, struct cluster_node *master)
     me->shard = master->shard.s[0] != 0 ? master->shard : master->id;
     c->election = (struct cluster_election){.at_ms = 0};
     cluster_manual_end(c);
-    cluster_save(c);
+    cluster_save_synced(c);
     cluster_log(c, CLUSTER_LEVEL_NOTICE, "this node is a replica of %s", master->id.s);
     cluster_refollow(c);
 }

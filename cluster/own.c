@@ -67,7 +67,7 @@ static void claim_slot(struct cluster *c, unsigned slot, struct cluster_node *by
         sum->n_lost++;
     }
     cluster_give_slot(c, slot, by);
-    cluster_save(c);
+    cluster_save_synced(c);
 }
 
 /* A node that was away takes a slot for that of its old owner, whose epoch may have grown since for
@@ -112,7 +112,7 @@ void cluster_settle_epochs(struct cluster *c, const struct cluster_node *other)
         strcmp(other->id.s, me->id.s) <= 0)
         return;
     me->epoch = ++c->current_epoch;
-    cluster_save(c);
+    cluster_save_synced(c);
     cluster_log(c, CLUSTER_LEVEL_NOTICE, "%s has the same epoch: the new one is %ju", other->id.s,
                 (uintmax_t)me->epoch);
 }
@@ -128,6 +128,6 @@ bool cluster_bump(struct cluster *c)
         return false;
     c->current_epoch = max + 1;
     c->myself->epoch = c->current_epoch;
-    cluster_save(c);
+    cluster_save_synced(c);
     return true;
 }

@@ -19,11 +19,11 @@ static void note_header(struct cluster *c, struct cluster_node *sender,
     sender->offset = m->offset;
     if (m->current_epoch > c->current_epoch) {
         c->current_epoch = m->current_epoch;
-        cluster_save(c);
+        cluster_save_synced(c);
     }
     if (m->config_epoch > sender->epoch) {
         sender->epoch = m->config_epoch;
-        cluster_save(c);
+        cluster_save_synced(c);
     }
     if (manual->end_ms != 0 && c->myself->master == sender && !manual->has_offset &&
         (m->message_flags[0] & CLUSTER_MESSAGE_PAUSED) != 0) {
@@ -48,7 +48,7 @@ static void learn_own_address(struct cluster *c, const struct cluster_link *link
         (me->host[0] != 0 && m->type != CLUSTER_MESSAGE_MEET) || strcmp(me->host, link->own) == 0)
         return;
     snprintf(me->host, sizeof me->host, "%s", link->own);
-    cluster_save(c);
+    cluster_save_synced(c);
 }
 
 /* A node that opened a connection from elsewhere has moved. */
@@ -64,7 +64,7 @@ static void note_address(struct cluster *c, struct cluster_node *sender,
     cluster_node_set_address(sender, host, m->port, m->plain_port, m->bus_port);
     sender->flags &= ~(unsigned)CLUSTER_BUS_NO_ADDRESS;
     cluster_log(c, CLUSTER_LEVEL_NOTICE, "%s is at %s port %u now", sender->id.s, host, m->port);
-    cluster_save(c);
+    cluster_save_synced(c);
     if (c->myself->master == sender)
         cluster_refollow(c);
 }
@@ -79,7 +79,7 @@ static void become_known(struct cluster *c, struct cluster_node *n, const struct
     n->flags |= m->flags & roles ? m->flags & roles : CLUSTER_BUS_MASTER;
     n->epoch = m->config_epoch;
     cluster_log(c, CLUSTER_LEVEL_NOTICE, "met %s at %s port %u", n->id.s, n->host, n->port);
-    cluster_save(c);
+    cluster_save_synced(c);
 }
 
 /* The node to which this connection was opened answers. False: it is not what it was taken for. */
@@ -101,7 +101,7 @@ static bool check_name(struct cluster *c, struct cluster_link *link,
     n->flags |= CLUSTER_BUS_NO_ADDRESS;
     cluster_node_set_address(n, "", 0, 0, 0);
     cluster_link_close(c, n);
-    cluster_save(c);
+    cluster_save_synced(c);
     return false;
 }
 
@@ -111,7 +111,7 @@ static void on_pong(struct cluster *c, struct cluster_node *n)
     n->ping_ms = 0;
     if (cluster_is(n, CLUSTER_BUS_MAYBE_FAILED)) {
         n->flags &= ~(unsigned)CLUSTER_BUS_MAYBE_FAILED;
-        cluster_save(c);
+        cluster_save_synced(c);
     } else if (cluster_is(n, CLUSTER_BUS_FAILED)) {
         cluster_on_alive(c, n);
     }
@@ -125,7 +125,7 @@ static void note_role(struct cluster *c, struct cluster_node *sender,
     struct cluster_node *master;
     if (m->master.s[0] == 0) {
         if (!cluster_is_master(sender))
-            cluster_save(c);
+            cluster_save_synced(c);
         cluster_node_make_master(c, sender);
         return;
     }
@@ -136,7 +136,7 @@ static void note_role(struct cluster *c, struct cluster_node *sender,
         cluster_take_all_slots(c, sender, NULL);
     if (sender->master != master || cluster_is_master(sender)) {
         cluster_node_set_master(c, sender, master);
-        cluster_save(c);
+        cluster_save_synced(c);
     }
 }
 
@@ -222,7 +222,7 @@ static void on_update(struct cluster *c, const struct cluster_message *m)
         return;
     cluster_node_make_master(c, n);
     n->epoch = m->about_epoch;
-    cluster_save(c);
+    cluster_save_synced(c);
     cluster_claim(c, n, m->about_epoch, &m->about_slots);
 }
 

@@ -58,7 +58,7 @@ static void suspect(struct cluster *c, struct cluster_node *n)
         return;
     n->flags |= CLUSTER_BUS_MAYBE_FAILED;
     cluster_log(c, CLUSTER_LEVEL_DEBUG, "%s may have failed", n->id.s);
-    cluster_save(c);
+    cluster_save_synced(c);
 }
 
 static void watch(struct cluster *c, struct cluster_node *n)
@@ -76,7 +76,7 @@ void cluster_tick(struct cluster *c, int64_t now_ms)
     cluster_clock(c, now_ms);
     cluster_refresh_myself(c);
     if (c->save_due)
-        cluster_save(c);
+        cluster_save_synced(c);
     drop_old_handshakes(c);
     connect_all(c);
     if (++c->ticks % TICKS_OF_SECOND == 0)

@@ -151,9 +151,11 @@ static void act(struct rig *r, int node, const struct cluster_action *a)
         close_conn(r, node, a->conn);
     else if (a->kind == CLUSTER_SEND)
         send_bytes(r, node, a);
-    else if (a->kind == CLUSTER_SAVE)
+    else if (a->kind == CLUSTER_SAVE) {
+        r->saves[node]++;
+        r->syncs[node] += a->sync;
         cluster_saved(r->c[node], !r->save_fails[node]);
-    else if (a->kind == CLUSTER_PUBLISH || a->kind == CLUSTER_MODULE)
+    } else if (a->kind == CLUSTER_PUBLISH || a->kind == CLUSTER_MODULE)
         snprintf(r->text, sizeof r->text, "%.*s %.*s", (int)a->channel.len,
                  (const char *)a->channel.ptr, (int)a->bytes.len, (const char *)a->bytes.ptr);
 }

@@ -24,6 +24,7 @@ struct rig {
     int n;
     bool cut[RIG_MAX]; /* hears and says nothing */
     bool save_fails[RIG_MAX];
+    unsigned saves[RIG_MAX], syncs[RIG_MAX];
     int64_t now_ms;
     uint64_t random;
     uint64_t offset[RIG_MAX];

@@ -96,6 +96,7 @@ static void drop(struct sim_cluster *r)
     for (int i = 0; i < r->n; i++) {
         cluster_free(of(r, i));
         rd_free(r->nodes[i].file);
+        rd_free(r->nodes[i].synced);
     }
     sim_data_free(r);
     sim_net_free(r);

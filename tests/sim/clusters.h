@@ -16,8 +16,9 @@ enum { SIM_NODES_MAX = 20, SIM_MASTERS_MAX = 7, SIM_UNITS_MAX = 2 * SIM_MASTERS_
 
 /* Over all seeds. */
 struct sim_sums {
-    uint64_t runs, kills, crashes, saves_failed, partitions, losses, stalls, clocks, votes,
-        elections, failovers_asked, takeovers, moves, migrations, writes, lost, doubled, shared;
+    uint64_t runs, kills, crashes, powerless, saves_failed, partitions, losses, stalls, clocks,
+        votes, elections, failovers_asked, takeovers, moves, migrations, writes, lost, doubled,
+        shared;
 };
 
 /* The writes to one slot, by number, in the order in which a node has them. */
@@ -28,7 +29,9 @@ struct sim_log {
 
 struct sim_node {
     struct cluster *cluster; /* NULL: not running */
-    char *file;              /* nodes.conf, as it is on disk; NULL: none */
+    char *file;              /* nodes.conf, as other processes see it; NULL: none */
+    char *synced;            /* what is left of it after a loss of power */
+    int64_t unsynced_ms;     /* since then; 0: both are equal */
     int64_t clock_ms, stalled_until_ms, tick_ms;
     int group; /* nodes of one group reach each other */
     int64_t reached_ms[SIM_NODES_MAX], woken_ms;

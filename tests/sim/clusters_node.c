@@ -7,7 +7,7 @@
 #include "cluster/message_impl.h"
 #include "tests/sim/clusters.h"
 
-enum { TICK_MS = 100, VOTES_MAX = 4096 };
+enum { TICK_MS = 100, SYNC_MS = 1000, VOTES_MAX = 4096 };
 
 void sim_fail(struct sim_cluster *r, const char *why)
 {
@@ -42,22 +42,33 @@ void sim_node_clock(struct sim_cluster *r, int node)
 
 /* ---- actions ---- */
 
-static void keep_file(struct sim_node *n)
+static void sync_file(struct sim_node *n)
+{
+    rd_free(n->synced);
+    n->synced = strdup(n->file);
+    n->unsynced_ms = 0;
+}
+
+static void keep_file(struct sim_cluster *r, struct sim_node *n, bool sync)
 {
     struct rd_buf text = {0};
     cluster_write(n->cluster, &text);
     rd_buf_add_byte(&text, 0);
     rd_free(n->file);
     n->file = (char *)text.ptr;
+    if (sync)
+        sync_file(n);
+    else if (n->unsynced_ms == 0)
+        n->unsynced_ms = r->now_ms;
 }
 
 /* False: the process ended, with the old file or the new one. */
-static bool save(struct sim_cluster *r, int node)
+static bool save(struct sim_cluster *r, int node, bool sync)
 {
     struct sim_node *n = &r->nodes[node];
     if (r->crash != 0 && sim_chance(r, r->crash) == 0) {
         if (sim_chance(r, 2) == 0)
-            keep_file(n);
+            keep_file(r, n, sync);
         r->sums->crashes++;
         sim_node_end(r, node);
         sim_at(r, r->now_ms + 1 + (int64_t)sim_chance(r, 3000), SIM_START, node, SIZE_MAX,
@@ -66,7 +77,7 @@ static bool save(struct sim_cluster *r, int node)
     }
     bool ok = r->save_fails == 0 || sim_chance(r, r->save_fails) != 0;
     if (ok)
-        keep_file(n);
+        keep_file(r, n, sync);
     else
         r->sums->saves_failed++;
     cluster_saved(n->cluster, ok);
@@ -129,7 +140,7 @@ static bool act(struct sim_cluster *r, int node, const struct cluster_action *a)
         on_send(r, node, a);
         break;
     case CLUSTER_SAVE:
-        return save(r, node);
+        return save(r, node, a->sync);
     case CLUSTER_REPLICATE:
         on_replicate(r, node, a);
         break;
@@ -187,8 +198,11 @@ void sim_node_tick(struct sim_cluster *r, int node)
     }
     sim_node_clock(r, node);
     cluster_tick(n->cluster, clock_of(r, node));
-    if (sim_node_act(r, node))
-        tick_at(r, node, r->now_ms + TICK_MS);
+    if (!sim_node_act(r, node))
+        return;
+    if (n->unsynced_ms != 0 && r->now_ms - n->unsynced_ms >= SYNC_MS)
+        sync_file(n);
+    tick_at(r, node, r->now_ms + TICK_MS);
 }
 
 void sim_node_start(struct sim_cluster *r, int node)
@@ -213,6 +227,17 @@ void sim_node_start(struct sim_cluster *r, int node)
         tick_at(r, node, r->now_ms + 1 + (int64_t)sim_chance(r, TICK_MS));
 }
 
+static void lose_power(struct sim_cluster *r, struct sim_node *n)
+{
+    r->sums->powerless++;
+    rd_free(n->file);
+    n->file = n->synced;
+    n->synced = NULL;
+    if (n->file != NULL)
+        sync_file(n);
+    n->unsynced_ms = 0;
+}
+
 void sim_node_end(struct sim_cluster *r, int node)
 {
     struct sim_node *n = &r->nodes[node];
@@ -221,5 +246,7 @@ void sim_node_end(struct sim_cluster *r, int node)
     sim_cut(r, node);
     cluster_free(n->cluster);
     n->cluster = NULL;
+    if (n->unsynced_ms != 0 && sim_chance(r, 2) == 0)
+        lose_power(r, n);
     n->stalled_until_ms = 0;
 }

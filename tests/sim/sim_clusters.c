@@ -27,6 +27,7 @@ static void print(const void *ctx)
     const struct seeds_sum all[] = {{"runs", s->runs},
                                     {"nodes killed", s->kills},
                                     {"nodes that ended while they saved", s->crashes},
+                                    {"losses of power", s->powerless},
                                     {"saves that failed", s->saves_failed},
                                     {"partitions", s->partitions},
                                     {"connections lost", s->losses},
@@ -53,9 +54,9 @@ static const char *run_traced(void *ctx, uint64_t seed)
 static bool is_enough(const void *ctx)
 {
     const struct sim_sums *s = ctx;
-    return s->elections > SEEDS && s->crashes > SEEDS && s->saves_failed > SEEDS &&
-           s->partitions > SEEDS && s->losses > SEEDS && s->moves > SEEDS / 10 &&
-           s->takeovers > 0 && s->migrations > 0;
+    return s->elections > SEEDS && s->crashes > SEEDS && s->powerless > SEEDS / 10 &&
+           s->saves_failed > SEEDS && s->partitions > SEEDS && s->losses > SEEDS &&
+           s->moves > SEEDS / 10 && s->takeovers > 0 && s->migrations > 0;
 }
 
 SEEDS_MAIN(struct sim_sums, .trace = run_traced, .enough = "failovers and faults")

@@ -125,12 +125,12 @@ static bool write_all(int fd, struct rd_slice text)
 }
 
 /* -1: errno. */
-static int write_new(const struct node *n, const char *name, struct rd_slice text)
+static int write_new(const struct node *n, const char *name, struct rd_slice text, bool sync)
 {
     int fd = openat(n->dir_fd, name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
     if (fd < 0)
         return -1;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && write_all(fd, text) && fsync(fd) == 0 &&
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && write_all(fd, text) && (!sync || fsync(fd) == 0) &&
         renameat(n->dir_fd, name, n->dir_fd, name_of(n)) == 0)
         return fd;
     int error = errno;
@@ -140,14 +140,14 @@ static int write_new(const struct node *n, const char *name, struct rd_slice tex
     return -1;
 }
 
-bool node_file_save(struct node *n)
+bool node_file_save(struct node *n, bool sync)
 {
     char name[PATH_LEN];
     struct rd_buf text = {0};
     if (!cluster_write(n->cluster, &text))
         log_panic("out of memory");
     snprintf(name, sizeof name, "%s.tmp-%ld", name_of(n), (long)getpid());
-    int fd = write_new(n, name, rd_buf_slice(&text));
+    int fd = write_new(n, name, rd_buf_slice(&text), sync);
     rd_buf_done(&text);
     if (fd < 0) {
         log_warning("Could not save the cluster config file %s: %s", path_of(n), strerror(errno));
@@ -155,14 +155,23 @@ bool node_file_save(struct node *n)
     }
     close(n->lock_fd);
     n->lock_fd = fd;
-    if (fsync(n->dir_fd) == 0)
+    n->unsynced = !sync;
+    if (!sync || fsync(n->dir_fd) == 0)
         return true;
     log_warning("Could not sync the folder of the cluster config file: %s", strerror(errno));
     return false;
 }
 
+void node_file_sync(struct node *n)
+{
+    if (n->unsynced && (fsync(n->lock_fd) < 0 || fsync(n->dir_fd) < 0))
+        log_warning("Could not sync the cluster config file %s: %s", path_of(n), strerror(errno));
+    n->unsynced = false;
+}
+
 void node_file_close(struct node *n)
 {
+    node_file_sync(n);
     if (n->lock_fd >= 0)
         close(n->lock_fd);
     if (n->dir_fd >= 0)

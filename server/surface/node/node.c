@@ -13,7 +13,7 @@
 #include "server/session/dispatch/script.h"
 #include "server/session/pubsub.h"
 
-enum { TICK_MS = 100, PAUSE_MS = 10000 };
+enum { TICK_MS = 100, SYNC_TICKS = 10, PAUSE_MS = 10000 };
 
 static uint64_t random_number(void *ctx)
 {
@@ -95,6 +95,8 @@ static void tick(struct node *n)
     node_links_limit(n);
     cluster_tick(n->cluster, wall_ms());
     node_act(n);
+    if (++n->ticks % SYNC_TICKS == 0)
+        node_file_sync(n);
 }
 
 /* ---- roles and keys ---- */
@@ -177,7 +179,7 @@ static void act(struct node *n, const struct cluster_action *a)
         node_links_send(n, a);
         break;
     case CLUSTER_SAVE:
-        n->saved = node_file_save(n);
+        n->saved = node_file_save(n, a->sync);
         cluster_saved(n->cluster, n->saved);
         break;
     case CLUSTER_REPLICATE:

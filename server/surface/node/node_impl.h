@@ -23,7 +23,8 @@ struct node {
     struct cluster *cluster;
     uv_timer_t timer;
     bool tick_due; /* noted by the timer */
-    bool acting;   /* in node_act() */
+    unsigned ticks;
+    bool acting; /* in node_act() */
     struct node_todo todo;
 
     struct node_link *links;
@@ -32,7 +33,8 @@ struct node {
 
     int dir_fd; /* of nodes.conf */
     int lock_fd;
-    bool saved; /* the last save succeeded */
+    bool saved;    /* the last save succeeded */
+    bool unsynced; /* the file: until node_file_sync() */
 
     struct cluster_slots served; /* of this node or its master, when clients were last checked */
     bool check_waiting;          /* clients that wait for keys */
@@ -78,7 +80,8 @@ bool node_links_report(const struct node *n, uint64_t conn, struct node_link_rep
 /* False: *why is set. */
 bool node_file_open(struct node *n, struct rd_buf *why);
 /* False: nothing has changed; the reason was logged. */
-bool node_file_save(struct node *n);
+bool node_file_save(struct node *n, bool sync);
+void node_file_sync(struct node *n);
 void node_file_close(struct node *n);
 
 /* ---- route.c ---- */
