@@ -297,7 +297,12 @@ class OfS3(Answers, BackupCase):
             answer if its == method and path.endswith(end) else None)
         done = self.tool("prune", "--keep", "count 1", "--confirm")
         self.assertIn(done.returncode, (3, 6), done.stderr)
-        self.sound(end, self.known)
+        known = self.known
+        if method == "HEAD" and b"removed the manifest, but may still have it" in done.stderr:
+            # manifests were read ahead, without this request; one set was to be removed, and is
+            known = [s for s in known if f"/{s['id']}/".encode() not in done.stderr]
+            self.assertEqual(len(known), len(self.known) - 1)
+        self.sound(end, known)
 
     def test_a_manifest_that_the_store_does_not_give_does_not_count_as_damaged(self):
         self.lie("HEAD", "manifest.json", S3_LIES[3])
