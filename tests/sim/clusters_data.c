@@ -91,8 +91,11 @@ bool sim_accepts(const struct sim_cluster *r, int node, int unit)
 void sim_note_reached(struct sim_cluster *r, int node)
 {
     for (int to = 0; to < r->n; to++) {
-        if (r->nodes[to].cluster != NULL && !sim_is_stalled(r, to) && sim_reach(r, node, to))
-            r->nodes[node].reached_ms[to] = r->now_ms;
+        if (r->nodes[to].cluster == NULL || sim_is_stalled(r, to) || !sim_reach(r, node, to))
+            continue;
+        r->nodes[node].reached_ms[to] = r->now_ms;
+        if (!sim_is_stalled(r, node))
+            r->nodes[to].reached_ms[node] = r->now_ms;
     }
 }
 

@@ -243,6 +243,7 @@ void sim_node_end(struct sim_cluster *r, int node)
     struct sim_node *n = &r->nodes[node];
     if (n->cluster == NULL)
         return;
+    sim_note_reached(r, node); /* it may have answered since the last look at all nodes */
     sim_cut(r, node);
     cluster_free(n->cluster);
     n->cluster = NULL;
