@@ -32,8 +32,8 @@ class Site(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="redoubt-site-")
         cls.addClassCleanup(cls.folder.cleanup)
-        subprocess.run([sys.executable, os.path.join(SOURCE, "docs", "site.py"), cls.folder.name],
-                       check=True)
+        subprocess.run([sys.executable, os.path.join(SOURCE, "docs", "site", "site.py"),
+                        cls.folder.name], check=True)
         cls.pages = {}
         for folder, _, names in os.walk(cls.folder.name):
             for name in names:
@@ -65,7 +65,7 @@ class Site(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def test_every_page_can_be_reached(self):
-        found, waiting = set(), [self.path("index.html")]
+        found, waiting = {self.path("search.html")}, [self.path("index.html")]
         while waiting:
             path = waiting.pop()
             if path in found:
@@ -81,7 +81,42 @@ class Site(unittest.TestCase):
         for path in self.pages:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
-            self.assertNotRegex(text, r"<script|<(?:img|link)[^>]*https?:")
+            self.assertNotRegex(text, r"<(?:img|link|script|form)[^>]*https?:")
+            self.assertEqual("<script" in text, path == self.path("search.html"))
+        with open(self.path("search.js"), encoding="utf-8") as file:
+            self.assertNotRegex(file.read(), r"https?:|fetch\(|XMLHttp|import|innerHTML")
+
+    def test_every_page_lists_all_pages_and_marks_itself(self):
+        for path, page in self.pages.items():
+            here = {os.path.normpath(os.path.join(os.path.dirname(path), link.split("#")[0]))
+                    for link in page.links}
+            self.assertEqual(set(self.pages) - here - {self.path("search.html")}, set(), path)
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read().count('aria-current="page"'),
+                                 path != self.path("search.html"))
+
+    def test_a_word_is_found_without_a_server(self):
+        with Browser() as browser:
+            def search(words):
+                browser.open("file://" + self.path("guide", "backup.html"))
+                browser.run("document.querySelector('input').value = arguments[0];"
+                            "document.querySelector('form').requestSubmit()", words)
+                browser.wait(lambda: browser.run(
+                    "return location.pathname.endsWith('search.html') && "
+                    "document.querySelector('#count:not(:empty)') != null"))
+                return (browser.run("return document.getElementById('count').innerText"),
+                        browser.run("return [...document.querySelectorAll('#found a')]"
+                                    ".map(a => [a.innerText, a.getAttribute('href')])"))
+            said, found = search("Torn AOF")
+            self.assertEqual(said, f"{len(found)} sections")
+            self.assertIn("guide/torn-aof.html#only-the-end-is-torn", [href for _, href in found])
+            self.assertTrue(browser.run(
+                "return [...document.querySelectorAll('mark')].some(m => m.innerText == 'AOF')"))
+            for _, href in found:
+                page, _, part = href.partition("#")
+                self.assertIn(part, self.pages[self.path(page)].ids | {""})
+            self.assertEqual(search("<b>nowhere</b>"), ("No section has <b>nowhere</b>.", []))
+            self.assertEqual(browser.console(), [])
 
     def test_a_browser_shows_it_on_a_narrow_screen_too(self):
         with Browser(390, 844) as browser:

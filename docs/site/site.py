@@ -1,38 +1,26 @@
 #!/usr/bin/env python3
 """Writes the documentation as a static site: site.py OUT.
 
-The pages are README.md, the Markdown pages of this folder, and the manual pages of the tools. No
-page has scripts or loads anything from elsewhere. A link to another file of the source is text.
+The pages are README.md, the Markdown pages of docs/, and the manual pages of the tools. Each page
+lists all pages beside its text, and has a field that leads to search.html: the only page with
+scripts, which search in the files of the site, from file:// too. Nothing is loaded from elsewhere.
+A link to another file of the source is text.
 """
 
 import glob
 import html
+import json
 import os
 import re
 import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(HERE)
+ROOT = os.path.dirname(os.path.dirname(HERE))
 INLINE = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|(?<![\w*])\*([^*\s][^*]*)\*"
                     r"|(!?)\[([^\]]+)\]\(([^)\s]+)\)|\b(redoubt(?:-[a-z-]+)?)\((\d)\)")
 MANUAL = re.compile(r"\\(.)|\*((?:\\.|[^*\\])+)\*|(?<!\w)_((?:\\.|[^_\\])+)_(?!\w)")
-STYLE = """
-:root { color-scheme: light dark; --line: #8884; --code: #8882; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 0 auto; padding: 1rem; }
-nav { border-bottom: 1px solid var(--line); padding-bottom: .5rem; }
-nav a { margin-right: 1rem; }
-pre { background: var(--code); padding: .75rem; border-radius: .25rem; white-space: pre-wrap;
-  overflow-wrap: anywhere; }
-code { background: var(--code); padding: 0 .2em; overflow-wrap: anywhere; }
-pre code { background: none; padding: 0; }
-.table { overflow-x: auto; }
-table { border-collapse: collapse; }
-td, th { border: 1px solid var(--line); padding: .25rem .5rem; text-align: left;
-  vertical-align: top; }
-img { max-width: 100%; height: auto; }
-h1, h2, h3 { line-height: 1.2; }
-"""
+GROUPS = (("Guides", "guide/"), ("Tools", "man/"), ("Formats", "format/"), ("Project", ""))
 
 
 def sources():
@@ -118,13 +106,14 @@ class Renderer:
             taken.append(self.lines.pop(0))
         return taken
 
-    def heading(self):
+    def heading(self, lower=0):
         marks, title = self.lines.pop(0).split(" ", 1)
         name = re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
         while name in self.ids:
             name += "-"
         self.ids.add(name)
-        return f'<h{len(marks)} id="{name}">{self.inline(title)}</h{len(marks)}>'
+        text = self.inline(title) if lower == 0 else html.escape(title)
+        return f'<h{len(marks) + lower} id="{name}">{text}</h{len(marks) + lower}>'
 
     def code(self):
         self.lines.pop(0)
@@ -168,8 +157,7 @@ class Renderer:
         while self.lines:
             line = self.lines[0]
             if re.match(r"#+ ", line):
-                marks, title = self.lines.pop(0).split(" ", 1)
-                yield f"<h{len(marks) + 1}>{html.escape(title)}</h{len(marks) + 1}>"
+                yield self.heading(lower=1)
             elif line.strip() == "```":
                 yield self.code()
             elif line.startswith("\t"):
@@ -193,22 +181,51 @@ class Renderer:
                 text = [self.lines.pop(0)] + self.take(r"(?!#|\t|```|[\[|:\]][\[:<>=\-\] ])\s*\S")
                 yield f"<p>{self.manual_inline(' '.join(part.strip() for part in text))}</p>"
 
-    def page(self):
+    def title(self):
         manual = self.source.endswith(".scd")
         title = self.lines[0].split(" ")[0] if manual else self.lines[0].lstrip("# ")
-        title = title.replace("`", "")
-        body = "\n".join(self.manual_page() if manual else self.markdown())
-        nav = "".join(f'<a href="{self.to(page)}">{name}</a>' for name, page in
-                      (("Redoubt", "index.html"), ("All pages", "pages.html")))
-        return document(title, self.to("style.css"), nav, body)
+        return title.replace("`", "")
+
+    def body(self):
+        return "\n".join(self.manual_page() if self.source.endswith(".scd") else self.markdown())
 
 
-def document(title, style, nav, body):
+def document(name, title, body, titles, scripts=()):
+    """A page with the list of all pages. titles: of each page by its name, in order."""
+    def to(page):
+        return os.path.relpath(page, os.path.dirname(name) or ".")
+
+    def entry(page):
+        here = ' aria-current="page"' if page == name else ""
+        return f'<li><a href="{to(page)}"{here}>{html.escape(titles[page])}</a></li>'
+    left, lists = list(titles), []
+    for group, folder in GROUPS:
+        lists.append(f"<h2>{group}</h2>\n<ul>\n" + "\n".join(
+            entry(page) for page in left if page.startswith(folder)) + "\n</ul>\n")
+        left = [page for page in left if not page.startswith(folder)]
     return (f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f'<link rel="icon" href="data:,">\n<link rel="stylesheet" href="{style}">\n'
-            f"<title>{html.escape(title)}</title>\n</head>\n<body>\n<nav>{nav}</nav>\n"
-            f"<main>\n{body}\n</main>\n</body>\n</html>\n")
+            f'<link rel="icon" href="data:,">\n<link rel="stylesheet" href="{to("style.css")}">\n'
+            f"<title>{html.escape(title)}</title>\n</head>\n<body>\n"
+            f'<header><a href="{to("index.html")}">Redoubt</a>'
+            f'<a class="to-pages" href="#pages">All pages</a>'
+            f'<form action="{to("search.html")}" role="search"><input type="search" name="q" '
+            f'aria-label="Words to search for"><button>Search</button></form></header>\n'
+            f'<div class="page">\n<main>\n{body}\n</main>\n'
+            f'<nav id="pages" aria-label="All pages">\n{"".join(lists)}</nav>\n</div>\n' +
+            "".join(f'<script src="{script}"></script>\n' for script in scripts) +
+            "</body>\n</html>\n")
+
+
+def sections(name, title, body):
+    """What search.js searches: [page, title, id of the section, heading, text]."""
+    parts = re.split(r'<h\d(?: id="([^"]*)")?>(.*?)</h\d>', body)
+    for name_of, heading, text in zip(parts[1::3], parts[2::3], parts[3::3]):
+        plain = []
+        for part in (heading, text):
+            part = re.sub(r"</?(?:a|code|em|strong)\b[^>]*>", "", part)
+            plain.append(" ".join(html.unescape(re.sub(r"<[^>]*>", " ", part)).split()))
+        yield [name, title, name_of or "", *plain]
 
 
 def write(out, name, text):
@@ -220,14 +237,21 @@ def write(out, name, text):
 
 def main(out):
     pages = sources()
-    for source, name in pages.items():
-        write(out, name, Renderer(source, pages).page())
-    rows = "".join(f'<li><a href="{name}">{html.escape(name[:-5])}</a></li>'
-                   for name in sorted(pages.values()))
-    write(out, "pages.html", document("All pages", "style.css", '<a href="index.html">Redoubt</a>',
-                                      f"<h1>All pages</h1>\n<ul>{rows}</ul>"))
-    write(out, "style.css", STYLE.lstrip())
-    shutil.copy(os.path.join(HERE, "report.png"), out)
+    renderers = {name: Renderer(source, pages) for source, name in pages.items()}
+    titles = {name: renderer.title() for name, renderer in renderers.items()}
+    index = []
+    for name, renderer in renderers.items():
+        body = renderer.body()
+        index += sections(name, titles[name], body)
+        write(out, name, document(name, titles[name], body, titles))
+    write(out, "search-index.js", "const sections = " + json.dumps(index, ensure_ascii=False) +
+          ";\n")
+    write(out, "search.html", document(
+        "search.html", "Search", '<h1>Search</h1>\n<p id="count" role="status"></p>\n'
+        '<ol id="found"></ol>', titles, ("search-index.js", "search.js")))
+    for name in ("style.css", "search.js"):
+        shutil.copy(os.path.join(HERE, name), out)
+    shutil.copy(os.path.join(ROOT, "docs", "report.png"), out)
 
 
 if __name__ == "__main__":
