@@ -47,6 +47,7 @@ enum {
       "where sets are stored; repeatable")                                                         \
     X(S3_ENDPOINT, "s3-endpoint", "URL", BACKUP_FOR_REPOSITORY,                                    \
       "address of the service; default: AWS")                                                      \
+    X(S3_SSE, "s3-sse", "KIND", BACKUP_FOR_REPOSITORY, "AES256 or aws:kms")                        \
     X(S3_REGION, "s3-region", "NAME", BACKUP_FOR_REPOSITORY, "us-east-1")                          \
     X(S3_STYLE, "s3-style", "path|host", BACKUP_FOR_REPOSITORY,                                    \
       "bucket in the path or in the host; path")                                                   \
@@ -56,7 +57,6 @@ enum {
       "a command that prints these lines")                                                         \
     X(S3_INSTANCE_KEYS, "s3-instance-keys", "yes|no", BACKUP_FOR_REPOSITORY,                       \
       "keys of the role of this instance or container; no")                                        \
-    X(S3_SSE, "s3-sse", "KIND", BACKUP_FOR_REPOSITORY, "AES256 or aws:kms")                        \
     X(SSH_KEY_FILE, "ssh-key-file", "FILE", BACKUP_FOR_REPOSITORY,                                 \
       "client's private key for SFTP")                                                             \
     X(SSH_KNOWN_HOSTS, "ssh-known-hosts", "FILE", BACKUP_FOR_REPOSITORY,                           \
