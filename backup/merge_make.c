@@ -346,11 +346,13 @@ static bool store_it(struct make *k, bool *ret_made, struct rd_err *err)
 
 /* ---- the whole ---- */
 
-/* A part that is damaged, or that was removed, ends only this piece. */
+/* A part that is damaged, that no key opens, that this version cannot read or join, or that was
+ * removed, ends only this piece. */
 static bool may_go_on(struct backup_merge *m, const struct rd_err *why)
 {
     bool refused = backup_is_damage(why) || why->code == RD_ERR_UNSUPPORTED ||
-                   why->code == RD_ERR_USAGE || why->code == RD_ERR_LIMIT;
+                   why->reason.id == RD_SEAL_REASON_KEY ||
+                   why->reason.id == REPL_CAPTURE_REASON_APART;
     if (archive_store_is_missing(why))
         return true;
     if (refused && m->n_refused++ == 0)

@@ -63,12 +63,18 @@ static bool failed(struct repl_capture_merge *m, struct rd_err *err)
     return false;
 }
 
+static bool apart(struct rd_err *err, const char *why)
+{
+    const struct rd_err_reason reason = {.id = REPL_CAPTURE_REASON_APART};
+    return rd_err_set_reason(err, RD_ERR_USAGE, RD_NO_OFFSET, reason, "%s", why);
+}
+
 static bool may_merge(const struct repl_capture_segment *first,
                       const struct repl_capture_segment *last, struct rd_err *err)
 {
     return (first->closed && last->closed && first->recorded && last->recorded &&
             first->number < last->number && first->chapter == last->chapter) ||
-           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "these segments cannot be merged");
+           apart(err, "these segments cannot be merged");
 }
 
 static bool begin(struct repl_capture_merge *m, const struct repl_capture_segment *first,
@@ -189,8 +195,7 @@ bool repl_capture_merge_add(struct repl_capture_merge *m, const struct rd_fs *fs
 {
     struct capture_file file;
     if (!is_next(m, segment))
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "the segment does not continue the one before it");
+        return apart(err, "the segment does not continue the one before it");
     enum capture_open open = repl_capture_file_open(&file, fs, segment->name, err);
     if (open != CAPTURE_OPEN_OK)
         return open != CAPTURE_OPEN_FAIL &&

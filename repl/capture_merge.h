@@ -25,15 +25,19 @@
 
 struct repl_capture_merge;
 
+/* The reason of RD_ERR_USAGE if it is the segments that cannot be merged. */
+enum { REPL_CAPTURE_REASON_APART = 701 };
+
 /* The sink is borrowed until the end. The headers are those of closed segments, which record
- * interruptions. RD_ERR_USAGE: they do not, or the first one does not come before the last one. */
+ * interruptions. REPL_CAPTURE_REASON_APART: they do not, or the first one does not come before the
+ * last one. */
 bool repl_capture_merge_begin(struct repl_capture_merge **ret,
                               const struct repl_capture_segment *first,
                               const struct repl_capture_segment *last, struct rd_sink *sink,
                               struct rd_err *err);
 
 /* Adds the next segment, a file in the folder. Its blocks are verified, its SHA-256 is not.
- * RD_ERR_USAGE: it does not follow the one before it, or has an interruption. */
+ * REPL_CAPTURE_REASON_APART: it does not follow the one before it, or has an interruption. */
 bool repl_capture_merge_add(struct repl_capture_merge *merge, const struct rd_fs *fs,
                             const struct repl_capture_segment *segment, struct rd_err *err);
 

@@ -170,6 +170,8 @@ static void expect_refused(const struct rd_fs *fs, const struct repl_capture_seg
     struct merged merged;
     cr_expect_not(merge(&merged, fs, segments, n), "%s", what);
     cr_expect_eq(merged.err.code, code, "%s: %s", what, merged.err.text);
+    if (code == RD_ERR_USAGE)
+        cr_expect_eq(merged.err.reason.id, REPL_CAPTURE_REASON_APART, "%s", what);
     rd_buf_done(&merged.bytes);
 }
 
