@@ -66,6 +66,22 @@ void rd_watch_end(const struct rd_watch *watch)
         watch->ops->end(watch->ctx);
 }
 
+bool rd_watch_open_file(const struct rd_watch *watch, const char *path, struct rd_src **ret,
+                        struct rd_err *err)
+{
+    struct rd_src *src;
+    if (!rd_src_open_file(&src, path, NULL, err))
+        return false;
+    const struct rd_src *file = src;
+    if (!rd_src_decompress(&src, err)) {
+        rd_src_close(src);
+        return false;
+    }
+    rd_watch_begin(watch, path, rd_src_size(file), file);
+    *ret = src;
+    return true;
+}
+
 bool rd_watch_cancelled(const struct rd_watch *watch)
 {
     return watch != NULL && watch->cancel != NULL && atomic_load(watch->cancel);

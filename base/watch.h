@@ -53,6 +53,11 @@ void rd_watch_begin(const struct rd_watch *watch, const char *what, uint64_t tot
 void rd_watch_at(const struct rd_watch *watch, uint64_t done);
 void rd_watch_end(const struct rd_watch *watch);
 
+/* Opens a file, which may be compressed, and begins a part of the work, which rd_watch_end() ends.
+ * The progress is that of the file, because its size is known. */
+bool rd_watch_open_file(const struct rd_watch *watch, const char *path, struct rd_src **ret,
+                        struct rd_err *err);
+
 bool rd_watch_cancelled(const struct rd_watch *watch);
 
 #endif

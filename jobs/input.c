@@ -2,28 +2,11 @@
 
 #include <inttypes.h>
 
-bool job_input_open_file(const struct rd_watch *watch, const char *path, struct rd_src **ret,
-                         struct rd_err *err)
-{
-    struct rd_src *src;
-    if (!rd_src_open_file(&src, path, NULL, err))
-        return false;
-    /* Progress follows the compressed file, because its size is known. */
-    const struct rd_src *file = src;
-    if (!rd_src_decompress(&src, err)) {
-        rd_src_close(src);
-        return false;
-    }
-    rd_watch_begin(watch, path, rd_src_size(file), file);
-    *ret = src;
-    return true;
-}
-
 bool job_input_open(const struct job_input *in, const struct rd_watch *watch, struct spool *spool,
                     struct rd_src **ret, struct rd_err *err)
 {
     return in->ops != NULL ? in->ops->open(in->ctx, in->path, spool, ret, err)
-                           : job_input_open_file(watch, in->path, ret, err);
+                           : rd_watch_open_file(watch, in->path, ret, err);
 }
 
 bool job_input_check_end(const struct job_input *in, struct rd_src *src,

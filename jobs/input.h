@@ -41,10 +41,6 @@ struct job_input {
 bool job_input_open(const struct job_input *in, const struct rd_watch *watch, struct spool *spool,
                     struct rd_src **ret, struct rd_err *err);
 
-/* Opens a file, decompresses it if it is compressed, and begins the progress. */
-bool job_input_open_file(const struct rd_watch *watch, const char *path, struct rd_src **ret,
-                         struct rd_err *err);
-
 /* RD_ERR_CHECKSUM on a mismatch (zero: there is no checksum), and the errors of the ops. */
 bool job_input_check_end(const struct job_input *in, struct rd_src *src,
                          const struct rdb_event *trailer, struct rd_err *err);

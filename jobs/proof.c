@@ -61,7 +61,7 @@ static bool check_again(const struct rd_watch *watch, const char *path, const st
 {
     struct rd_src *src;
     if (spool->open ? !spool_source(spool, path, &src, err)
-                    : !job_input_open_file(watch, path, &src, err))
+                    : !rd_watch_open_file(watch, path, &src, err))
         return false;
     bool ok = check(src, err);
     rd_watch_end(watch);

@@ -7,6 +7,7 @@
 #include "rdb/rdb.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/file_hint.h"
+#include "tools/cli/watch.h"
 #include "json/text.h"
 
 #include <errno.h>
@@ -430,19 +431,8 @@ void cli_debug(struct cli *cli, const char *fmt, ...)
 
 bool cli_open_in(struct cli *cli, const char *path, struct rd_src **ret, struct rd_err *err)
 {
-    struct rd_src *src;
-    if (!rd_src_open_file(&src, path, NULL, err))
-        return false;
-    /* Progress follows the compressed file, because its size is known. */
-    const struct rd_src *file = src;
-    if (!rd_src_decompress(&src, err)) {
-        rd_src_close(src);
-        return false;
-    }
-    cli_progress_begin(cli, path, rd_src_size(file));
-    cli->progress.src = file;
-    *ret = src;
-    return true;
+    const struct rd_watch watch = cli_watch(cli);
+    return rd_watch_open_file(&watch, path, ret, err);
 }
 
 void cli_close_in(struct cli *cli, struct rd_src *src)
