@@ -71,15 +71,11 @@ Test(convert, a_snapshot_keeps_its_keys_in_another_version)
         world_snapshot(&r.w, "in", "F:lib 0:a=1 0:b=text 3:c=3", sum);
         cr_assert(run_now(&r), "%s", r.err.text);
         cr_expect(r.result.keys == 3 && r.result.version == 11 && r.binary);
-        char *keys = world_keys(&r.w, "out");
-        cr_expect_str_eq(keys, "F:lib 0:a=1 0:b=text 3:c=3");
-        free(keys);
+        world_expect_keys(&r.w, "out", "F:lib 0:a=1 0:b=text 3:c=3");
         r.opts.version = 10;
         cr_assert(run_now(&r), "%s", r.err.text);
         cr_expect(r.result.version == 10 && r.result.dialect == RDB_REDIS);
-        keys = world_keys(&r.w, "out");
-        cr_expect_str_eq(keys, "F:lib 0:a=1 0:b=text 3:c=3");
-        free(keys);
+        world_expect_keys(&r.w, "out", "F:lib 0:a=1 0:b=text 3:c=3");
         run_end(&r);
     }
 }
@@ -98,9 +94,7 @@ Test(convert, what_the_version_cannot_hold_is_an_error_or_left_out)
     r.opts.lossy = true;
     cr_assert(run_now(&r), "%s", r.err.text);
     cr_expect(r.omitted.n == 1 && r.result.version == 9);
-    char *keys = world_keys(&r.w, "out");
-    cr_expect_str_eq(keys, "0:a=1");
-    free(keys);
+    world_expect_keys(&r.w, "out", "0:a=1");
     run_end(&r);
 }
 
@@ -118,9 +112,7 @@ Test(convert, keys_become_lines_and_lines_keys)
     free(lines);
     r.opts.target = TO_RDB;
     cr_assert(run_now(&r), "%s", r.err.text);
-    char *keys = world_keys(&r.w, "out");
-    cr_expect_str_eq(keys, "0:a=x 2:b=y");
-    free(keys);
+    world_expect_keys(&r.w, "out", "0:a=x 2:b=y");
     run_end(&r);
 }
 
@@ -158,9 +150,7 @@ Test(convert, a_filter_without_a_match_writes_nothing_unless_that_is_wanted)
     r.opts.may_be_empty = true;
     cr_assert(run_now(&r), "%s", r.err.text);
     cr_expect(!r.result.is_void);
-    char *keys = world_keys(&r.w, "out");
-    cr_expect_str_eq(keys, "");
-    free(keys);
+    world_expect_keys(&r.w, "out", "");
     run_end(&r);
 }
 
@@ -214,9 +204,7 @@ Test(convert, an_output_that_the_caller_has_is_not_made_twice)
     r.opts.version = 0;
     r.rebuilt = false;
     cr_assert(run_now(&r), "%s", r.err.text);
-    char *keys = world_keys(&r.w, "out");
-    cr_expect_str_eq(keys, "0:a=1");
-    free(keys);
+    world_expect_keys(&r.w, "out", "0:a=1");
     run_end(&r);
 }
 

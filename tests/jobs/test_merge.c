@@ -63,9 +63,7 @@ static void run_end(struct run *r)
 
 static void expect_out(const struct run *r, const char *want)
 {
-    char *keys = world_keys(&r->w, "out.rdb");
-    cr_expect_str_eq(keys, want);
-    free(keys);
+    world_expect_keys(&r->w, "out.rdb", want);
 }
 
 Test(merge, keys_of_all_inputs_are_in_the_output)

@@ -24,9 +24,9 @@ const char *world_path(const struct world *w, const char *name);
  * "F:NAME" is a library of functions. sum: with a checksum. */
 void world_snapshot(const struct world *w, const char *name, const char *keys, bool sum);
 
-/* The keys of a snapshot in the same form, in their order; aborts the test if it is damaged. The
- * caller frees the text. */
-char *world_keys(const struct world *w, const char *name);
+/* Expects these keys of a snapshot, in the same form and in their order; aborts the test if it is
+ * damaged. */
+void world_expect_keys(const struct world *w, const char *name, const char *keys);
 
 /* The text of a file, which the caller frees; NULL: there is no such file. */
 char *world_read(const struct world *w, const char *name);
