@@ -98,6 +98,25 @@ static bool parse_rule(struct archive_retention *rules, struct rd_slice text, st
                       "invalid rule %s: use, for example, \"hourly 48\" or \"age 30d\"", quoted);
 }
 
+typedef bool (*parse_fn)(struct archive_retention *rules, struct rd_slice text, struct rd_err *err);
+
+/* The parts of a text that commas separate. *ret is set if all of them are good. */
+static bool parse_each(parse_fn parse, struct archive_retention *rules, struct rd_slice text,
+                       struct archive_retention *ret, struct rd_err *err)
+{
+    for (struct rd_slice rest = text;;) {
+        const uint8_t *comma = memchr(rest.ptr, ',', rest.len);
+        size_t len = comma != NULL ? (size_t)(comma - rest.ptr) : rest.len;
+        if (!parse(rules, rd_slice(rest.ptr, len), err))
+            return false;
+        if (comma == NULL)
+            break;
+        rest = rd_slice(comma + 1, rest.len - len - 1);
+    }
+    *ret = *rules;
+    return true;
+}
+
 bool archive_retention_parse(struct archive_retention *ret, struct rd_slice text,
                              struct rd_err *err)
 {
@@ -107,17 +126,7 @@ bool archive_retention_parse(struct archive_retention *ret, struct rd_slice text
         *ret = rules;
         return true;
     }
-    for (rest = text;;) {
-        const uint8_t *comma = memchr(rest.ptr, ',', rest.len);
-        size_t len = comma != NULL ? (size_t)(comma - rest.ptr) : rest.len;
-        if (!parse_rule(&rules, rd_slice(rest.ptr, len), err))
-            return false;
-        if (comma == NULL)
-            break;
-        rest = rd_slice(comma + 1, rest.len - len - 1);
-    }
-    *ret = rules;
-    return true;
+    return parse_each(parse_rule, &rules, text, ret, err);
 }
 
 /* What can be a time is one: 10m are ten minutes. */
@@ -145,17 +154,7 @@ bool archive_retention_parse_stream(struct archive_retention *ret, struct rd_sli
 {
     struct archive_retention rules = *ret;
     rules.stream_ms = rules.stream_bytes = 0;
-    for (struct rd_slice rest = text;;) {
-        const uint8_t *comma = memchr(rest.ptr, ',', rest.len);
-        size_t len = comma != NULL ? (size_t)(comma - rest.ptr) : rest.len;
-        if (!parse_limit(&rules, rd_slice(rest.ptr, len), err))
-            return false;
-        if (comma == NULL)
-            break;
-        rest = rd_slice(comma + 1, rest.len - len - 1);
-    }
-    *ret = rules;
-    return true;
+    return parse_each(parse_limit, &rules, text, ret, err);
 }
 
 bool archive_retention_given(const struct archive_retention *rules)

@@ -1,143 +1,11 @@
-/* stream_list.c - the names of segments, and what a listing of them shows. */
+/* stream_list.c - what a listing of segments shows. */
 #include "archive/stream.h"
 
 #include "base/mem.h"
-#include "base/num.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static const char continuation[] = "-continues";
-
-/* ---- names ---- */
-
-void archive_segment_bound(char ret[ARCHIVE_NAME_MAX], const struct archive_segment *s)
-{
-    char interruption[2 * RD_NUM_I64_MAX + 3] = "", last[RD_NUM_I64_MAX + 2] = "";
-    if (s->recorded)
-        snprintf(interruption, sizeof interruption, "-%" PRId64 "-%" PRId64, s->since_ms,
-                 s->until_ms);
-    if (s->recorded && s->last != 0)
-        snprintf(last, sizeof last, "-%" PRIu64, s->last);
-    snprintf(ret, ARCHIVE_NAME_MAX,
-             "%s/%08" PRIu64 "-%s%s/%08" PRIu64 "-%" PRIu64 "-%" PRIu64 "-%" PRId64 "-%" PRId64
-             "%s%s.seg%s%s",
-             s->run, s->chapter, s->replid, s->continues ? continuation : "", s->number, s->start,
-             s->end, s->first_ms, s->latest_ms, interruption, last,
-             archive_compression_suffix(s->compression), s->sealed ? ".sealed" : "");
-}
-
-bool archive_segment_name(char ret[ARCHIVE_NAME_MAX], const struct archive_repo *repo,
-                          const struct archive_segment *segment, struct rd_err *err)
-{
-    char bound[ARCHIVE_NAME_MAX];
-    archive_segment_bound(bound, segment);
-    int len = snprintf(ret, ARCHIVE_NAME_MAX, "%s/stream/%s", repo->target, bound);
-    return (len > 0 && len < ARCHIVE_NAME_MAX) ||
-           rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the name of an object is too long");
-}
-
-/* The text up to a character, which is consumed; false if it is missing. */
-static bool cut(const char **at, char end, struct rd_slice *ret)
-{
-    const char *stop = strchr(*at, end);
-    if (stop == NULL)
-        return false;
-    *ret = rd_slice(*at, (size_t)(stop - *at));
-    *at = stop + 1;
-    return true;
-}
-
-/* Numbers have leading zeros if the name sorts by them. */
-static bool get_number(struct rd_slice text, uint64_t *ret)
-{
-    while (text.len > 1 && text.ptr[0] == '0')
-        text = rd_slice(text.ptr + 1, text.len - 1);
-    return rd_num_get_u64(text, ret);
-}
-
-static bool cut_number(const char **at, char end, uint64_t *ret)
-{
-    struct rd_slice text;
-    return cut(at, end, &text) && get_number(text, ret);
-}
-
-static bool cut_time(const char **at, char end, int64_t *ret)
-{
-    uint64_t ms;
-    if (!cut_number(at, end, &ms) || ms > INT64_MAX)
-        return false;
-    *ret = (int64_t)ms;
-    return true;
-}
-
-static bool get_endings(const char *at, struct archive_segment *ret)
-{
-    struct rd_slice text = rd_slice_str(at);
-    static const char sealed[] = ".sealed";
-    size_t len = sizeof sealed - 1;
-    ret->sealed = text.len >= len && memcmp(text.ptr + text.len - len, sealed, len) == 0;
-    if (ret->sealed)
-        text.len -= len;
-    for (unsigned i = 0; i < ARCHIVE_COMPRESSION_COUNT; i++) {
-        ret->compression = (enum archive_compression)i;
-        if (rd_slice_is(text, archive_compression_suffix(ret->compression)))
-            return true;
-    }
-    return false;
-}
-
-/* "NUMBER-START-END-FIRST-LATEST", maybe "-SINCE-UNTIL", and then maybe "-LAST". */
-static size_t count_numbers(const char *name)
-{
-    size_t n = 1;
-    for (; *name != '\0' && *name != '.'; name++)
-        n += *name == '-';
-    return n;
-}
-
-enum { NUMBERS_RECORDED = 7, NUMBERS_MERGED };
-
-/* From NUMBER up to the dot. */
-static bool cut_numbers(const char **at, struct archive_segment *s)
-{
-    size_t n = count_numbers(*at);
-    bool merged = n >= NUMBERS_MERGED;
-    s->recorded = n >= NUMBERS_RECORDED - 1;
-    return cut_number(at, '-', &s->number) && cut_number(at, '-', &s->start) &&
-           cut_number(at, '-', &s->end) && cut_time(at, '-', &s->first_ms) &&
-           cut_time(at, s->recorded ? '-' : '.', &s->latest_ms) &&
-           (!s->recorded ||
-            (cut_time(at, '-', &s->since_ms) && cut_time(at, merged ? '-' : '.', &s->until_ms))) &&
-           (!merged || (cut_number(at, '.', &s->last) && s->last > s->number));
-}
-
-bool archive_segment_parse(const char *name, struct archive_segment *ret)
-{
-    const char *at = name;
-    struct rd_slice run, chapter, replid;
-    char again[ARCHIVE_NAME_MAX];
-    struct archive_segment s = {.chapter = 0};
-    if (!cut(&at, '/', &run) || run.len >= sizeof s.run || !cut(&at, '-', &chapter) ||
-        !get_number(chapter, &s.chapter) || strlen(at) < REPL_REPLID_LEN)
-        return false;
-    memcpy(s.run, run.ptr, run.len);
-    memcpy(s.replid, at, REPL_REPLID_LEN);
-    at += REPL_REPLID_LEN;
-    if (!cut(&at, '/', &replid))
-        return false;
-    s.continues = rd_slice_is(replid, continuation);
-    if (!cut_numbers(&at, &s) || strncmp(at, "seg", 3) != 0 || !get_endings(at + 3, &s))
-        return false;
-    archive_segment_bound(again, &s);
-    if (strcmp(again, name) != 0)
-        return false;
-    *ret = s;
-    return true;
-}
-
-/* ---- listing ---- */
+#include <string.h>
 
 /* The room is the next power of two. */
 bool archive_segment_append(struct archive_segment **list, size_t *n,
@@ -241,9 +109,8 @@ bool archive_segment_contains(const struct archive_segment *a, const struct arch
 struct choice {
     const struct archive_segment *s;
     size_t n;
-    uint64_t *reach;  /* of each: the last number up to which the stream can be continued from it */
-    size_t *taken_by; /* of each that is taken: itself; else the one that was taken before it */
-    bool *taken;
+    uint64_t *reach; /* of each: the last number up to which the stream can be continued from it */
+    size_t *taken;   /* of each that is taken: itself; else the one that was taken before it */
 };
 
 /* The first one whose number is not less. */
@@ -292,26 +159,24 @@ static void take(struct choice *c)
 {
     size_t before = SIZE_MAX;
     for (size_t i = 0; i < c->n; i++) {
-        if (before == SIZE_MAX || c->s[i].number > archive_segment_last(&c->s[before])) {
+        if (before == SIZE_MAX || c->s[i].number > archive_segment_last(&c->s[before]))
             before = best_of(c, i, before);
-            c->taken[before] = true;
-        }
-        c->taken_by[i] = before;
+        c->taken[i] = before;
     }
 }
 
 /* Whether those that are taken have all of it. Other offsets are those of another stream. */
 static bool is_covered(const struct choice *c, size_t i)
 {
-    const struct archive_segment *s = &c->s[c->taken_by[i]];
-    return !c->taken[i] && (archive_segment_contains(s, &c->s[i]) ||
-                            (c->s[i].last != 0 && c->reach[c->taken_by[i]] >= c->s[i].last &&
-                             s->start <= c->s[i].start));
+    const struct archive_segment *s = &c->s[c->taken[i]];
+    return c->taken[i] != i && (archive_segment_contains(s, &c->s[i]) ||
+                                (c->s[i].last != 0 && c->reach[c->taken[i]] >= c->s[i].last &&
+                                 s->start <= c->s[i].start));
 }
 
 static bool overlaps(const struct choice *c, size_t i)
 {
-    return archive_segment_last(&c->s[i]) > archive_segment_last(&c->s[c->taken_by[i]]);
+    return archive_segment_last(&c->s[i]) > archive_segment_last(&c->s[c->taken[i]]);
 }
 
 /* Moves what is covered, and counts what overlaps. */
@@ -334,9 +199,8 @@ static bool choose(struct archive_stream *stream, size_t begin, size_t end, size
     struct choice c = {.s = copy,
                        .n = n,
                        .reach = rd_alloc(n * sizeof *c.reach),
-                       .taken_by = rd_alloc(n * sizeof *c.taken_by),
-                       .taken = rd_calloc(n, sizeof *c.taken)};
-    bool ok = copy != NULL && c.reach != NULL && c.taken_by != NULL && c.taken != NULL;
+                       .taken = rd_alloc(n * sizeof *c.taken)};
+    bool ok = copy != NULL && c.reach != NULL && c.taken != NULL;
     if (ok) {
         memcpy(copy, &stream->segments[begin], n * sizeof *copy);
         find_reach(&c);
@@ -344,7 +208,6 @@ static bool choose(struct archive_stream *stream, size_t begin, size_t end, size
         ok = divide(stream, &c, n_kept);
     }
     rd_free(c.taken);
-    rd_free(c.taken_by);
     rd_free(c.reach);
     rd_free(copy);
     return ok;
@@ -386,8 +249,9 @@ bool archive_stream_list(struct archive_repo *repo, struct archive_stream *ret, 
         qsort(stream.segments, stream.n, sizeof *stream.segments, compare_segments);
     drop_twins(&stream);
     if (!choose_all(&stream)) {
+        rd_err_nomem(err, stream.n * sizeof *stream.segments);
         archive_stream_done(&stream);
-        return rd_err_nomem(err, stream.n * sizeof *stream.segments);
+        return false;
     }
     *ret = stream;
     return true;
