@@ -128,6 +128,16 @@ void backup_archiver_wait(struct backup_archiver *a, uint64_t ms)
     pthread_cond_timedwait(&a->changed, &a->mutex, &until);
 }
 
+bool backup_archiver_next(struct backup_archiver *a)
+{
+    pthread_mutex_lock(&a->mutex);
+    bool next = !atomic_load(&a->cancel) && a->fatal.code == RD_ERR_OK;
+    if (next)
+        backup_archiver_wait(a, BACKUP_ARCHIVER_LOOK_MS);
+    pthread_mutex_unlock(&a->mutex);
+    return next && !atomic_load(&a->cancel);
+}
+
 uint64_t backup_archiver_backoff(uint64_t *ms, uint64_t min_ms, uint64_t max_ms)
 {
     uint64_t now = *ms < min_ms ? min_ms : *ms;

@@ -45,6 +45,9 @@ void backup_archiver_give_up(struct backup_archiver *a, const struct rd_err *err
 /* Waits until something changes, or for at most ms. The mutex is held. */
 void backup_archiver_wait(struct backup_archiver *a, uint64_t ms);
 
+/* Waits for the next turn of a thread, without the mutex. False: the run is over. */
+bool backup_archiver_next(struct backup_archiver *a);
+
 /* The wait before the next try, and the one after it. */
 uint64_t backup_archiver_backoff(uint64_t *ms, uint64_t min_ms, uint64_t max_ms);
 

@@ -399,14 +399,8 @@ void *backup_base_run(void *archiver)
 {
     struct backup_archiver *a = archiver;
     struct backup_base base = {.a = a};
-    for (bool over = false; !over;) {
+    do
         backup_base_turn(&base);
-        pthread_mutex_lock(&a->mutex);
-        over = atomic_load(&a->cancel) || a->fatal.code != RD_ERR_OK;
-        if (!over)
-            backup_archiver_wait(a, BACKUP_ARCHIVER_LOOK_MS);
-        over = over || atomic_load(&a->cancel);
-        pthread_mutex_unlock(&a->mutex);
-    }
+    while (backup_archiver_next(a));
     return NULL;
 }

@@ -63,20 +63,26 @@ static void on_manifest(void *arg, const char *name, uint64_t size)
         found->no_memory = true;
 }
 
-/* A manifest that cannot be read has no position; nothing depends on it but what names show. */
-static void read_position(struct backup_merge *m, struct backup_merge_cut *cut)
+/* A manifest that was removed or is damaged has no position. If the store did not give it, the
+ * position is not known: a later call reads it. */
+static bool read_position(struct backup_merge *m, struct backup_merge_cut *cut, struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
     struct archive_manifest manifest;
     struct rd_buf text = {0};
-    if (archive_object_name(name, m->repo.target, cut->id, "manifest.json", NULL) &&
-        archive_store_read(m->repo.store, name, ARCHIVE_MANIFEST_MAX, &text, NULL) &&
-        archive_manifest_parse(&manifest, rd_buf_slice(&text), m->repo.ring, NULL)) {
+    struct rd_err why = {0};
+    bool ok = archive_object_name(name, m->repo.target, cut->id, "manifest.json", &why) &&
+              archive_store_read(m->repo.store, name, ARCHIVE_MANIFEST_MAX, &text, &why);
+    if (ok && archive_manifest_parse(&manifest, rd_buf_slice(&text), m->repo.ring, NULL)) {
         snprintf(cut->replid, sizeof cut->replid, "%.*s", REPL_REPLID_LEN, manifest.replid);
         cut->offset = manifest.offset;
         archive_manifest_done(&manifest);
     }
     rd_buf_done(&text);
+    if (ok || archive_store_is_missing(&why))
+        return true;
+    rd_err_adopt(err, &why);
+    return false;
 }
 
 static bool add_cuts(struct backup_merge *m, const struct found *found, struct rd_err *err)
@@ -88,17 +94,17 @@ static bool add_cuts(struct backup_merge *m, const struct found *found, struct r
     m->cuts = grown;
     if (found->n > 0)
         memcpy(m->cuts + m->n_cuts, found->ids.ptr, found->n * sizeof *grown);
-    for (size_t i = m->n_cuts; i < n && !cancelled(m); i++)
-        read_position(m, &m->cuts[i]);
-    m->n_cuts = n;
+    bool ok = true;
+    for (; ok && m->n_cuts < n && !cancelled(m); m->n_cuts += ok)
+        ok = read_position(m, &m->cuts[m->n_cuts], err);
     rd_free(m->places);
     m->places = rd_alloc(size);
     if (m->places == NULL)
-        return rd_err_nomem(err, size);
-    qsort(m->cuts, n, sizeof *m->cuts, compare_ids);
-    memcpy(m->places, m->cuts, n * sizeof *m->cuts);
-    qsort(m->places, n, sizeof *m->places, compare_places);
-    return true;
+        return ok && rd_err_nomem(err, size);
+    qsort(m->cuts, m->n_cuts, sizeof *m->cuts, compare_ids);
+    memcpy(m->places, m->cuts, m->n_cuts * sizeof *m->cuts);
+    qsort(m->places, m->n_cuts, sizeof *m->places, compare_places);
+    return ok;
 }
 
 /* The manifests of new sets are read once. */
@@ -270,12 +276,10 @@ static bool merge_stream(struct backup_merge *m, struct rd_err *err)
     if (!ok)
         return false;
     /* What overlaps cannot be put in an order without a gap once a part is removed. */
-    if (stream.n > 1 && stream.n_overlaps == 0)
-        ok = find_cuts(m, err);
+    bool merges = stream.n > 1 && stream.n_overlaps == 0;
     struct level l = {.m = m, .stream = &stream, .size = 1};
-    for (unsigned i = 0; ok && i < BACKUP_MERGE_LEVELS && stream.n_overlaps == 0 &&
-                         m->places != NULL && !cancelled(m);
-         i++) {
+    ok = !merges || find_cuts(m, err);
+    for (unsigned i = 0; ok && merges && i < BACKUP_MERGE_LEVELS && !cancelled(m); i++) {
         l.size *= m->base;
         l.n_written = 0;
         ok = merge_level(&l, err);

@@ -70,9 +70,8 @@ struct backup_merge {
     uint64_t n_made, n_parts; /* segments that were made, and of how many */
     uint64_t n_removed;       /* segments of which others have the contents */
     uint64_t bytes_made, bytes_removed;
-    uint64_t n_waiting; /* of the last call: parts that stay for now */
-    uint64_t
-        n_refused; /* of the last call: groups that cannot be merged, although they should be */
+    uint64_t n_waiting;    /* of the last call: parts that stay for now */
+    uint64_t n_refused;    /* of the last call: groups that should be merged, and cannot be */
     struct rd_err refused; /* the first reason */
 
     /* Private. */

@@ -115,8 +115,6 @@ static struct merger *begin(struct backup_archiver *a)
 
 static void end(struct merger *g)
 {
-    if (g == NULL)
-        return;
     close_all(g);
     backup_merge_done(&g->merge);
     rd_free(g);
@@ -126,15 +124,11 @@ void *backup_merger_run(void *archiver)
 {
     struct backup_archiver *a = archiver;
     struct merger *g = begin(a);
-    for (bool over = g == NULL; !over;) {
+    if (g == NULL)
+        return NULL;
+    do
         turn(g);
-        pthread_mutex_lock(&a->mutex);
-        over = atomic_load(&a->cancel) || a->fatal.code != RD_ERR_OK;
-        if (!over)
-            backup_archiver_wait(a, BACKUP_ARCHIVER_LOOK_MS);
-        over = over || atomic_load(&a->cancel);
-        pthread_mutex_unlock(&a->mutex);
-    }
+    while (backup_archiver_next(a));
     end(g);
     return NULL;
 }

@@ -284,6 +284,21 @@ static void set_foreign(struct rd_err *err, const struct rd_err *why)
                           rd_err_render(&bare, line, sizeof line));
 }
 
+/* The error of a comparison, with the name of what was compared. */
+static enum archive_store_proof conclude(enum archive_store_proof proof,
+                                         const struct archive_segment *there,
+                                         const struct rd_err *why, struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    archive_segment_bound(name, there);
+    if (proof == ARCHIVE_STORE_OTHER || proof == ARCHIVE_STORE_OPAQUE)
+        set_foreign(err, why);
+    else
+        rd_err_adopt(err, why);
+    rd_err_origin(err, name);
+    return proof;
+}
+
 /* Whether an object of an earlier run, or of a lost answer, holds the segment. A sealed object has
  * other bytes each time, so what it holds is compared. */
 static enum archive_store_proof compare(struct backup_ship *ship, struct place *place,
@@ -292,18 +307,11 @@ static enum archive_store_proof compare(struct backup_ship *ship, struct place *
 {
     struct archive_store_sum plain;
     struct rd_err why = {0};
-    char name[ARCHIVE_NAME_MAX];
     if (!sum_file(ship, item, &plain, err))
         return ARCHIVE_STORE_FAILED;
     enum archive_store_proof proof =
         archive_segment_prove(&place->repo, there, &ship->keys.ring, &plain, &why);
-    archive_segment_bound(name, there);
-    if (proof == ARCHIVE_STORE_OTHER || proof == ARCHIVE_STORE_OPAQUE)
-        set_foreign(err, &why);
-    else
-        rd_err_adopt(err, &why);
-    rd_err_origin(err, name);
-    return proof;
+    return conclude(proof, there, &why, err);
 }
 
 /* Whether the segment is one of those of which a segment of the repository was made. */
@@ -314,7 +322,6 @@ static enum archive_store_proof compare_part(struct backup_ship *ship, struct pl
 {
     struct backup_stream_sum spool, store;
     struct rd_err why = {0};
-    char name[ARCHIVE_NAME_MAX];
     if (!sum_spool(ship, item, &spool, err))
         return ARCHIVE_STORE_FAILED;
     enum archive_store_proof proof =
@@ -322,13 +329,7 @@ static enum archive_store_proof compare_part(struct backup_ship *ship, struct pl
                                  item->segment.end, &store, &why);
     if (proof == ARCHIVE_STORE_SAME && !backup_stream_sum_same(&spool, &store))
         proof = ARCHIVE_STORE_OTHER;
-    archive_segment_bound(name, there);
-    if (proof == ARCHIVE_STORE_OTHER || proof == ARCHIVE_STORE_OPAQUE)
-        set_foreign(err, &why);
-    else
-        rd_err_adopt(err, &why);
-    rd_err_origin(err, name);
-    return proof;
+    return conclude(proof, there, &why, err);
 }
 
 /* Compares everything that the listing has in the place of a segment: the compression and the seal
