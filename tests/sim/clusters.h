@@ -32,6 +32,7 @@ struct sim_node {
     char *file;              /* nodes.conf, as other processes see it; NULL: none */
     char *synced;            /* what is left of it after a loss of power */
     int64_t unsynced_ms;     /* since then; 0: both are equal */
+    bool unsaved;            /* the last save failed */
     int64_t clock_ms, stalled_until_ms, tick_ms;
     int group; /* nodes of one group reach each other */
     int64_t reached_ms[SIM_NODES_MAX], woken_ms;

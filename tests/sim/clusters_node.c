@@ -76,6 +76,7 @@ static bool save(struct sim_cluster *r, int node, bool sync)
         return false;
     }
     bool ok = r->save_fails == 0 || sim_chance(r, r->save_fails) != 0;
+    n->unsaved = !ok;
     if (ok)
         keep_file(r, n, sync);
     else
