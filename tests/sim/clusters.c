@@ -242,7 +242,7 @@ static void move_step(struct sim_cluster *r)
     }
     m->step = result == CLUSTER_OK && m->step < 3 ? m->step + 1 : 0;
     /* Before it was synced. What a disk refuses is lost if the process ends before the next try. */
-    if (sim_node_act(r, at) && !r->nodes[at].unsaved && sim_chance(r, 3) == 0)
+    if (sim_node_act(r, at) && !r->nodes[at].unsaved && sim_chance(r, 6) == 0)
         end_one(r, at);
 }
 
