@@ -149,12 +149,17 @@ class Answers:
     def options(self):
         return os.environ.get("ASAN_OPTIONS", "")
 
+    def look(self, name, *args):
+        """A tool that shows what the repository has after a run."""
+        return self.tool(name, *args)
+
     def sound(self, what, at_least=()):
         """Without faults: these sets are there and good."""
         self.set_fault(None, 0)
-        ids = {s["id"] for s in self.sets() if s["state"] != "damaged"}
+        listed = json.loads(self.look("list", "--json").stdout)["sets"]
+        ids = {s["id"] for s in listed if s["state"] != "damaged"}
         self.assertLessEqual({s["id"] for s in at_least}, ids, what)
-        done = self.tool("verify", "--level", "digest")
+        done = self.look("verify", "--level", "digest")
         self.assertEqual(done.returncode, 0, (what, done.stdout, done.stderr))
         return ids
 
@@ -162,7 +167,7 @@ class Answers:
         """The store said that something was stored, removed or missing, and it was not."""
         name = what[0]
         self.set_fault(None, 0)
-        found = self.tool("verify", "--level", "digest", "--json")
+        found = self.look("verify", "--level", "digest", "--json")
         self.assertIn(found.returncode, (0, 1), (what, found.stderr))
         good = {s["id"] for s in json.loads(found.stdout)["sets"] if s["good"]}
         kept = self.known[2:] if name == "prune" else self.known
@@ -210,7 +215,7 @@ class Answers:
         again = self.archive_on()
         self.assertEqual(again.returncode, 0, (what, again.stderr))
         self.sound(what, self.known)
-        got = self.tool("restore", "--to", "-", "--target-offset", str(self.end))
+        got = self.look("restore", "--to", "-", "--target-offset", str(self.end))
         self.assertEqual(got.returncode, 0, (what, got.stderr))
         self.moment = self.moment or got.stdout
         self.assertEqual(got.stdout, self.moment, what)
@@ -361,6 +366,13 @@ class OfSFTP(Answers, BackupCase):
 
     def tool(self, name, *args, **more):
         return super().tool(name, *args, **{"env": {"ASAN_OPTIONS": self.options()}, **more})
+
+    def look(self, name, *args):
+        """Without a connection: the repository is a folder here."""
+        if not os.path.exists(self.path("there.conf")):
+            self.write("there.conf", f"[nightly]\nsource = {self.path('dump.rdb')}\n"
+                       f"repository = {self.there}\n")
+        return self.tool(name, "nightly", *args, "--config", self.path("there.conf"))
 
     def set_fault(self, fault, at):
         self.write("control.count", "")
