@@ -97,9 +97,12 @@ static bool ends(const char *path, const char *tail)
     return len > n && strcasecmp(path + len - n, tail) == 0;
 }
 
-/* Whether a path is that of a file, existing or not, rather than of a folder. */
-static bool names_file(const char *path)
+/* Whether the destination is a file, existing or not, rather than a folder. */
+static bool names_file(const struct backup_lay_out *out)
 {
+    const char *path = out->to;
+    if (out->together)
+        return false;
     if (access(path, F_OK) == 0 || strcmp(path, "-") == 0)
         return !is_folder(path);
     return ends(path, ".rdb") || ends(path, ".rdb.gz") || ends(path, ".rdb.lz4") ||
@@ -185,10 +188,21 @@ static bool restore_as_log(struct job *job, const struct archive_file *file, con
 
 /* ---- layouts ---- */
 
+static bool restore_waiting(struct job *job, const struct archive_file *file, const char *folder,
+                            struct rd_err *err)
+{
+    char path[BACKUP_PATH_MAX];
+    return refuse_log(job, folder, err) && stage_in(job, path, folder, "dump.rdb", err) &&
+           restore_file(job, file, path, err);
+}
+
 static bool restore_snapshot(struct job *job, const struct archive_file *file, const char *to,
                              struct rd_err *err)
 {
     char path[BACKUP_PATH_MAX];
+    if (job->out->together)
+        return backup_staging_folder(&job->out->staging, to, err) &&
+               restore_waiting(job, file, to, err);
     if (names_folder(to) && !backup_staging_folder(&job->out->staging, to, err))
         return false;
     if (!is_folder(to))
@@ -218,14 +232,6 @@ static bool write_nodes(struct job *job, const struct archive_file *file, const 
     return stage_in(job, path, folder, "nodes.conf", err) && write_text(job, path, text, err);
 }
 
-static bool restore_node_snapshot(struct job *job, const struct archive_file *file,
-                                  const char *folder, struct rd_err *err)
-{
-    char path[BACKUP_PATH_MAX];
-    return refuse_log(job, folder, err) && stage_in(job, path, folder, "dump.rdb", err) &&
-           restore_file(job, file, path, err);
-}
-
 static bool restore_node(struct job *job, const struct archive_file *file, struct rd_err *err)
 {
     char folder[BACKUP_PATH_MAX], name[40];
@@ -234,7 +240,7 @@ static bool restore_node(struct job *job, const struct archive_file *file, struc
         !backup_staging_folder(&job->out->staging, folder, err))
         return false;
     bool ok = job->out->layout == BACKUP_LAYOUT_AOF ? restore_as_log(job, file, folder, err)
-                                                    : restore_node_snapshot(job, file, folder, err);
+                                                    : restore_waiting(job, file, folder, err);
     return ok && write_nodes(job, file, folder, err);
 }
 
@@ -251,7 +257,7 @@ static bool restore_cluster(struct job *job, struct rd_err *err)
 
 bool backup_lay_out_is_log(const struct backup_lay_out *out, const struct archive_set *set)
 {
-    return out->layout == BACKUP_LAYOUT_AUTO ? backup_restore_is_log(set) && !names_file(out->to)
+    return out->layout == BACKUP_LAYOUT_AUTO ? backup_restore_is_log(set) && !names_file(out)
                                              : out->layout == BACKUP_LAYOUT_AOF;
 }
 
@@ -264,20 +270,49 @@ static bool lay_out(struct job *job, struct rd_err *err)
         return restore_cluster(job, err);
     if (!backup_lay_out_is_log(job->out, set))
         return restore_snapshot(job, file, to, err);
-    if (names_file(to))
+    if (names_file(job->out))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a log must be restored into a folder");
     return backup_restore_is_log(set) && job->out->change == NULL
                ? restore_log(job, to, err)
                : restore_as_log(job, file, to, err);
 }
 
+static void begin_staging(struct backup_lay_out *out)
+{
+    out->staging =
+        (struct backup_staging){.replaces = out->replaces, .check = out->check, .ctx = out->ctx};
+}
+
 bool backup_lay_out(struct backup_lay_out *out, struct backup_restore *r, struct rd_err *err)
 {
     struct job job = {.out = out, .r = r};
     out->nothing = false;
-    out->staging =
-        (struct backup_staging){.replaces = out->replaces, .check = out->check, .ctx = out->ctx};
+    if (out->together) {
+        size_t others = backup_staging_count(&out->staging);
+        if (lay_out(&job, err))
+            return true;
+        backup_staging_forget(&out->staging, others);
+        return false;
+    }
+    begin_staging(out);
     bool ok = lay_out(&job, err) && (out->nothing || backup_staging_publish(&out->staging, err));
     backup_staging_done(&out->staging, ok && !out->nothing);
     return ok;
+}
+
+bool backup_lay_out_begin(struct backup_lay_out *out, const char *folder, struct rd_err *err)
+{
+    out->together = true;
+    begin_staging(out);
+    return backup_staging_folder(&out->staging, folder, err);
+}
+
+bool backup_lay_out_publish(struct backup_lay_out *out, struct rd_err *err)
+{
+    return backup_staging_publish(&out->staging, err);
+}
+
+void backup_lay_out_done(struct backup_lay_out *out, bool complete)
+{
+    backup_staging_done(&out->staging, complete);
 }

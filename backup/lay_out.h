@@ -3,6 +3,13 @@
  *     struct backup_lay_out out = {.to = "/var/lib/redis", .open = open_out, .check = check_out};
  *     r.write = write;    // calls backup_lay_out(&out, r, err)
  *
+ * Several targets get their names together as well:
+ *
+ *     ok = backup_lay_out_begin(&out, "shards", &err);
+ *     ... for each target, out.to = the path of its folder in there, and backup_lay_out() ...
+ *     ok = ok && backup_lay_out_publish(&out, &err);
+ *     backup_lay_out_done(&out, ok);
+ *
  * A folder gets dump.rdb, or with BACKUP_LAYOUT_AOF appendonlydir; a cluster a folder for each
  * master. Files of which a server needs several get their names together (staging.h).
  */
@@ -36,11 +43,19 @@ struct backup_lay_out {
 
     /* Set by this library. */
     bool nothing;
+    bool together; /* begun with backup_lay_out_begin() */
     struct backup_staging staging;
 };
 
 /* RD_ERR_USAGE: a file exists, or the destination does not fit the layout. */
 bool backup_lay_out(struct backup_lay_out *out, struct backup_restore *r, struct rd_err *err);
+
+/* Makes the folder for several targets, unless it exists. From now on out->to is always a folder,
+ * and files wait until backup_lay_out_publish(). backup_lay_out_done() removes those that did not
+ * get their names, and the folders that were made for them unless all is complete. */
+bool backup_lay_out_begin(struct backup_lay_out *out, const char *folder, struct rd_err *err);
+bool backup_lay_out_publish(struct backup_lay_out *out, struct rd_err *err);
+void backup_lay_out_done(struct backup_lay_out *out, bool complete);
 
 /* Whether the destination becomes a folder with a log. */
 bool backup_lay_out_is_log(const struct backup_lay_out *out, const struct archive_set *set);

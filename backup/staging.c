@@ -21,7 +21,7 @@ static char **paths_of(const struct rd_buf *paths)
     return (char **)(void *)paths->ptr;
 }
 
-static size_t n_staged(const struct backup_staging *s)
+size_t backup_staging_count(const struct backup_staging *s)
 {
     return n_of(&s->staged);
 }
@@ -103,7 +103,7 @@ static bool sync_folder(const char *file, struct rd_err *err)
 static bool sync_folders(const struct backup_staging *s, struct rd_err *err)
 {
     const char *last = NULL;
-    for (size_t i = 0; i < n_staged(s); i++) {
+    for (size_t i = 0; i < backup_staging_count(s); i++) {
         const char *path = staged(s)[i];
         size_t len = folder_len(path);
         bool same = last != NULL && folder_len(last) == len && memcmp(last, path, len) == 0;
@@ -131,7 +131,7 @@ static bool give_name(struct backup_staging *s, const char *path, struct rd_err 
 static void remove_manifests(const struct backup_staging *s)
 {
     static const char tail[] = ".manifest";
-    for (size_t i = 0; i < n_staged(s); i++) {
+    for (size_t i = 0; i < backup_staging_count(s); i++) {
         const char *path = staged(s)[i];
         size_t len = strlen(path), n = strlen(tail);
         if (len > n && strcmp(path + len - n, tail) == 0)
@@ -139,14 +139,20 @@ static void remove_manifests(const struct backup_staging *s)
     }
 }
 
-bool backup_staging_any(const struct backup_staging *s)
+void backup_staging_forget(struct backup_staging *s, size_t n)
 {
-    return n_staged(s) > 0;
+    char name[BACKUP_PATH_MAX];
+    for (size_t i = n; i < backup_staging_count(s); i++) {
+        if (waiting_name(name, staged(s)[i]))
+            unlink(name);
+        rd_free(staged(s)[i]);
+    }
+    s->staged.len = n * sizeof(char *);
 }
 
 bool backup_staging_publish(struct backup_staging *s, struct rd_err *err)
 {
-    size_t n = n_staged(s);
+    size_t n = backup_staging_count(s);
     bool ok = true;
     if (s->replaces)
         remove_manifests(s);
@@ -165,10 +171,7 @@ static void free_paths(struct rd_buf *paths)
 
 void backup_staging_done(struct backup_staging *s, bool complete)
 {
-    char name[BACKUP_PATH_MAX];
-    for (size_t i = 0; i < n_staged(s); i++)
-        if (waiting_name(name, staged(s)[i]))
-            unlink(name);
+    backup_staging_forget(s, 0);
     for (size_t i = n_of(&s->made); i-- > 0 && !complete;)
         rmdir(paths_of(&s->made)[i]); /* unless it has other files */
     free_paths(&s->staged);

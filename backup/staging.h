@@ -6,9 +6,9 @@
  *          backup_staging_publish(&staging, &err);
  *     backup_staging_done(&staging, ok);
  *
- * The files of a log, or of a cluster, wait under other names until all of them are complete. A
- * restore that fails therefore leaves what was there before, and never a mixture of both. The
- * folders that it made for them go again.
+ * The files of a log, of a cluster, or of several targets wait under other names until all of them
+ * are complete. A restore that fails therefore leaves what was there before, and never a mixture of
+ * both. The folders that it made for them go again.
  */
 #ifndef BACKUP_STAGING_H
 #define BACKUP_STAGING_H
@@ -32,8 +32,10 @@ bool backup_staging_folder(struct backup_staging *staging, const char *path, str
 /* Turns the path of a file into the one under which it waits for the others. */
 bool backup_staging_file(struct backup_staging *staging, char path[BACKUP_PATH_MAX],
                          struct rd_err *err);
-/* Whether files wait. */
-bool backup_staging_any(const struct backup_staging *staging);
+/* How many files wait. */
+size_t backup_staging_count(const struct backup_staging *staging);
+/* Removes the files that wait, except the first n. */
+void backup_staging_forget(struct backup_staging *staging, size_t n);
 /* All files are complete: gives them their names. */
 bool backup_staging_publish(struct backup_staging *staging, struct rd_err *err);
 /* Removes the files that still wait, and, unless the restore is complete, the folders that were

@@ -53,7 +53,7 @@ static void put_json(struct restore *run)
     if (backup_restore_is_cluster(run->r.set))
         json_put_uint(json, "masters", run->r.set->m.n_nodes);
     if (!run->dry_run && (restore_converts(run) || restore_sends(run)))
-        json_put_uint(json, "keys", run->keys);
+        json_put_uint(json, "keys", run->keys - run->earlier);
     if (run->masters > 0)
         json_put_uint(json, "sent_to_masters", run->masters);
     if (run->r.cost.n_requests > 0) {
@@ -94,7 +94,8 @@ static void print_moment(const struct restore *run)
 
 static void print_keys(const struct restore *run)
 {
-    printf("  %s key%s sent", rd_show_count(run->keys).s, rd_show_plural(run->keys));
+    uint64_t n = run->keys - run->earlier;
+    printf("  %s key%s sent", rd_show_count(n).s, rd_show_plural(n));
     if (run->masters > 0)
         printf(" to the %zu master%s of a cluster", run->masters, rd_show_plural(run->masters));
     printf("\n");
@@ -151,7 +152,11 @@ void restore_report(struct restore *run)
     warn_of_refused(run);
     warn_of_damaged(run);
     if (run->cli->json) {
+        if (run->step != RESTORE_ONE)
+            json_obj(&run->cli->out);
         put_json(run);
+        if (run->step != RESTORE_ONE)
+            json_end(&run->cli->out);
         return;
     }
     if (run->cli->quiet || strcmp(run->to, "-") == 0)

@@ -32,6 +32,8 @@ static bool write_set(struct restore *run, struct rd_err *err)
 {
     if (restore_sends(run))
         return restore_send(run, err);
+    if (run->step == RESTORE_TRY)
+        return true;
     bool ok = backup_lay_out(&run->out, &run->r, err);
     run->nothing = run->out.nothing;
     return ok;
@@ -40,11 +42,11 @@ static bool write_set(struct restore *run, struct rd_err *err)
 static bool on_set(struct backup_restore *r, struct rd_err *err)
 {
     struct restore *run = r->ctx;
-    run->keys = 0; /* another repository may have failed before */
+    run->keys = run->earlier; /* another repository may have failed before */
     run->nothing = false;
     if (!fits_set(run, err) || (!run->dry_run && !write_set(run, err)))
         return false;
-    if (!run->nothing)
+    if (!run->nothing && (run->dry_run || run->step != RESTORE_TRY))
         restore_report(run);
     return true;
 }
@@ -55,17 +57,17 @@ static void on_failure(struct backup_restore *r, const struct rd_err *err)
     cli_report(run->cli, err);
 }
 
-static bool restore_target(struct restore *run, struct rd_err *err)
+bool restore_target(struct restore *run, size_t target, struct rd_err *err)
 {
-    restore_set_layout(run);
-    snapshot_in_watch_memory(run->cli);
     run->r.watch = &run->vault.watch;
     run->r.now_ms = run->cli->began_ms;
-    run->r.final = strcmp(run->to, "-") == 0 || restore_sends(run);
+    run->r.final = strcmp(run->to, "-") == 0 || (restore_sends(run) && run->step != RESTORE_TRY);
     run->r.write = on_set;
     run->r.failed = on_failure;
     run->r.ctx = run;
-    return backup_restore(&run->r, &run->vault.config.targets[0], err);
+    run->target = target;
+    run->earlier = run->keys;
+    return backup_restore(&run->r, &run->vault.config.targets[target], err);
 }
 
 /* ---- the tool ---- */
@@ -137,6 +139,14 @@ static bool is_file_argument(const struct cli *cli)
     return cli->n_args == 1 && stat(cli->args[0], &st) == 0;
 }
 
+static bool restore_targets(struct restore *run, struct rd_err *err)
+{
+    restore_set_layout(run);
+    snapshot_in_watch_memory(run->cli);
+    return run->vault.config.n_targets == 1 ? restore_target(run, 0, err)
+                                            : restore_several(run, err);
+}
+
 static int restore(struct restore *run)
 {
     struct cli *cli = run->cli;
@@ -150,10 +160,14 @@ static int restore(struct restore *run)
     run->r.filter = filter_active(&run->filter) ? &run->filter : NULL;
     if (!vault_load(&run->vault, cli->args, cli->n_args, &err))
         return is_file_argument(cli) ? refuse_file(run) : cli_fail(cli, &err);
-    if (run->vault.config.n_targets != 1)
-        return cli_usage_error(cli, "the configuration has several targets: name one");
+    if (run->vault.config.n_targets != 1 && cli->n_args == 0)
+        return cli_usage_error(cli, "the configuration has several targets: name one, or all "
+                                    "shards of a cluster");
+    wrong = restore_several_wrong(run);
+    if (wrong != NULL)
+        return cli_usage_error(cli, "%s", wrong);
     peer_opts_init(&opts);
-    bool ok = find_server(run, &opts, &err) && restore_target(run, &err);
+    bool ok = find_server(run, &opts, &err) && restore_targets(run, &err);
     client_target_done(&run->server);
     peer_opts_done(&opts);
     if (!ok)
@@ -216,10 +230,10 @@ static void free_patterns(struct restore *run)
 static int parse_and_restore(struct restore *run, const struct cli_opt *opts, int argc, char **argv)
 {
     const struct cli_usage usage = {
-        .synopsis = "[OPTION…] [TARGET] --to DIR|FILE|URL",
+        .synopsis = "[OPTION…] [TARGET…] --to DIR|FILE|URL",
         .about = "Restores a backup, or the data of a moment, to a file, a server or its folder.",
         .opts = opts,
-        .max_args = 1,
+        .max_args = CLI_MANY,
         .example = "redoubt restore nightly --target-time 2026-11-20T14:03:06Z --to out.rdb",
     };
     int status;

@@ -1,6 +1,7 @@
 /* restore.h - shared by the parts of `redoubt restore`; private to tools/restore/.
  *
  *     restore.c   options
+ *     several.c   several targets at one moment
  *     write.c     into files and folders
  *     send.c      into a running server
  *     report.c    the result
@@ -9,9 +10,13 @@
 #define TOOLS_RESTORE_RESTORE_H
 
 #include "backup/lay_out.h"
+#include "base/siphash.h"
 #include "client/target.h"
 #include "tools/cli/filter.h"
 #include "tools/vault/vault.h"
+
+/* Of several targets, all are tried before the first one is written. */
+enum restore_step { RESTORE_ONE, RESTORE_TRY, RESTORE_WRITE };
 
 struct restore {
     struct cli *cli;
@@ -29,9 +34,14 @@ struct restore {
 
     struct backup_restore r;
     struct backup_lay_out out;
-    uint64_t keys;  /* sent, or kept by the filter */
-    size_t masters; /* of the running cluster that got them; 0: a single server */
-    bool nothing;   /* the filter matches no key */
+    enum restore_step step;
+    size_t target;               /* which one */
+    uint64_t earlier;            /* keys of the targets before it */
+    struct rd_hash128 libraries; /* of functions, in the first snapshot; only of what is sent */
+    bool differ;                 /* another snapshot has others */
+    uint64_t keys;               /* sent, or kept by the filter */
+    size_t masters;              /* of the running cluster that got them; 0: a single server */
+    bool nothing;                /* the filter matches no key */
 };
 
 /* Whether the snapshot must be changed. */
@@ -39,6 +49,13 @@ bool restore_converts(const struct restore *run);
 /* Whether the destination is a running server. */
 bool restore_sends(const struct restore *run);
 
+/* Restores a target of the configuration. */
+bool restore_target(struct restore *run, size_t target, struct rd_err *err);
+
+/* several.c: all targets of the configuration, as of one time. The first one returns what is
+ * wrong with the options, or NULL. */
+const char *restore_several_wrong(const struct restore *run);
+bool restore_several(struct restore *run, struct rd_err *err);
 /* write.c: prepares run->out. */
 void restore_set_layout(struct restore *run);
 /* send.c */

@@ -15,10 +15,8 @@ struct send {
     struct tool_replay replay;      /* with one master at a time */
     struct filter filter;           /* of the keys for that master */
     uint8_t slots[RD_HASH_SLOTS / 8];
-    struct rd_siphash library;   /* the one that is being read */
-    struct rd_hash128 libraries; /* of the first snapshot */
-    bool differ;                 /* another snapshot has others */
-    uint64_t highest_db;         /* that the cluster is known to have */
+    struct rd_siphash library; /* the one that is being read */
+    uint64_t highest_db;       /* that the cluster is known to have */
 };
 
 /* ---- the masters ---- */
@@ -177,6 +175,12 @@ static bool fits_cluster(struct send *s, const struct rdb_event *key, struct rd_
                       (unsigned long long)key->key.db);
 }
 
+/* Whether nothing is restored but one snapshot. */
+static bool is_alone(const struct send *s)
+{
+    return s->run->step == RESTORE_ONE && !backup_restore_is_cluster(s->run->r.set);
+}
+
 /* Reads what a cluster cannot hold, and what of the set of a cluster is not sent. */
 static bool examine(struct send *s, const struct spool *spool, bool first, struct rd_err *err)
 {
@@ -186,7 +190,7 @@ static bool examine(struct send *s, const struct spool *spool, bool first, struc
     struct rdb_event ev;
     struct rd_src *src;
     enum rdb_status status = RDB_END;
-    if (s->cluster.n == 0 && !backup_restore_is_cluster(s->run->r.set))
+    if (s->cluster.n == 0 && is_alone(s))
         return true;
     if (!spool_source(spool, s->run->server.name, &src, err))
         return false;
@@ -203,16 +207,17 @@ static bool examine(struct send *s, const struct spool *spool, bool first, struc
     rdb_reader_free(reader);
     rd_src_close(src);
     if (first)
-        s->libraries = sum;
-    s->differ = s->differ || !rd_hash128_eq(s->libraries, sum);
+        s->run->libraries = sum;
+    s->run->differ = s->run->differ || !rd_hash128_eq(s->run->libraries, sum);
     return ok;
 }
 
 /* The masters of a cluster should have the same libraries: those of the first snapshot are sent. */
-static bool send_file(struct send *s, const struct archive_file *file, bool first, bool examined,
+static bool send_file(struct send *s, const struct archive_file *file, bool first,
                       struct rd_err *err)
 {
     struct spool spool = {0};
+    bool examined = !is_alone(s);
     s->replay.no_functions = !first;
     bool ok = backup_restore_spool(&s->run->r, file, &spool, err) &&
               (examined || (examine(s, &spool, first, err) && each_master(s, fits, &spool, err))) &&
@@ -231,27 +236,38 @@ static bool examine_file(struct send *s, const struct archive_file *file, bool f
     return ok;
 }
 
-/* The snapshots of a cluster are examined before the first key of the first one is sent. */
-static bool send_files(struct send *s, struct rd_err *err)
+typedef bool (*file_fn)(struct send *s, const struct archive_file *file, bool first,
+                        struct rd_err *err);
+
+/* Calls fn with each snapshot; `first`: of all targets. */
+static bool each_file(struct send *s, file_fn fn, struct rd_err *err)
 {
     const struct archive_manifest *m = &s->run->r.set->m;
+    bool ok = true, first = s->run->target == 0;
     if (!backup_restore_is_cluster(s->run->r.set))
-        return send_file(s, &m->files[0], true, false, err);
-    bool ok = true, first = true;
+        return fn(s, &m->files[0], first, err);
     for (size_t i = 0; ok && i < m->n_files; i++) {
         if (m->files[i].role != ARCHIVE_ROLE_RDB)
             continue;
-        ok = examine_file(s, &m->files[i], first, err);
-        first = false;
-    }
-    first = true;
-    for (size_t i = 0; ok && i < m->n_files; i++) {
-        if (m->files[i].role != ARCHIVE_ROLE_RDB)
-            continue;
-        ok = send_file(s, &m->files[i], first, true, err);
+        ok = fn(s, &m->files[i], first, err);
         first = false;
     }
     return ok;
+}
+
+/* All snapshots are examined before the first key of the first one is sent. */
+static bool send_files(struct send *s, struct rd_err *err)
+{
+    enum restore_step step = s->run->step;
+    if (step != RESTORE_WRITE && !is_alone(s) && !each_file(s, examine_file, err))
+        return false;
+    return step == RESTORE_TRY || each_file(s, send_file, err);
+}
+
+/* Before the first key: the keys of the first targets are there when the next ones are sent. */
+static bool is_ready(struct send *s, struct rd_err *err)
+{
+    return s->run->step == RESTORE_WRITE || each_master(s, make_room, NULL, err);
 }
 
 bool restore_send(struct restore *run, struct rd_err *err)
@@ -263,14 +279,15 @@ bool restore_send(struct restore *run, struct rd_err *err)
                                 .least_shift_ms = INT64_MAX,
                                 .window = REPLAY_WINDOW},
                      .filter = run->filter};
-    bool ok = find_masters(&s, err) && each_master(&s, make_room, NULL, err) && send_files(&s, err);
-    if (ok && s.differ) {
+    bool ok = find_masters(&s, err) && is_ready(&s, err) && send_files(&s, err);
+    if (ok && run->differ && run->step != RESTORE_TRY) {
         run->cli->partial = true;
-        cli_warn(run->cli, "the masters of the set have different function libraries: those of the "
-                           "first one are restored");
+        run->differ = false;
+        cli_warn(run->cli, "the masters have different function libraries: those of the first one "
+                           "are restored");
     }
-    run->keys = s.replay.result.keys;
-    run->nothing = ok && run->keys == 0 && filter_active(&run->filter);
+    run->keys = run->earlier + s.replay.result.keys;
+    run->nothing = ok && run->step == RESTORE_ONE && run->keys == 0 && filter_active(&run->filter);
     client_topology_done(&s.cluster);
     return ok;
 }

@@ -56,7 +56,7 @@ static bool convert(struct restore *run, const struct spool *spool, const char *
     opts.version = run->version;
     opts.dialect = run->dialect;
     opts.filter = &run->filter;
-    opts.may_be_empty = backup_staging_any(&run->out.staging); /* each master has a file */
+    opts.may_be_empty = backup_staging_count(&run->out.staging) > 0; /* one of several files */
     opts.open_out = open_converted;
     opts.ctx = &c;
     opts.omitted = &omitted;
@@ -72,7 +72,7 @@ static bool change(struct backup_lay_out *out, const struct archive_file *file,
 {
     struct restore *run = out->ctx;
     bool ok = convert(run, snapshot, path, err);
-    out->nothing = ok && run->keys == 0 && filter_active(&run->filter);
+    out->nothing = ok && !out->together && run->keys == 0 && filter_active(&run->filter);
     if (ok || err == NULL)
         return ok;
     if (strncmp(err->origin, SPOOLS, strlen(SPOOLS)) == 0)
