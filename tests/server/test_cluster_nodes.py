@@ -1,9 +1,10 @@
 """Clusters of nodes of both servers: what clients see while slots move and masters fail."""
 
 import subprocess
+import time
 import unittest
 
-from cluster_node import agree, masters, nodes
+from cluster_node import agree, masters, meet, nodes
 from server_under_test import Redis, Redoubt, ReplyError, wait_for
 
 
@@ -216,6 +217,66 @@ class Replicas(unittest.TestCase):
                 self.assertEqual(smart.command("GET", f"k{i}"), b"v" * i)
             cli("--cluster", "del-node", first.address, last.id)
             wait_for(lambda: agree(all_nodes[:3]))
+
+
+def replicate(master, replica):
+    """Makes a node, which knew no other one, a replica."""
+    meet([master, replica])
+    wait_for(lambda: master.id in replica.known())
+    replica.client().command("CLUSTER", "REPLICATE", master.id)
+    wait_for(lambda: replica.info("replication").get("master_link_status") == "up")
+
+
+def health(master, replica):
+    """Of the replica, as its master says, and whether clients are told of it."""
+    c = master.client()
+    (shard,) = c.command("CLUSTER", "SHARDS")
+    described = [dict(zip(n[::2], n[1::2])) for n in shard[shard.index(b"nodes") + 1]]
+    (word,) = [n[b"health"] for n in described if n[b"port"] == replica.port]
+    (slots,) = c.command("CLUSTER", "SLOTS")
+    return word, replica.port in [n[1] for n in slots[2:]]
+
+
+class Restarts(unittest.TestCase):
+    def test_a_replica_loads_its_data_as_one(self):
+        """With keys that have expired, and its place in the stream of its master."""
+        for kind in (Redoubt, Redis):
+            with masters(kind) as (master,), nodes(Redoubt) as (replica,):
+                replicate(master, replica)
+                c = master.client()
+                c.command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+                c.command("SET", "lasting", "x")
+                c.command("SET", "expired", "x", "PX", 100)
+                c.command("WAIT", 1, 60000)
+                full = master.info("stats")["sync_full"]
+                replica.client().command("SAVE")
+                time.sleep(0.2)
+                replica.restart()
+                wait_for(lambda r=replica:
+                         r.info("replication").get("master_link_status") == "up")
+                self.assertEqual(replica.client().command("DBSIZE"), 2)
+                self.assertEqual(master.info("stats")["sync_full"], full)
+                c.command("SET", "more", "x")
+                c.command("WAIT", 1, 60000)
+                self.assertEqual(replica.client().command("DBSIZE"), 3)
+
+    def test_a_replica_that_replaces_its_data_is_not_offered_to_clients(self):
+        for kind in (Redoubt, Redis):
+            with masters(kind) as (master,), nodes(Redoubt) as (replica,):
+                replicate(master, replica)
+                c, r = master.client(), replica.client()
+                wait_for(lambda m=master, r=replica: health(m, r) == (b"online", True))
+                c.command("CONFIG", "SET", "repl-backlog-size", 100)
+                r.command("CONFIG", "SET", "key-load-delay", 100000,
+                          "loading-process-events-interval-bytes", 1024)
+                c.command("MULTI")
+                c.command("CLIENT", "KILL", "TYPE", "replica")
+                for i in range(100):
+                    c.command("SET", f"{{0}}{i}", "A" * 1024)
+                c.command("EXEC")
+                wait_for(lambda m=master, r=replica: health(m, r) == (b"loading", False))
+                r.command("CONFIG", "SET", "key-load-delay", 0)
+                wait_for(lambda m=master, r=replica: health(m, r) == (b"online", True))
 
 
 class Settings(unittest.TestCase):

@@ -344,7 +344,8 @@ void replication_change_id(struct durable *durable)
 
 uint64_t replication_offset(const struct durable *durable)
 {
-    return durable->replication->master->offset;
+    const struct replication *r = durable->replication;
+    return r->link != NULL && !r->link->has_place ? 0 : r->master->offset;
 }
 
 void replication_link_state(const struct durable *durable, bool *ret_up, int64_t *ret_age_ms)

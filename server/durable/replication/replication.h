@@ -106,7 +106,7 @@ void replication_place_read(struct replication_place *place, struct rd_slice nam
 /* The dataset is that of a snapshot with this position. Call it when the server starts. */
 void replication_restored(struct durable *durable, const struct replication_place *place);
 
-/* How far the data is: bytes of the stream. */
+/* How far the data is: bytes of the stream. 0: it is not that of the master, or being replaced. */
 uint64_t replication_offset(const struct durable *durable);
 
 /* Of a replica: whether its master is connected, and for how long nothing was heard of it.

@@ -8,6 +8,7 @@
 #include "engine/db.h"
 #include "engine/script.h"
 #include "server/durable/replication/replication.h"
+#include "server/loop/daemon.h"
 #include "server/loop/log.h"
 #include "server/session/client/client.h"
 #include "server/session/dispatch/script.h"
@@ -287,6 +288,18 @@ static void turn(struct server *srv)
     node_check_clients(n);
 }
 
+/* A replica loads its data as one: with keys that have expired, which only its master deletes, and
+ * with its place in the stream of its master. */
+static void begin_as_replica(struct node *n)
+{
+    struct settings *s = &n->srv->loop.settings;
+    if (n->todo.role != NODE_FOLLOWS)
+        return;
+    settings_follow(s, n->todo.host, n->todo.port);
+    daemon_oom_score(s, false);
+    n->todo.role = NODE_STAYS;
+}
+
 /* Nodes are answered while data is loaded, too. */
 static bool start(struct server *srv)
 {
@@ -298,6 +311,7 @@ static bool start(struct server *srv)
     node_clock(n);
     cluster_start(n->cluster, wall_ms());
     node_act(n);
+    begin_as_replica(n);
     if (n->saved)
         return true;
     log_warning("Fatal: can't update cluster config file.");
