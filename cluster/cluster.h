@@ -215,6 +215,10 @@ struct cluster_link_info {
 /* The connections, i from 0. False: there are no more. */
 bool cluster_link_at(const struct cluster *c, size_t i, struct cluster_link_info *ret);
 
+/* Bytes that are kept of messages of which a part is missing. It grows with what arrives, not with
+ * the length that a message declares, and what is longer than its sender may send is not kept. */
+size_t cluster_input_memory(const struct cluster *c);
+
 struct cluster_stats {
     uint64_t sent[CLUSTER_N_MESSAGES], received[CLUSTER_N_MESSAGES];
     uint64_t refused; /* messages that could not be read */

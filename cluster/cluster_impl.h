@@ -43,6 +43,7 @@ struct cluster_link {
     int64_t created_ms;
     char own[CLUSTER_ADDRESS_MAX + 1], peer[CLUSTER_ADDRESS_MAX + 1];
     struct rd_buf input;
+    size_t n_passed_over; /* bytes still to come of a message that is not read */
 };
 
 struct cluster_forgotten {

@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "cluster/cluster_impl.h"
 
+enum { INPUT_KEPT = 8192 };
+
 struct cluster_link *cluster_link_find(const struct cluster *c, uint64_t number)
 {
     for (size_t i = 0; i < c->n_links; i++) {
@@ -146,13 +148,73 @@ static void on_bytes(struct cluster *c, struct cluster_link *link, struct rd_sli
     cluster_log(c, CLUSTER_LEVEL_DEBUG, "a message of %s: %s", link->peer, err.text);
 }
 
+/* A message of which a part is missing, and which is too long to wait for it. */
+static bool is_too_long(const struct cluster *c, struct rd_slice begun, size_t len)
+{
+    struct cluster_id sender;
+    if (len <= CLUSTER_SHORT_MAX)
+        return false;
+    cluster_message_sender(begun, &sender);
+    const struct cluster_node *n = cluster_node_find(c, &sender);
+    bool known = n != NULL && n != c->myself && !cluster_is(n, CLUSTER_BUS_HANDSHAKE);
+    return len > cluster_message_max(begun, known);
+}
+
+/* Bytes of a message that is passed over. */
+static struct rd_slice pass_over(struct cluster_link *link, struct rd_slice bytes)
+{
+    size_t n = bytes.len < link->n_passed_over ? bytes.len : link->n_passed_over;
+    link->n_passed_over -= n;
+    return rd_slice(bytes.ptr + n, bytes.len - n);
+}
+
+/* Reads the messages in `input`, and sets *ret_at to the end of them. False: the link has ended. */
+static bool take_messages(struct cluster *c, uint64_t conn, struct rd_slice input, size_t *ret_at)
+{
+    struct rd_err err = {0};
+    size_t len, at = 0;
+    for (;;) {
+        struct cluster_link *link = cluster_link_find(c, conn);
+        struct rd_slice rest = rd_slice(input.ptr + at, input.len - at);
+        if (link == NULL)
+            return false;
+        switch (cluster_message_frame(rest, &len, &err)) {
+        case CLUSTER_FRAME_READY:
+            on_bytes(c, link, rd_slice(rest.ptr, len));
+            at += len;
+            break;
+        case CLUSTER_FRAME_MORE:
+            if (rest.len >= CLUSTER_HEADER_LEN && is_too_long(c, rest, len)) {
+                c->stats.refused++;
+                link->n_passed_over = len - rest.len;
+                at = input.len;
+            }
+            *ret_at = at;
+            return true;
+        case CLUSTER_FRAME_BAD:
+            close_link(c, link);
+            return false;
+        }
+    }
+}
+
+/* Memory for a long message is not kept for the next one. */
+static void forget_read(struct rd_buf *input, size_t at)
+{
+    if (at > 0)
+        memmove(input->ptr, input->ptr + at, input->len - at);
+    input->len -= at;
+    if (input->len == 0 && input->cap > INPUT_KEPT)
+        rd_buf_done(input);
+}
+
 void cluster_received(struct cluster *c, uint64_t conn, struct rd_slice bytes)
 {
     struct cluster_link *link = cluster_link_find(c, conn);
-    struct rd_err err = {0};
-    size_t len, at = 0;
+    size_t at = 0;
     if (link == NULL)
         return;
+    bytes = pass_over(link, bytes);
     struct rd_buf input = link->input; /* the message may end the link */
     link->input = (struct rd_buf){0};
     if (!rd_buf_add(&input, bytes.ptr, bytes.len)) {
@@ -160,23 +222,18 @@ void cluster_received(struct cluster *c, uint64_t conn, struct rd_slice bytes)
         rd_buf_done(&input);
         return;
     }
-    enum cluster_frame frame;
-    while ((frame = cluster_message_frame(rd_slice(input.ptr + at, input.len - at), &len, &err)) ==
-           CLUSTER_FRAME_READY) {
-        on_bytes(c, link, rd_slice(input.ptr + at, len));
-        at += len;
-        link = cluster_link_find(c, conn);
-        if (link == NULL)
-            break;
-    }
-    if (link == NULL || frame == CLUSTER_FRAME_BAD) {
+    if (!take_messages(c, conn, rd_buf_slice(&input), &at)) {
         rd_buf_done(&input);
-        if (link != NULL)
-            close_link(c, link);
         return;
     }
-    if (at > 0)
-        memmove(input.ptr, input.ptr + at, input.len - at);
-    input.len -= at;
-    link->input = input;
+    forget_read(&input, at);
+    cluster_link_find(c, conn)->input = input;
+}
+
+size_t cluster_input_memory(const struct cluster *c)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < c->n_links; i++)
+        sum += c->links[i]->input.cap;
+    return sum;
 }

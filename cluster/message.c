@@ -91,6 +91,28 @@ static void get_id(struct cluster_id *ret, const uint8_t *at)
     ret->s[CLUSTER_ID_LEN] = 0;
 }
 
+void cluster_message_sender(struct rd_slice header, struct cluster_id *ret)
+{
+    get_id(ret, header.ptr + CLUSTER_AT_SENDER);
+}
+
+size_t cluster_message_max(struct rd_slice header, bool known)
+{
+    size_t n_gossip = rd_get_be16(header.ptr + CLUSTER_AT_COUNT);
+    switch (rd_get_be16(header.ptr + CLUSTER_AT_TYPE)) {
+    case CLUSTER_MESSAGE_PING:
+    case CLUSTER_MESSAGE_PONG:
+    case CLUSTER_MESSAGE_MEET:
+        return CLUSTER_HEADER_LEN + n_gossip * CLUSTER_GOSSIP_LEN + CLUSTER_EXTENSIONS_MAX;
+    case CLUSTER_MESSAGE_PUBLISH:
+    case CLUSTER_MESSAGE_PUBLISH_SHARD:
+    case CLUSTER_MESSAGE_MODULE:
+        return known ? CLUSTER_MESSAGE_MAX : CLUSTER_SHORT_MAX;
+    default:
+        return CLUSTER_SHORT_MAX;
+    }
+}
+
 static bool is_id(const uint8_t *at)
 {
     return cluster_is_id(rd_slice(at, CLUSTER_ID_LEN));

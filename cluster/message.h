@@ -51,7 +51,9 @@ enum {
     CLUSTER_PROTOCOL = 1,
     CLUSTER_ADDRESS_MAX = 45,
     CLUSTER_NAME_MAX = 255, /* a hostname, or a name for people */
-    CLUSTER_MESSAGE_MAX = 1 << 30
+    CLUSTER_MESSAGE_MAX = 1 << 30,
+    CLUSTER_SHORT_MAX = 1 << 16,     /* a message of a stranger, or without a body of any length */
+    CLUSTER_EXTENSIONS_MAX = 1 << 20 /* all of a message */
 };
 
 /* name, number, word in statistics */
@@ -161,6 +163,11 @@ enum cluster_frame {
 /* The length of the message at the beginning of `bytes`. */
 enum cluster_frame cluster_message_frame(struct rd_slice bytes, size_t *ret_len,
                                          struct rd_err *err);
+
+/* The id of the sender, and how long a message with these first CLUSTER_HEADER_LEN bytes can be. Nodes
+ * publish, and modules send, up to CLUSTER_MESSAGE_MAX if the sender is known; else nobody reads it. */
+void cluster_message_sender(struct rd_slice header, struct cluster_id *ret);
+size_t cluster_message_max(struct rd_slice header, bool known);
 
 /* Reads exactly one message. */
 bool cluster_message_read(struct cluster_message *ret, struct rd_slice bytes, struct rd_err *err);

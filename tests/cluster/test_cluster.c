@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
+#include "base/endian.h"
 #include "tests/cluster/rig.h"
 #include "tests/support/alloc_fault.h"
 #include "tests/support/chance.h"
@@ -523,6 +524,86 @@ Test(cluster, a_message_of_a_module_is_handed_over_if_the_sender_is_known)
     rig_act(&r);
     cr_expect_eq(r.seen[0][CLUSTER_MODULE], 1);
     cr_expect_str_eq(r.text, " payload");
+    rd_buf_done(&bytes);
+    rig_done(&r);
+}
+
+/* Bytes arrive in pieces. Returns the most memory that they took. */
+static size_t hear(struct rig *r, uint64_t conn, struct rd_slice bytes)
+{
+    enum { PIECE = 4000 };
+    size_t most = 0;
+    for (size_t at = 0; at < bytes.len; at += PIECE) {
+        size_t len = bytes.len - at < PIECE ? bytes.len - at : PIECE;
+        cluster_received(r->c[0], conn, rd_slice(bytes.ptr + at, len));
+        size_t now = cluster_input_memory(r->c[0]);
+        most = now > most ? now : most;
+        rig_act(r);
+    }
+    return most;
+}
+
+static void put_published(struct rd_buf *to, const char *sender, struct rd_slice payload)
+{
+    struct cluster_message m = {
+        .type = CLUSTER_MESSAGE_PUBLISH, .channel = rd_slice_str("news"), .payload = payload};
+    memcpy(m.sender.s, sender, sizeof m.sender.s);
+    cr_assert(cluster_message_write(&m, to));
+}
+
+Test(cluster, a_long_message_of_a_stranger_is_not_kept)
+{
+    static const char stranger[] = "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee";
+    static uint8_t payload[1 << 20];
+    struct rig r;
+    struct rd_buf bytes = {0};
+    rig_make(&r, 2);
+    uint64_t conn = cluster_accepted(r.c[0], "10.0.0.1", "10.0.0.2");
+    uint64_t refused = cluster_stats(r.c[0])->refused;
+    put_published(&bytes, stranger, rd_slice(payload, sizeof payload));
+    cr_expect_lt(hear(&r, conn, rd_buf_slice(&bytes)), 32768);
+    cr_expect_eq(cluster_stats(r.c[0])->refused, refused + 1);
+    rd_buf_reset(&bytes); /* the next message of this connection is read */
+    put_published(&bytes, cluster_myself(r.c[1])->id.s, rd_slice_str("hello"));
+    hear(&r, conn, rd_buf_slice(&bytes));
+    cr_expect_eq(r.seen[0][CLUSTER_PUBLISH], 1);
+    cr_expect_str_eq(r.text, "news hello");
+    rd_buf_done(&bytes);
+    rig_done(&r);
+}
+
+Test(cluster, a_long_message_takes_the_memory_of_what_arrived_of_it)
+{
+    static uint8_t payload[1 << 20];
+    struct rig r;
+    struct rd_buf bytes = {0};
+    rig_make(&r, 2);
+    uint64_t conn = cluster_accepted(r.c[0], "10.0.0.1", "10.0.0.2");
+    size_t before = cluster_input_memory(r.c[0]);
+    put_published(&bytes, cluster_myself(r.c[1])->id.s, rd_slice(payload, sizeof payload));
+    size_t most = hear(&r, conn, rd_buf_slice(&bytes));
+    cr_expect_gt(most, sizeof payload / 2);
+    cr_expect_lt(most, 3 * sizeof payload);
+    cr_expect_eq(r.seen[0][CLUSTER_PUBLISH], 1);
+    cr_expect_eq(cluster_input_memory(r.c[0]), before, "memory of the message is kept");
+    rd_put_be32(bytes.ptr + 4, CLUSTER_MESSAGE_MAX); /* most of which never comes */
+    cr_expect_lt(hear(&r, conn, rd_slice(bytes.ptr, 20000)), before + 65536);
+    rd_buf_done(&bytes);
+    rig_done(&r);
+}
+
+Test(cluster, a_ping_is_no_longer_than_its_entries)
+{
+    struct rig r;
+    struct rd_buf bytes = {0};
+    rig_make(&r, 2);
+    struct cluster_message m = {.type = CLUSTER_MESSAGE_PING, .sender = cluster_myself(r.c[1])->id};
+    uint64_t conn = cluster_accepted(r.c[0], "10.0.0.1", "10.0.0.2");
+    uint64_t refused = cluster_stats(r.c[0])->refused;
+    cr_assert(cluster_message_write(&m, &bytes));
+    rd_put_be32(bytes.ptr + 4, CLUSTER_MESSAGE_MAX);
+    hear(&r, conn, rd_buf_slice(&bytes));
+    cr_expect_eq(cluster_stats(r.c[0])->refused, refused + 1);
     rd_buf_done(&bytes);
     rig_done(&r);
 }

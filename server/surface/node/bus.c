@@ -295,7 +295,7 @@ void node_links_kill(struct node *n, const struct cluster_node *other, bool to, 
 
 size_t node_links_memory(const struct node *n)
 {
-    size_t sum = 0;
+    size_t sum = cluster_input_memory(n->cluster);
     for (const struct node_link *l = n->links; l != NULL; l = l->next)
         sum += sizeof *l + l->out.cap;
     return sum;
