@@ -1,5 +1,6 @@
 """The shards of a cluster, each archived as a target, and restored to one time."""
 
+import copy
 import glob
 import os
 import sys
@@ -7,8 +8,9 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from capture_case import acknowledged  # noqa: E402
+from capture_case import acknowledged, eventually  # noqa: E402
 from redis_server import RedisServer  # noqa: E402
+from test_archive_moments import ms_of  # noqa: E402
 from test_backup_cluster import TAGS, ClusterCase, Writer  # noqa: E402
 
 SHARDS = ("first", "second", "third")
@@ -32,15 +34,47 @@ class Shards(ClusterCase):
         nodes = self.cluster()
         self.fill(nodes, n)
         running = self.archive_all(nodes)
-        for node in nodes:
-            node.command("SET", "last" + TAGS[nodes.index(node)], "1")
-            acknowledged(node)
-        time.sleep(1)
-        moment = int(time.time() * 1000)
-        time.sleep(1)
+        for node, tag in zip(nodes, TAGS):
+            node.command("SET", "last" + tag, "1")
+        moment = self.known_moment(nodes)
         nodes[1].command("SET", "later" + TAGS[1], "1")
-        time.sleep(1)
         return nodes, running, moment
+
+    def is_known(self, moment, nodes):
+        """Whether all archives have this time. On a busy machine one may have an interruption."""
+        for name, node in zip(SHARDS, nodes):
+            offset = self.offset(node)
+            eventually("it is archived", lambda n=name, o=offset: any(
+                s["end"] >= o for s in self.streams_of(n)))
+            if not any(ms_of(m["from_time"]) <= moment < ms_of(m["to_time"])
+                       for s in self.streams_of(name) for m in s["moments"]):
+                return False
+        return True
+
+    def streams_of(self, name):
+        return [s for s in self.json("list", name)[0]["streams"] if s["bases"]]
+
+    def known_moment(self, nodes):
+        """A time that all archives have, with all that was written before."""
+        while True:
+            for node in nodes:
+                acknowledged(node)
+            time.sleep(0.7)
+            moment = int(time.time() * 1000)
+            time.sleep(0.7)
+            for node, tag in zip(nodes, TAGS):
+                node.command("DEL", "none" + tag)
+                node.command("PUBLISH", "c", "x")
+                acknowledged(node)
+            if self.is_known(moment, nodes):
+                return moment
+
+    def another_connection(self, node):
+        other = copy.copy(node)
+        other.socket = None
+        other._connect()  # pylint: disable=protected-access
+        self.addCleanup(other._disconnect)  # pylint: disable=protected-access
+        return other
 
     def end(self, running):
         for one in running:
@@ -55,11 +89,8 @@ class Shards(ClusterCase):
         running = self.archive_all(nodes)
         writer = Writer(nodes)
         writer.start()
-        moments = []
-        for _ in range(5):
-            time.sleep(0.9)
-            moments.append(int(time.time() * 1000))
-        time.sleep(1)
+        others = [self.another_connection(node) for node in nodes]
+        moments = [self.known_moment(others) for _ in range(3)]
         writer.stop()
         self.end(running)
         for moment in moments:
@@ -105,12 +136,7 @@ class Shards(ClusterCase):
                          nodes[0].command("CLUSTER", "MYID"))
         nodes[1].command("ASKING")
         nodes[1].command("SET", key, "here too")
-        acknowledged(nodes[1])
-        time.sleep(1)
-        moment = int(time.time() * 1000)
-        time.sleep(1)
-        for node in nodes:
-            node.command("PING")
+        moment = self.known_moment(nodes)
         self.end(running)
         done = self.tool("restore", *SHARDS, "--target-time", str(moment), "--to",
                          f"redis://127.0.0.1:{one.port}")
@@ -120,11 +146,8 @@ class Shards(ClusterCase):
     def test_nothing_is_written_unless_all_are_proved(self):
         nodes, running, moment = self.archived_cluster()
         self.assertEqual(running[2].end(), 0)
-        time.sleep(1.5)
-        later = int(time.time() * 1000)
-        time.sleep(1)
-        nodes[0].command("SET", "more" + TAGS[0], "1")
-        nodes[1].command("SET", "more" + TAGS[1], "1")
+        time.sleep(1.5)  # beyond the last second of the third one
+        later = self.known_moment(nodes[:2])
         self.end(running[:2])
         out = self.path("out")
         said = self.fails(2, "the target third", "restore", *SHARDS, "--to", out,
