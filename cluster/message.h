@@ -164,8 +164,9 @@ enum cluster_frame {
 enum cluster_frame cluster_message_frame(struct rd_slice bytes, size_t *ret_len,
                                          struct rd_err *err);
 
-/* The id of the sender, and how long a message with these first CLUSTER_HEADER_LEN bytes can be. Nodes
- * publish, and modules send, up to CLUSTER_MESSAGE_MAX if the sender is known; else nobody reads it. */
+/* The id of the sender, and how long a message with these first CLUSTER_HEADER_LEN bytes can be.
+ * Nodes publish, and modules send, up to CLUSTER_MESSAGE_MAX if the sender is known; else nobody
+ * reads it. */
 void cluster_message_sender(struct rd_slice header, struct cluster_id *ret);
 size_t cluster_message_max(struct rd_slice header, bool known);
 

@@ -184,6 +184,7 @@ void restore_report(struct restore *run)
         cli_note(run->cli,
                  "this set is not sealed, although the target has a key: it may have been "
                  "replaced");
-    if (!restore_sends(run) && !backup_lay_out_is_log(&run->out, run->r.set))
+    bool last = run->target + 1 == run->vault.config.n_targets;
+    if (last && !restore_sends(run) && !backup_lay_out_is_log(&run->out, run->r.set))
         cli_note(run->cli, "a server with appendonly yes does not load dump.rdb: see --layout aof");
 }

@@ -97,10 +97,7 @@ bool restore_several(struct restore *run, struct rd_err *err)
     if (run->cli->json && ok)
         json_end(json);
     else if (ok && !run->nothing && !run->cli->quiet)
-        cli_note(run->cli,
-                 "each of the %zu targets has the data that its archive had received by "
-                 "the time, which is exact to half a second by the clock of the host "
-                 "that archives it",
-                 run->vault.config.n_targets);
+        cli_note(run->cli, "the data of each target is what its archive had received by then, to "
+                           "half a second");
     return ok;
 }

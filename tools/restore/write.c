@@ -18,7 +18,11 @@ static bool open_out(void *ctx, const char *path, bool data, struct rd_sink **re
 static bool check_out(void *ctx, const char *path, struct rd_err *err)
 {
     struct restore *run = ctx;
-    return cli_check_out(run->cli, path, run->force, err);
+    if (cli_check_out(run->cli, path, run->force, err))
+        return true;
+    if (run->step == RESTORE_WRITE && run->cli->hint[0] != '\0') /* --force is refused */
+        cli_hint(run->cli, "move it away, or restore into another folder");
+    return false;
 }
 
 struct converting {
