@@ -206,7 +206,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def list(self, query):
         s3 = self.server.s3
-        keys = sorted(k for k in s3.objects if k.startswith(query.get("prefix", "")))
+        keys = s3.keys(query.get("prefix", ""))
         begin = int(query.get("continuation-token", "t/0=")[2:-1])
         page = keys[begin: begin + s3.page]
         more = begin + s3.page < len(keys)
@@ -281,6 +281,9 @@ class S3Server:
         self.faults, self.page, self.lock = None, page, threading.Lock()
         self.delay = self.under_way = self.most = 0
         self.conditions, self.n_uploads = True, 0
+
+    def keys(self, prefix):
+        return sorted(k for k in self.objects if k.startswith(prefix))
 
     def __enter__(self):
         self.server = Server(("127.0.0.1", 0), Handler)
