@@ -41,13 +41,34 @@ bool archive_segment_has(const struct archive_segment *segment, const char *repl
            strcmp(segment->replid, replid) == 0;
 }
 
+static bool is_base(const struct archive_manifest *m)
+{
+    return m->replid[0] != '\0' && m->n_files == 1 && m->files[0].role == ARCHIVE_ROLE_RDB;
+}
+
+/* The first segment of a chain that begins after an offset. Each one begins where the one before it
+ * ends, and no name has an end before its beginning. */
+static size_t first_after(const struct archive_stream *stream, size_t begin, size_t end,
+                          uint64_t offset)
+{
+    while (begin < end) {
+        size_t middle = begin + (end - begin) / 2;
+        if (stream->segments[middle].start <= offset)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
 size_t archive_stream_base(const struct archive_stream *stream, size_t begin, size_t end,
                            const struct archive_manifest *m)
 {
-    if (m->replid[0] == '\0' || m->n_files != 1 || m->files[0].role != ARCHIVE_ROLE_RDB)
+    if (!is_base(m))
         return SIZE_MAX;
     /* From the end: prefers the beginning of a segment to the end of the one before it. */
-    for (size_t i = end; i-- > begin;)
+    for (size_t i = first_after(stream, begin, end, m->offset);
+         i-- > begin && stream->segments[i].end >= m->offset;)
         if (archive_segment_has(&stream->segments[i], m->replid, m->offset))
             return i;
     return SIZE_MAX;
@@ -130,9 +151,11 @@ static bool has_base(const struct archive_stream *stream, size_t begin,
 {
     for (size_t k = 0; k < sets->n; k++) {
         const struct archive_set *set = &sets->sets[k];
-        if (!set->incomplete && !set->refused && set->err.code == RD_ERR_OK &&
-            archive_stream_base(stream, begin, stream->n, &set->m) != SIZE_MAX)
-            return true;
+        if (set->incomplete || set->refused || set->err.code != RD_ERR_OK || !is_base(&set->m))
+            continue;
+        for (size_t i = begin; i < stream->n; i++)
+            if (archive_segment_has(&stream->segments[i], set->m.replid, set->m.offset))
+                return true;
     }
     return false;
 }

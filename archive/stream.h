@@ -103,7 +103,7 @@ bool archive_segment_has(const struct archive_segment *segment, const char *repl
                          uint64_t offset);
 
 /* The segment of a chain (begin to end - 1) from which the stream continues after the data of a
- * set; SIZE_MAX: the set is not a base for the chain. */
+ * set; SIZE_MAX: the set is not a base for the chain. O(log n). */
 size_t archive_stream_base(const struct archive_stream *stream, size_t begin, size_t end,
                            const struct archive_manifest *m);
 

@@ -107,7 +107,8 @@ static bool cut_numbers(const char **at, struct archive_segment *s)
            cut_time(at, s->recorded ? '-' : '.', &s->latest_ms) &&
            (!s->recorded ||
             (cut_time(at, '-', &s->since_ms) && cut_time(at, merged ? '-' : '.', &s->until_ms))) &&
-           (!merged || (cut_number(at, '.', &s->last) && s->last > s->number));
+           (!merged || (cut_number(at, '.', &s->last) && s->last > s->number)) &&
+           s->start <= s->end;
 }
 
 bool archive_segment_parse(const char *name, struct archive_segment *ret)
