@@ -160,8 +160,8 @@ class Shards(ClusterCase):
         os.mkdir(self.path("new"))
         os.mkdir(self.path("new", "third"))
         self.write("new/third/dump.rdb", b"mine")
-        self.fails(2, "restore into another folder", "restore", *SHARDS, "--to", self.path("new"), "--target-time",
-                   str(moment))
+        self.fails(2, "restore into another folder", "restore", *SHARDS, "--to",
+                   self.path("new"), "--target-time", str(moment))
         self.assertEqual(glob.glob(self.path("new", "*")), [self.path("new", "third")])
         self.assertEqual(self.read("new", "third", "dump.rdb"), b"mine")
 
