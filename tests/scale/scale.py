@@ -79,8 +79,9 @@ def parts(n, distance, merged):
 
 def segment(first, last):
     begin = BEGIN_MS + first * SEGMENT_MS
+    end = BEGIN_MS + (last + 1) * SEGMENT_MS
     name = (f"{RUN}/00000001-{REPLID}/{first:08d}-{first * SEGMENT_BYTES}-"
-            f"{(last + 1) * SEGMENT_BYTES}-{begin + 1}-{BEGIN_MS + (last + 1) * SEGMENT_MS - 1}-0-0")
+            f"{(last + 1) * SEGMENT_BYTES}-{begin + 1}-{end - 1}-0-0")
     return name + (f"-{last}" if last > first else "") + ".seg"
 
 
