@@ -35,7 +35,7 @@ class Lookups(unittest.TestCase):
     def test_a_lookup_that_lasts_does_not_stop_the_server(self):
         self.silence()
         begun = int(self.replica.info("server")["uptime_in_seconds"])
-        self.client.command("REPLICAOF", "localhost", self.master.port)
+        self.client.command("REPLICAOF", "one-address.test", self.master.port)
         wait_for(lambda: int(self.replica.info("server")["uptime_in_seconds"]) >=
                  begun + SILENT_SECONDS)
         self.assertEqual(self.role()[3], b"connect")
@@ -45,7 +45,7 @@ class Lookups(unittest.TestCase):
 
     def test_the_name_is_not_used_after_the_replica_became_a_master(self):
         self.silence()
-        self.client.command("REPLICAOF", "localhost", self.master.port)
+        self.client.command("REPLICAOF", "one-address.test", self.master.port)
         self.client.command("REPLICAOF", "NO", "ONE")
         self.speak()
         begun = int(self.replica.info("server")["uptime_in_seconds"])
@@ -55,7 +55,7 @@ class Lookups(unittest.TestCase):
 
     def test_the_end_of_the_server_does_not_wait_for_an_answer(self):
         self.silence()
-        self.client.command("REPLICAOF", "localhost", self.master.port)
+        self.client.command("REPLICAOF", "one-address.test", self.master.port)
         self.assertEqual(self.replica.terminate(), 0)
 
     def test_all_addresses_of_a_name_are_tried(self):
@@ -67,7 +67,7 @@ class Lookups(unittest.TestCase):
     def test_a_name_without_an_address_is_tried_again(self):
         self.client.command("REPLICAOF", "no-such-host.invalid", self.master.port)
         wait_for(lambda: self.replica.log.count("Unable to connect to MASTER: ") >= 2)
-        self.client.command("REPLICAOF", "localhost", self.master.port)
+        self.client.command("REPLICAOF", "one-address.test", self.master.port)
         wait_for(lambda: self.client.command("GET", "k") == b"v")
 
 
