@@ -21,6 +21,7 @@ static const struct tool tools[] = {
     {"archive", "continuously archive the replication stream of a server", tool_archive},
     {"backup", "take verified backups of servers, snapshots and logs", tool_backup},
     {"blame", "print which command wrote each element of a key", tool_blame},
+    {"browse", "show files, servers and backups in a browser", tool_browse},
     {"capture", "record a master's snapshot and stream, as a replica", tool_capture},
     {"cluster", "check a cluster, and repair its nodes.conf files", tool_cluster},
     {"convert", "convert snapshots and logs to other formats and versions", tool_convert},

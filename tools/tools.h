@@ -9,6 +9,7 @@
 int tool_archive(struct cli *cli, int argc, char **argv);
 int tool_backup(struct cli *cli, int argc, char **argv);
 int tool_blame(struct cli *cli, int argc, char **argv);
+int tool_browse(struct cli *cli, int argc, char **argv);
 int tool_capture(struct cli *cli, int argc, char **argv);
 int tool_check_aof(struct cli *cli, int argc, char **argv);
 int tool_check_rdb(struct cli *cli, int argc, char **argv);

@@ -36,8 +36,8 @@ def tools():
 
 
 # Their arguments are targets of the configuration.
-OF_TARGETS = ("archive", "backup", "check-config", "copy", "list", "pause", "prune", "restore",
-              "resume", "unlock", "verify")
+OF_TARGETS = ("archive", "backup", "browse", "check-config", "copy", "list", "pause",
+              "prune", "restore", "resume", "unlock", "verify")
 
 
 def in_bash(script, *args):
@@ -112,7 +112,7 @@ class Help(unittest.TestCase):
         self.assertIs(out["features"]["static"], False)
         self.assertEqual(set(out["libraries"]), {"zlib", "liblz4", "libzstd", "libcrypto",
                                                  "libssl", "libcurl", "inih", "lua5.1",
-                                                 "sqlite3"})
+                                                 "sqlite3", "libmicrohttpd"})
         for name, version in out["libraries"].items():
             self.assertRegex(version, r"^\d+\.\d+|^r?\d+$", name)
             self.assertIn(f"{name} {version}", done.stdout)

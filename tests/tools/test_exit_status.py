@@ -205,6 +205,8 @@ class Cells(CaptureTest):
             elif tool == "replay":
                 self.capture.begin(snapshot([]), command("SET", "a", "1"))
                 args = ["replay", self.capture.path, silent.url]
+            elif tool == "browse":
+                args = ["browse", "--page", self.page(), self.good]
             elif tool in ("history", "blame", "undo"):
                 os.mkfifo(self.path("fifo"))
                 args = [tool, "a", "--in", self.path("fifo")]
@@ -496,6 +498,20 @@ class Cells(CaptureTest):
     def case_undo_8(self):
         foreign = self.write("foreign.aof", command("JSON.SET", "a", "$", "1"))
         self.undo(8, "--command", "foreign.aof:0", "--to", self.url, log=foreign)
+
+    def page(self):
+        return self.write("page.html", b'<meta http-equiv="Content-Security-Policy" content="'
+                          b"connect-src 'none'\">"
+                          b'<meta name="redoubt-files" content="none">')
+
+    def case_browse_2(self):
+        self.ends(2, "browse", "--page", self.page(), "--port", "65536", self.good)
+
+    def case_browse_3(self):
+        self.ends(3, "browse", "--page", self.missing, self.good)
+
+    def case_browse_6(self):
+        self.ends(6, "browse", "--page", self.page(), self.unused)
 
     def case_demo_0(self):
         self.ends(0, "demo", self.out)

@@ -58,6 +58,7 @@ def run(*command, env=None, cwd=None):
 DEPENDENCIES = {
     "zlib": "zlib", "liblz4": "liblz4", "libzstd": "libzstd", "libcrypto": "libcrypto",
     "libssl": "libssl", "libcurl": "libcurl", "lua5.1": "Lua 5.1", "inih": "inih",
+    "libmicrohttpd": "libmicrohttpd",
 }
 
 

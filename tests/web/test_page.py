@@ -439,6 +439,84 @@ class Use(InBrowser):
         self.assertEqual(self.browser.run("return document.activeElement.id"), "tab-contents")
 
 
+class Served(InBrowser):
+    """The page of redoubt browse. It asks only the address that it came from."""
+
+    def setUp(self):
+        """Not the page from a file."""
+
+    def serve(self, *args):
+        self.listener.seen.clear()
+        process = subprocess.Popen([REDOUBT, "browse", "--page", PAGE, *args], cwd=self.folder,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.url = process.stdout.readline().strip()
+        self.assertRegex(self.url, r"^http://127\.0\.0\.1:\d+/[0-9a-f]{32}/$")
+        self.browser.open(self.url)
+        self.browser.console()
+        return process
+
+    def test_a_damaged_file_and_its_salvage(self):
+        data = content("damaged/cut-tiny-263.rdb")
+        self.serve(self.file("dump.rdb", data))
+        self.assertIn("truncated", self.verdict())
+        _, text, _, _ = self.program(["check-rdb", "dump.rdb"], [("dump.rdb", data)])
+        self.assertIn(self.verdict(), " ".join(text.split()))
+        self.browser.run("document.getElementById('salvage').click()")
+        self.wait_for("#saved a[download]")
+        self.assertEqual(self.browser.console(), [])
+        own = self.url.split("/")[2].encode()
+        self.assertFalse([seen for seen in self.listener.seen if own in seen])
+
+    def test_a_folder(self):
+        os.makedirs(os.path.join(self.folder, "data"), exist_ok=True)
+        self.file("data/dump.rdb", content("redis-7.0.15/tiny.rdb"))
+        self.file("data/notes.txt", b"private")
+        self.serve(os.path.join(self.folder, "data"))
+        self.verdict()
+        self.assertIn("data/dump.rdb", self.text("#sources"))
+        self.assertNotIn("notes", self.text("main"))
+
+    def test_restore_points(self):
+        rdb = self.file("dump.rdb", content("redis-7.0.15/tiny.rdb"))
+        key = os.path.join(self.folder, "key")
+        conf = self.file("redoubt.conf", (
+            f"[nightly]\nsource = {rdb}\nrepository = {self.folder}/repo\nkey-file = {key}\n"
+        ).encode())
+        for command in (["seal", "--make-key", key], ["backup", "nightly", "--config", conf],
+                        ["backup", "nightly", "--config", conf]):
+            subprocess.run([REDOUBT, *command], check=True, capture_output=True)
+        process = self.serve("nightly", "--config", conf)
+        self.browser.wait(lambda: self.browser.run(
+            "return document.querySelectorAll('#served-list button').length") == 2)
+        self.assertEqual(page_checks.findings(self.browser), [])
+        self.browser.run("document.querySelector('#served-list button').click()")
+        self.assertNotIn("damaged", self.verdict())
+        self.assertEqual(self.browser.console(), [])
+        process.kill()
+        process.wait()
+        self.browser.run("document.querySelectorAll('#served-list button')[1].click()")
+        self.browser.wait(lambda: "does it still run?" in self.text("#served"))
+
+    def test_another_page_gets_nothing(self):
+        """A page of another origin, also one in a frame."""
+        self.serve(self.file("dump.rdb", content("redis-7.0.15/tiny.rdb")))
+        self.verdict()
+        page = self.file("evil.html", b"<!doctype html><p>evil")
+        self.browser.open("file://" + page)
+        for script in ("fetch(url).then(r => r.text())",
+                       "fetch(url, {mode: 'no-cors'}).then(r => r.text())",
+                       "new Promise((ok, no) => { const s = document.createElement('script');"
+                       " s.src = url; s.onload = ok; s.onerror = () => no(Error('no'));"
+                       " document.head.append(s); })"):
+            answer = self.browser.run_async(
+                "const [url, done] = arguments; " + script +
+                ".then(text => done('got ' + text), e => done('refused'))", self.url + "file/0")
+            self.assertIn(answer, ("refused", "got "), script)
+
+
 class Dark(Use):
     dark = True
 

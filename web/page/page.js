@@ -341,4 +341,49 @@ document.addEventListener("drop", async e => {
   else found.push(...files.map(file => ({path: file.name, file})));
   await addFiles(found);
 });
+/* ---- redoubt browse: it gives files to this page, which asks nobody else ---- */
+
+const fetchFile = async ({path, bytes: size}, id) => {
+  $("job-text").textContent = "Fetching " + path + (size == null ? "" : " (" + bytes(size) + ")");
+  $("job-bar").removeAttribute("value");
+  $("job").hidden = false;
+  announce($("job-text").textContent);
+  try {
+    const answer = await fetch("file/" + id, {cache: "no-store"});
+    if (!answer.ok) throw Error(await answer.text() || "refused");
+    return {path, file: new File([await answer.blob()], path.split("/").pop())};
+  } finally { $("job").hidden = true; }
+};
+
+const fetchFiles = async (files, ids, box) => {
+  try {
+    const got = [];
+    for (const id of ids) got.push(await fetchFile(files[id], id));
+    await addFiles(got);
+  } catch (e) {
+    const text = "redoubt browse: " + e.message + (e instanceof TypeError ? ": does it still run?" : "");
+    box.querySelector(".note")?.remove();
+    box.append(make("p", {class: "note"}, text));
+    announce(text);
+  }
+};
+
+/* Files that belong together are opened at once, and each restore point when it is chosen. */
+const openServed = async () => {
+  const box = $("served"), answer = await fetch("list.json", {cache: "no-store"});
+  const {files} = await answer.json(), together = [], rows = [];
+  box.hidden = false;
+  $("about").textContent = "Files come from redoubt browse on this computer. The page sends them nowhere.";
+  files.forEach((f, id) => { if (!f.apart) together.push(id); });
+  const button = (name, more, click) => make("li", {}, make("button", {type: "button", click}, name, make("small", {}, more)));
+  files.forEach((f, id) => {
+    if (f.apart || files.length === 1) rows.push(button(f.path, [f.time, f.bytes == null ? null : bytes(f.bytes)].filter(Boolean).join(", "), () => fetchFiles(files, [id], box)));
+  });
+  if (together.length > 1) rows.push(button("All files of the folder", together.length + " files", () => fetchFiles(files, together, box)));
+  $("served-list").replaceChildren(...rows);
+  if (together.length > 0) await fetchFiles(files, together, box);
+};
+
+if (document.querySelector("meta[name=redoubt-files]").content === "here")
+  openServed().catch(e => announce("redoubt browse does not answer: " + e.message));
 compile().catch(e => announce("This browser cannot run the page: " + e.message));
