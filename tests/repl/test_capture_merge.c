@@ -165,13 +165,12 @@ Test(capture_merge, a_merged_segment_ends_with_the_digest_of_the_last_one)
 }
 
 static void expect_refused(const struct rd_fs *fs, const struct repl_capture_segment *segments,
-                           size_t n, enum rd_err_code code, const char *what)
+                           size_t n, enum rd_err_code code, int reason, const char *what)
 {
     struct merged merged;
     cr_expect_not(merge(&merged, fs, segments, n), "%s", what);
     cr_expect_eq(merged.err.code, code, "%s: %s", what, merged.err.text);
-    if (code == RD_ERR_USAGE)
-        cr_expect_eq(merged.err.reason.id, REPL_CAPTURE_REASON_APART, "%s", what);
+    cr_expect_eq((int)merged.err.reason.id, reason, "%s", what);
     rd_buf_done(&merged.bytes);
 }
 
@@ -187,23 +186,25 @@ Test(capture_merge, what_is_not_one_stream_is_not_merged)
     const struct repl_capture_segment *s = find_some(&list, &n);
     some[0] = s[0];
     some[1] = s[2];
-    expect_refused(&fs, some, 2, RD_ERR_USAGE, "a gap");
-    expect_refused(&fs, s, 1, RD_ERR_USAGE, "one");
+    expect_refused(&fs, some, 2, RD_ERR_USAGE, REPL_CAPTURE_REASON_APART, "a gap");
+    expect_refused(&fs, s, 1, RD_ERR_USAGE, REPL_CAPTURE_REASON_APART, "one");
     memcpy(some, s, sizeof some);
     some[1].interrupted = true;
-    expect_refused(&fs, some, 3, RD_ERR_USAGE, "an interruption in the midst");
+    expect_refused(&fs, some, 3, RD_ERR_USAGE, REPL_CAPTURE_REASON_APART,
+                   "an interruption in the midst");
     memcpy(some, s, sizeof some);
     some[0].recorded = false;
-    expect_refused(&fs, some, 3, RD_ERR_USAGE, "not recorded");
+    expect_refused(&fs, some, 3, RD_ERR_USAGE, REPL_CAPTURE_REASON_APART, "not recorded");
     memcpy(some, s, sizeof some);
     some[1].end_db++;
-    expect_refused(&fs, some, 3, RD_ERR_USAGE, "another database");
+    expect_refused(&fs, some, 3, RD_ERR_USAGE, REPL_CAPTURE_REASON_APART, "another database");
     for (size_t i = 1; i < list.n; i++)
         if (list.segments[i].begins)
-            expect_refused(&fs, &list.segments[i - 1], 2, RD_ERR_USAGE, "two chapters");
+            expect_refused(&fs, &list.segments[i - 1], 2, RD_ERR_USAGE, REPL_CAPTURE_REASON_APART,
+                           "two chapters");
     memcpy(some, s, sizeof some);
     cr_assert_eq(fs.unlink(fs.ctx, some[1].name), 0);
-    expect_refused(&fs, some, 3, RD_ERR_CORRUPT, "removed");
+    expect_refused(&fs, some, 3, RD_ERR_CORRUPT, 0, "removed");
     repl_capture_list_done(&list);
     world_done(&world);
 }
