@@ -29,7 +29,8 @@ struct item {
     uint64_t size;
     char file[ARCHIVE_FILE_NAME_MAX]; /* of ITEM_SET */
     int64_t time_ms;
-    bool apart; /* the page opens it only when its user chooses it */
+    bool inside; /* of a folder: not behind a symbolic link */
+    bool apart;  /* the page opens it only when its user chooses it */
 };
 
 struct run {
@@ -115,13 +116,17 @@ static bool add_entry(struct run *run, const char *from, const char *path, const
     const char *where = (const char *)place.ptr, *as = (const char *)shown.ptr;
     if (!ok) {
         rd_err_nomem(err, strlen(name));
-    } else if (lstat(where, &st) == 0 && S_ISDIR(st.st_mode) && depth < DEPTH_MAX) {
+    } else if (lstat(where, &st) != 0) {
+        ok = errno == ENOENT || rd_err_sys(err, errno, "cannot examine %s", as);
+    } else if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX) {
         ok = add_folder(run, where, as, depth + 1, err);
-    } else if (lstat(where, &st) == 0 && S_ISREG(st.st_mode) && is_data(name)) {
+    } else if (S_ISREG(st.st_mode) && is_data(name)) {
         struct item *item = add_item(run, ITEM_FILE, as, where, err);
         ok = item != NULL;
-        if (ok)
+        if (ok) {
             item->size = (uint64_t)st.st_size;
+            item->inside = true;
+        }
     }
     rd_buf_done(&place);
     rd_buf_done(&shown);
@@ -315,7 +320,8 @@ static bool restore_item(struct run *run, const struct item *item, struct rd_err
 static bool open_file(const struct item *item, int *ret_fd, uint64_t *ret_len, struct rd_err *err)
 {
     struct stat st;
-    int fd = open(item->from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int links = item->inside ? O_NOFOLLOW : 0;
+    int fd = open(item->from, O_RDONLY | O_CLOEXEC | O_NONBLOCK | links);
     if (fd < 0 || fstat(fd, &st) != 0) {
         rd_err_sys(err, errno, "cannot open");
     } else if (!S_ISREG(st.st_mode)) {
