@@ -56,6 +56,7 @@ bool restore_target(struct restore *run, size_t target, struct rd_err *err);
  * wrong with the options, or NULL. */
 const char *restore_several_wrong(const struct restore *run);
 bool restore_several(struct restore *run, struct rd_err *err);
+
 /* write.c: prepares run->out. */
 void restore_set_layout(struct restore *run);
 /* send.c */
