@@ -74,6 +74,7 @@ class TestArchiveMerge(MergeCase):
         server = self.server()
         self.archived(server.port, sealed=sealed, more="merge = no\n" + more)
         running = self.start()
+        running.says("snapshot received")
         moments = self.small(server, n)
         self.wait_for(server)
         self.assertEqual(running.end(), 0)
@@ -173,6 +174,7 @@ class TestArchiveMerge(MergeCase):
         server = self.server()
         self.archived(server.port, more=AT_ONCE)
         running = self.start()
+        running.says("snapshot received")
         moments = []
         load = Load(server.port, seed=7)
         deadline = time.time() + 120
@@ -233,6 +235,7 @@ class Remote:
         server = self.server()
         self.archived(server.port, more="merge = no\n" + self.there())
         running = self.start()
+        running.says("snapshot received")
         load = Load(server.port, seed=3)
         moments = []
         while len(moments) < 18:
