@@ -45,7 +45,8 @@ class Archiving:
         return status
 
     def end(self, number=signal.SIGTERM):
-        """The exit status."""
+        """The exit status. It catches signals before it says anything."""
+        eventually("it says something", lambda: self.said or self.process.poll() is not None)
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.wait()
