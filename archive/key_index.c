@@ -51,14 +51,15 @@ struct listing {
     bool no_memory;
 };
 
-static void on_object(void *arg, const char *name, uint64_t size)
+static void on_object(void *arg, const struct archive_listed *object)
 {
     struct listing *l = arg;
     struct archive_key_indexes *indexes = l->indexes;
     struct archive_segment index;
-    if (l->no_memory || strlen(name) <= l->prefix || !parse(name + l->prefix, &index))
+    if (l->no_memory || strlen(object->name) <= l->prefix ||
+        !parse(object->name + l->prefix, &index))
         return;
-    index.bytes = size;
+    index.bytes = object->size;
     l->no_memory = !archive_segment_append(&indexes->list, &indexes->n, &index);
 }
 

@@ -112,19 +112,18 @@ static bool is_id(const char *text)
 }
 
 /* "NUMBER-ID". Everything else, such as the rest of an interrupted upload, is not a lock. */
-static void on_object(void *arg, const char *name, uint64_t size)
+static void on_object(void *arg, const struct archive_listed *object)
 {
     struct entries *list = arg;
-    const char *text = name + strlen(list->lock->folder) + 1;
+    const char *text = object->name + strlen(list->lock->folder) + 1;
     size_t digits = strspn(text, "0123456789");
     struct entry e = {.number = 0};
-    (void)size;
     for (size_t i = 0; i < digits && e.number < UINT64_MAX / 16; i++)
         e.number = 10 * e.number + (uint64_t)(text[i] - '0');
     if (digits == 0 || digits > 18 || text[digits] != '-' || !is_id(text + digits + 1))
         return;
     e.own = strcmp(text + digits + 1, list->lock->opts.self.id) == 0;
-    snprintf(e.name, sizeof e.name, "%s", name);
+    snprintf(e.name, sizeof e.name, "%s", object->name);
     list->n_own += e.own;
     if (e.number > list->last)
         list->last = e.number;

@@ -223,9 +223,8 @@ static bool prefetch_stat(struct archive_store *store, const char *name, struct 
     return inner->ops->stat(inner, name, ret, err);
 }
 
-static bool prefetch_list(struct archive_store *store, const char *folder,
-                          void (*each)(void *arg, const char *name, uint64_t size), void *arg,
-                          struct rd_err *err)
+static bool prefetch_list(struct archive_store *store, const char *folder, archive_each_fn *each,
+                          void *arg, struct rd_err *err)
 {
     struct archive_store *inner = prefetch_of(store)->inner;
     return inner->ops->list(inner, folder, each, arg, err);

@@ -5,6 +5,7 @@
  *     TARGET/sets/ID/manifest.json      written last
  *     TARGET/marks/ID.pinned            the set is kept
  *     TARGET/marks/ID.damaged           verify found that the set is damaged
+ *     TARGET/catalogue/NUMBER.zst       copies of manifests (archive/catalogue.h)
  *
  *     struct archive_repo repo = {.store = store, .target = "nightly"};
  *     struct archive_sets sets;
@@ -36,6 +37,9 @@ struct archive_repo {
                         const struct archive_set *set, const struct archive_file *file,
                         const struct rd_seal_ring *ring, struct rd_err *err);
     const struct archive_parallel *parallel; /* borrowed; NULL: objects are read one by one */
+    bool exact;              /* each manifest is read itself, without the catalogue */
+    unsigned catalogue_from; /* the number of sets from which on there is a catalogue, which is
+                                written again for a quarter of it; 0: ARCHIVE_CATALOGUE_FROM */
 };
 
 #define ARCHIVE_MANIFEST_NAME "manifest.json"
@@ -52,17 +56,36 @@ struct archive_set {
     struct rd_err err;         /* set: the manifest is damaged, forged, or of another target */
     struct archive_manifest m; /* else */
     struct rd_buf text;        /* of the manifest */
-    uint64_t missing;          /* files of the manifest that are missing or have other sizes */
-    char **objects;            /* all objects in the folder of the set, by name */
+    uint64_t manifest_bytes;
+    char version[ARCHIVE_VERSION_MAX]; /* of the manifest: see struct archive_listed; "": none */
+    bool catalogued;                   /* the manifest is that of the catalogue */
+    bool fresh;                        /* `text` is kept for the next catalogue */
+    uint64_t missing; /* files of the manifest that are missing or have other sizes */
+    char **objects;   /* all objects in the folder of the set, by name */
     uint64_t *sizes;
     size_t n_objects;
     uint64_t bytes; /* their total size, and what the set added to the chunks */
+};
+
+/* What there is of archive/catalogue.h. */
+enum { ARCHIVE_CATALOGUES_OLD = 8 };
+
+struct archive_catalogues {
+    unsigned due;    /* so many new sets, and it is written again; 0: there are too few for one */
+    uint64_t newest; /* its number; 0: none */
+    uint64_t old[ARCHIVE_CATALOGUES_OLD];
+    size_t n_old;
+    size_t n_copies;                      /* that it has */
+    uint64_t max;                         /* bytes that one can have */
+    char leftover[ARCHIVE_FILE_NAME_MAX]; /* of an interrupted upload; "": none */
 };
 
 struct archive_sets {
     struct archive_set *sets; /* from old to new */
     size_t n;
     size_t n_gone; /* sets that were removed between the listing and the reading */
+    struct archive_catalogues catalogues;
+    size_t fresh_bytes; /* of texts that are kept for the next catalogue */
 };
 
 /* Reads all manifests and verifies their signatures with repo->ring. A damaged or forged manifest
@@ -139,6 +162,8 @@ void archive_repo_clean(struct archive_repo *repo);
 /* Removes the folders of sets that have no object. */
 void archive_repo_tidy(struct archive_repo *repo);
 
+/* The word of a mark in the name of its object. */
+const char *archive_mark_word(enum archive_mark mark);
 bool archive_repo_mark(struct archive_repo *repo, const char *id, enum archive_mark mark, bool on,
                        struct rd_err *err);
 

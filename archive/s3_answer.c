@@ -1,7 +1,6 @@
 #include "archive/s3_answer.h"
 
 #include "archive/s3_xml.h"
-#include "archive/store.h"
 #include "base/buf.h"
 #include "base/num.h"
 
@@ -118,17 +117,17 @@ static bool copy(char *ret, size_t size, struct rd_slice text)
 enum { KEY_MAX = 3 * 1024 + 1 };
 
 struct entry {
-    size_t key; /* its place in `keys` */
+    size_t key, version; /* their places in `keys` */
     uint64_t size;
 };
 
 struct page {
-    struct rd_buf keys;    /* each with a zero byte */
+    struct rd_buf keys;    /* and versions, each with a zero byte */
     struct rd_buf entries; /* struct entry */
     bool no_memory;
     bool escaped; /* encoding-type=url; may follow the keys */
     bool has_more, more, has_key, has_size;
-    char key[KEY_MAX];
+    char key[KEY_MAX], version[ARCHIVE_VERSION_MAX];
     uint64_t size;
     char token[ARCHIVE_S3_POSITION_MAX];
     const char *wrong;
@@ -146,9 +145,13 @@ static bool end_of_entry(struct page *page)
     page->has_key = page->has_size = false;
     if (!whole)
         return page_wrong(page, "an object has no name or no size");
-    const struct entry entry = {.key = page->keys.len, .size = page->size};
-    page->no_memory = !rd_buf_add(&page->keys, page->key, strlen(page->key) + 1) ||
+    size_t len = strlen(page->key) + 1;
+    const struct entry entry = {
+        .key = page->keys.len, .version = page->keys.len + len, .size = page->size};
+    page->no_memory = !rd_buf_add(&page->keys, page->key, len) ||
+                      !rd_buf_add(&page->keys, page->version, strlen(page->version) + 1) ||
                       !rd_buf_add(&page->entries, &entry, sizeof entry);
+    page->version[0] = '\0';
     return !page->no_memory;
 }
 
@@ -158,6 +161,16 @@ static bool is_flag(struct rd_slice text, bool *ret)
     return *ret || rd_slice_is(text, "false");
 }
 
+/* A version of another form is none. */
+static void note_version(struct page *page, struct rd_slice text)
+{
+    bool ok = copy(page->version, sizeof page->version, text);
+    for (size_t i = 0; ok && i < text.len; i++)
+        ok = text.ptr[i] > ' ' && text.ptr[i] < 127;
+    if (!ok)
+        page->version[0] = '\0';
+}
+
 static bool end_in_page(void *ctx, unsigned depth, const char *name, struct rd_slice text)
 {
     struct page *page = ctx;
@@ -165,6 +178,8 @@ static bool end_in_page(void *ctx, unsigned depth, const char *name, struct rd_s
         page->has_key = copy(page->key, sizeof page->key, text);
     else if (depth == 2 && strcmp(name, "Size") == 0)
         page->has_size = rd_num_get_u64(text, &page->size);
+    else if (depth == 2 && strcmp(name, "ETag") == 0)
+        note_version(page, text);
     if (depth != 1)
         return true;
     if (strcmp(name, "Contents") == 0)
@@ -210,17 +225,20 @@ static bool check_keys(const struct page *page, const char *prefix, struct rd_er
 }
 
 /* No object is passed on before all keys were compared. */
-bool archive_s3_page(struct rd_slice xml, const char *prefix, size_t skip,
-                     void (*each)(void *arg, const char *name, uint64_t size), void *arg,
-                     struct archive_s3_next *ret, struct rd_err *err)
+bool archive_s3_page(struct rd_slice xml, const char *prefix, size_t skip, archive_each_fn *each,
+                     void *arg, struct archive_s3_next *ret, struct rd_err *err)
 {
     struct page page = {.has_more = false};
     bool ok = read_page(xml, &page, err) && check_keys(&page, prefix, err);
     const struct entry *entries = (const struct entry *)(const void *)page.entries.ptr;
     for (size_t i = 0; ok && i < page.entries.len / sizeof *entries; i++) {
-        const char *name = (const char *)page.keys.ptr + entries[i].key + skip;
-        if (name_ok(rd_slice_str(name)))
-            each(arg, name, entries[i].size);
+        const char *keys = (const char *)page.keys.ptr;
+        const char *version = keys + entries[i].version;
+        const struct archive_listed object = {.name = keys + entries[i].key + skip,
+                                              .size = entries[i].size,
+                                              .version = version[0] != '\0' ? version : NULL};
+        if (name_ok(rd_slice_str(object.name)))
+            each(arg, &object);
     }
     if (ok) {
         ret->more = page.more;

@@ -8,7 +8,7 @@
 #ifndef ARCHIVE_S3_ANSWER_H
 #define ARCHIVE_S3_ANSWER_H
 
-#include "base/err.h"
+#include "archive/store.h"
 #include "base/slice.h"
 
 enum {
@@ -31,13 +31,12 @@ struct archive_s3_next {
     char token[ARCHIVE_S3_POSITION_MAX];
 };
 
-/* A page of a list of version 2: each(arg, name, size) is called for every object; name is the key
+/* A page of a list of version 2: each(arg, object) is called for every object; its name is the key
  * after `skip` bytes, which are at most those of prefix. RD_ERR_PROTOCOL if the document is not a
  * whole list, has a key that does not begin with prefix, or continues nowhere; then nothing is
  * called. */
-bool archive_s3_page(struct rd_slice xml, const char *prefix, size_t skip,
-                     void (*each)(void *arg, const char *name, uint64_t size), void *arg,
-                     struct archive_s3_next *ret, struct rd_err *err);
+bool archive_s3_page(struct rd_slice xml, const char *prefix, size_t skip, archive_each_fn *each,
+                     void *arg, struct archive_s3_next *ret, struct rd_err *err);
 
 /* A page of the uploads in parts that were not completed: each(arg, name, id) for those whose key
  * begins with prefix; name is the key after `skip` bytes. */

@@ -25,7 +25,12 @@
 #include "base/sink.h"
 #include "base/src.h"
 
-enum { ARCHIVE_NAME_MAX = 320, ARCHIVE_OWNER_MAX = 160, ARCHIVE_STORE_SHA256 = 32 };
+enum {
+    ARCHIVE_NAME_MAX = 320,
+    ARCHIVE_OWNER_MAX = 160,
+    ARCHIVE_STORE_SHA256 = 32,
+    ARCHIVE_VERSION_MAX = 64
+};
 
 /* Reasons of errors (rd_err_reason.id): MISSING of get, the others of put. */
 enum archive_reason {
@@ -45,6 +50,18 @@ struct archive_object {
     uint64_t size;
 };
 
+/* An object of a listing. */
+struct archive_listed {
+    const char *name;
+    uint64_t size;
+    /* A word of the store for the bytes of the object, which changes when they are replaced, such
+     * as the ETag of S3: visible characters of ASCII, fewer than ARCHIVE_VERSION_MAX. NULL: the
+     * store has none. */
+    const char *version;
+};
+
+typedef void archive_each_fn(void *arg, const struct archive_listed *object);
+
 struct archive_store_ops {
     bool remote; /* each call takes the time of a request */
     bool shared; /* several threads may call get(), range() and stat() at once */
@@ -63,11 +80,10 @@ struct archive_store_ops {
                   struct rd_buf *ret, struct rd_err *err);
     bool (*stat)(struct archive_store *store, const char *name, struct archive_object *ret,
                  struct rd_err *err);
-    /* Calls each(arg, name) for all objects whose names begin with folder and a slash, in any
+    /* Calls each(arg, object) for all objects whose names begin with folder and a slash, in any
      * order, also for the remains of an interrupted put. It must not change the store. A folder
      * that does not exist is empty. */
-    bool (*list)(struct archive_store *store, const char *folder,
-                 void (*each)(void *arg, const char *name, uint64_t size), void *arg,
+    bool (*list)(struct archive_store *store, const char *folder, archive_each_fn *each, void *arg,
                  struct rd_err *err);
     /* An object that does not exist counts as removed. */
     bool (*remove)(struct archive_store *store, const char *name, struct rd_err *err);

@@ -322,7 +322,7 @@ static bool posix_age(struct archive_store *store, const char *name, int64_t *re
 }
 
 struct walk {
-    void (*each)(void *arg, const char *name, uint64_t size);
+    archive_each_fn *each;
     void *arg;
     struct rd_err *err;
 };
@@ -341,8 +341,10 @@ static bool walk_entry(const struct walk *walk, int fd, const char *path, const 
         return true; /* not an object */
     if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT || failed(full, errno, "cannot stat", walk->err);
-    if (S_ISREG(st.st_mode))
-        walk->each(walk->arg, full, (uint64_t)st.st_size);
+    if (S_ISREG(st.st_mode)) {
+        const struct archive_listed object = {.name = full, .size = (uint64_t)st.st_size};
+        walk->each(walk->arg, &object);
+    }
     if (!S_ISDIR(st.st_mode) || depth == DEPTH_MAX)
         return true;
     int inner = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -369,9 +371,8 @@ static bool walk_folder(const struct walk *walk, int fd, const char *path, unsig
     return ok;
 }
 
-static bool posix_list(struct archive_store *store, const char *folder,
-                       void (*each)(void *arg, const char *name, uint64_t size), void *arg,
-                       struct rd_err *err)
+static bool posix_list(struct archive_store *store, const char *folder, archive_each_fn *each,
+                       void *arg, struct rd_err *err)
 {
     const struct walk walk = {each, arg, err};
     char inside[ARCHIVE_NAME_MAX];

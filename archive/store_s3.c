@@ -113,7 +113,7 @@ static bool s3_get(struct archive_store *store, const char *name, struct rd_src 
 
 struct listing {
     struct archive_s3 *s;
-    void (*each)(void *arg, const char *name, uint64_t size);
+    archive_each_fn *each;
     void *arg;
     struct archive_s3_next next;        /* page */
     char seen[ARCHIVE_S3_POSITION_MAX]; /* an earlier position */
@@ -168,9 +168,8 @@ static bool list_page(struct listing *l, const char *folder, struct rd_err *err)
     return ok && (!l->next.more || moves_on(l, err));
 }
 
-static bool s3_list(struct archive_store *store, const char *folder,
-                    void (*each)(void *arg, const char *name, uint64_t size), void *arg,
-                    struct rd_err *err)
+static bool s3_list(struct archive_store *store, const char *folder, archive_each_fn *each,
+                    void *arg, struct rd_err *err)
 {
     struct listing l = {.s = archive_s3_of(store), .each = each, .arg = arg};
     do {

@@ -312,7 +312,7 @@ static bool read_folder(struct sftp *s, const char *folder, struct rd_buf *ret, 
 
 struct walk {
     struct sftp *s;
-    void (*each)(void *arg, const char *name, uint64_t size);
+    archive_each_fn *each;
     void *arg;
     struct rd_err *err;
 };
@@ -330,8 +330,9 @@ static bool walk_folder(const struct walk *walk, const char *folder, unsigned de
                            (const char *)entry.name.ptr);
         if (len < 0 || (size_t)len >= sizeof name)
             continue;
+        const struct archive_listed object = {.name = name, .size = entry.size};
         if (entry.kind == '-')
-            walk->each(walk->arg, name, entry.size);
+            walk->each(walk->arg, &object);
         else if (entry.kind == 'd' && depth < DEPTH_MAX)
             ok = walk_folder(walk, name, depth + 1);
     }
@@ -340,9 +341,8 @@ static bool walk_folder(const struct walk *walk, const char *folder, unsigned de
     return ok && wrong.code == RD_ERR_OK;
 }
 
-static bool sftp_list(struct archive_store *store, const char *folder,
-                      void (*each)(void *arg, const char *name, uint64_t size), void *arg,
-                      struct rd_err *err)
+static bool sftp_list(struct archive_store *store, const char *folder, archive_each_fn *each,
+                      void *arg, struct rd_err *err)
 {
     const struct walk walk = {sftp_of(store), each, arg, err};
     return walk_folder(&walk, folder, 0);

@@ -49,23 +49,24 @@ static void note_other(struct archive_stream *stream, const char *name)
         snprintf(stream->other, sizeof stream->other, "%s", name);
 }
 
-static void on_object(void *arg, const char *name, uint64_t size)
+static void on_object(void *arg, const struct archive_listed *object)
 {
     struct listing *l = arg;
     struct archive_stream *stream = l->stream;
     struct archive_segment segment;
-    if (l->no_memory || strlen(name) <= l->prefix)
+    if (l->no_memory || strlen(object->name) <= l->prefix)
         return;
-    if (!archive_segment_parse(name + l->prefix, &segment)) {
-        note_other(stream, name + l->prefix);
+    const char *name = object->name + l->prefix;
+    if (!archive_segment_parse(name, &segment)) {
+        note_other(stream, name);
         return;
     }
     if (l->only_sealed && !segment.sealed) {
         if (stream->n_refused++ == 0)
-            snprintf(stream->refused, sizeof stream->refused, "%s", name + l->prefix);
+            snprintf(stream->refused, sizeof stream->refused, "%s", name);
         return;
     }
-    segment.bytes = size;
+    segment.bytes = object->size;
     l->no_memory = !archive_segment_append(&stream->segments, &stream->n, &segment);
 }
 

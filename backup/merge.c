@@ -43,14 +43,13 @@ struct found {
 };
 
 /* "ID/manifest.json" of a set that was not read yet. */
-static void on_manifest(void *arg, const char *name, uint64_t size)
+static void on_manifest(void *arg, const struct archive_listed *object)
 {
     struct found *found = arg;
     struct backup_merge_cut cut = {.offset = 0};
-    const char *id = name + found->prefix;
+    const char *id = object->name + found->prefix;
     size_t len = strcspn(id, "/");
-    (void)size;
-    if (strlen(name) <= found->prefix || len == 0 || len >= sizeof cut.id ||
+    if (strlen(object->name) <= found->prefix || len == 0 || len >= sizeof cut.id ||
         strcmp(id + len, "/manifest.json") != 0)
         return;
     memcpy(cut.id, id, len);
@@ -85,26 +84,58 @@ static bool read_position(struct backup_merge *m, struct backup_merge_cut *cut, 
     return false;
 }
 
-static bool add_cuts(struct backup_merge *m, const struct found *found, struct rd_err *err)
+static bool make_room(struct backup_merge *m, size_t n, struct rd_err *err)
 {
-    size_t n = m->n_cuts + found->n, size = (n + 1) * sizeof *m->cuts;
+    size_t size = (m->n_cuts + n + 1) * sizeof *m->cuts;
     struct backup_merge_cut *grown = rd_realloc(m->cuts, size);
-    if (grown == NULL)
-        return rd_err_nomem(err, size);
-    m->cuts = grown;
-    if (found->n > 0)
-        memcpy(m->cuts + m->n_cuts, found->ids.ptr, found->n * sizeof *grown);
-    bool ok = true;
-    for (; ok && m->n_cuts < n && !cancelled(m); m->n_cuts += ok)
-        ok = read_position(m, &m->cuts[m->n_cuts], err);
+    m->cuts = grown != NULL ? grown : m->cuts;
+    return grown != NULL || rd_err_nomem(err, size);
+}
+
+/* By their ids, and by their places in the stream. */
+static bool sort_cuts(struct backup_merge *m, struct rd_err *err)
+{
+    size_t size = (m->n_cuts + 1) * sizeof *m->cuts;
     rd_free(m->places);
     m->places = rd_alloc(size);
     if (m->places == NULL)
-        return ok && rd_err_nomem(err, size);
+        return rd_err_nomem(err, size);
     qsort(m->cuts, m->n_cuts, sizeof *m->cuts, compare_ids);
     memcpy(m->places, m->cuts, m->n_cuts * sizeof *m->cuts);
     qsort(m->places, m->n_cuts, sizeof *m->places, compare_places);
-    return ok;
+    return true;
+}
+
+static bool add_cuts(struct backup_merge *m, const struct found *found, struct rd_err *err)
+{
+    size_t n = m->n_cuts + found->n;
+    if (!make_room(m, found->n, err))
+        return false;
+    if (found->n > 0)
+        memcpy(m->cuts + m->n_cuts, found->ids.ptr, found->n * sizeof *m->cuts);
+    bool ok = true;
+    for (; ok && m->n_cuts < n && !cancelled(m); m->n_cuts += ok)
+        ok = read_position(m, &m->cuts[m->n_cuts], err);
+    return sort_cuts(m, ok ? err : NULL) && ok;
+}
+
+bool backup_merge_know(struct backup_merge *m, const struct archive_sets *sets, const unsigned *why,
+                       struct rd_err *err)
+{
+    if (!make_room(m, sets->n, err))
+        return false;
+    for (size_t i = 0; i < sets->n; i++) {
+        const struct archive_set *set = &sets->sets[i];
+        struct backup_merge_cut *cut = &m->cuts[m->n_cuts];
+        if (set->incomplete || (why != NULL && why[i] == 0))
+            continue;
+        *cut = (struct backup_merge_cut){.offset = set->m.offset};
+        memcpy(cut->id, set->id, sizeof set->id);
+        snprintf(cut->replid, sizeof cut->replid, "%.*s", REPL_REPLID_LEN, set->m.replid);
+        m->n_cuts++;
+    }
+    m->knows_sets = true;
+    return sort_cuts(m, err);
 }
 
 /* The manifests of new sets are read once. */
@@ -112,6 +143,10 @@ static bool find_cuts(struct backup_merge *m, struct rd_err *err)
 {
     char folder[ARCHIVE_NAME_MAX];
     struct found found = {.m = m};
+    if (m->knows_sets) {
+        m->knows_sets = false;
+        return true;
+    }
     found.prefix = (size_t)snprintf(folder, sizeof folder, "%s/sets", m->repo.target) + 1;
     bool ok = m->repo.store->ops->list(m->repo.store, folder, on_manifest, &found, err);
     if (ok && found.no_memory)

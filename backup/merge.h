@@ -82,10 +82,16 @@ struct backup_merge {
     struct backup_merge_cut *cuts; /* of the sets that were read, by id */
     size_t n_cuts;
     struct backup_merge_cut *places; /* the same, by history and offset */
+    bool knows_sets;                 /* the next call need not list them */
 };
 
 /* RD_ERR_USAGE: a setting is wrong. */
 bool backup_merge_init(struct backup_merge *ret, const struct backup_target *target,
+                       struct rd_err *err);
+
+/* Before backup_merge_run() by someone who has listed the sets and holds their lock: the next call
+ * does not list them again. Those with why[i] == 0 are gone; NULL: all are there. */
+bool backup_merge_know(struct backup_merge *m, const struct archive_sets *sets, const unsigned *why,
                        struct rd_err *err);
 
 /* One pass over the stream in repository i of `open`, which was opened with keys. `tool` is named

@@ -1,5 +1,6 @@
 #include "backup/open.h"
 
+#include "archive/catalogue.h"
 #include "backup/places.h"
 #include "backup/system.h"
 #include "chunks/chunks.h"
@@ -166,6 +167,16 @@ void backup_explain_lost(struct backup_open *open, struct rd_err *err)
         rd_err_adopt(err, &lost);
         return;
     }
+}
+
+void backup_catalogue(const struct rd_watch *watch, struct archive_repo *repo,
+                      const struct archive_sets *sets)
+{
+    struct rd_err err = {0};
+    char line[600];
+    if (!archive_catalogue_update(repo, sets, &err))
+        rd_watch_warn(watch, "%s: the catalogue of the repository is not written: %s", repo->target,
+                      rd_err_render(&err, line, sizeof line));
 }
 
 bool backup_list(const struct rd_watch *watch, struct archive_repo *repo, struct archive_sets *ret,

@@ -60,6 +60,10 @@ void backup_find_lost(struct backup_open *open);
 /* If a lock was lost, that is the reason of a failure: another run may have removed objects. */
 void backup_explain_lost(struct backup_open *open, struct rd_err *err);
 
+/* archive_catalogue_update(), under the lock. A failure is a warning: it costs only time. */
+void backup_catalogue(const struct rd_watch *watch, struct archive_repo *repo,
+                      const struct archive_sets *sets);
+
 /* archive_repo_list(), with a note about sets that were removed meanwhile. */
 bool backup_list(const struct rd_watch *watch, struct archive_repo *repo, struct archive_sets *ret,
                  struct rd_err *err);

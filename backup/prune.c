@@ -192,13 +192,12 @@ struct look {
 };
 
 /* "TARGET/sets/ID/…" */
-static void look_at(void *arg, const char *name, uint64_t size)
+static void look_at(void *arg, const struct archive_listed *object)
 {
     struct look *look = arg;
-    const char *id = name + strlen(look->repo->target) + strlen("/sets/");
+    const char *id = object->name + strlen(look->repo->target) + strlen("/sets/");
     size_t len = strcspn(id, "/");
     bool known = false;
-    (void)size;
     for (size_t i = 0; !known && i < look->plan->sets.n; i++) {
         const char *own = look->plan->sets.sets[i].id;
         known = strlen(own) == len && memcmp(own, id, len) == 0;

@@ -94,6 +94,7 @@ static bool look_at_sets(const struct rd_watch *watch, struct backup_set *set, s
     if (!backup_list(watch, repo, &sets, err))
         return false;
     warn_of_keys(watch, open, repo, &sets);
+    backup_catalogue(watch, repo, &sets);
     bool ok = backup_prune_leftovers(repo, &sets, err) && (!set->chunks || chunks_clean(repo, err));
     if (ok && set->chunks)
         set->sets[i] = sets;

@@ -453,6 +453,7 @@ bool backup_verify(struct backup_verify *v, struct backup_open *open, size_t i, 
     struct archive_repo *repo = &open->repos[i];
     struct archive_sets sets;
     struct rd_err wrong = {0};
+    repo->exact = true;
     if (!backup_list(v->watch, repo, &sets, err))
         return false;
     look_for_none(v, repo, &sets);

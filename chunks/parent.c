@@ -19,7 +19,7 @@ struct listing {
     bool failed;
 };
 
-static void on_object(void *arg, const char *name, uint64_t size)
+static void on_object(void *arg, const struct archive_listed *listed)
 {
     struct listing *l = arg;
     struct chunks_inventory *inv = l->inv;
@@ -32,8 +32,8 @@ static void on_object(void *arg, const char *name, uint64_t size)
         inv->objects = objects;
     }
     struct chunks_object *object = &inv->objects[inv->n++];
-    snprintf(object->name, sizeof object->name, "%s", name + l->prefix);
-    object->bytes = size;
+    snprintf(object->name, sizeof object->name, "%s", listed->name + l->prefix);
+    object->bytes = listed->size;
 }
 
 static int by_name(const void *a, const void *b)

@@ -35,9 +35,8 @@ static bool counted_put(struct archive_store *s, const char *name, struct rd_sin
     return folder_ops->put(s, name, ret, err);
 }
 
-static bool counted_list(struct archive_store *s, const char *folder,
-                         void (*each)(void *arg, const char *name, uint64_t size), void *arg,
-                         struct rd_err *err)
+static bool counted_list(struct archive_store *s, const char *folder, archive_each_fn *each,
+                         void *arg, struct rd_err *err)
 {
     count_request();
     return folder_ops->list(s, folder, each, arg, err);
@@ -57,9 +56,8 @@ static bool known_age(struct archive_store *s, const char *name, int64_t *ret_ms
     return true;
 }
 
-static bool broken_list(struct archive_store *s, const char *folder,
-                        void (*each)(void *arg, const char *name, uint64_t size), void *arg,
-                        struct rd_err *err)
+static bool broken_list(struct archive_store *s, const char *folder, archive_each_fn *each,
+                        void *arg, struct rd_err *err)
 {
     (void)s, (void)folder, (void)each, (void)arg;
     return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "no answer");
@@ -134,9 +132,9 @@ static bool renew(struct archive_lock *lock)
     return ok;
 }
 
-static void add_one(void *arg, const char *name, uint64_t size)
+static void add_one(void *arg, const struct archive_listed *object)
 {
-    (void)name, (void)size;
+    (void)object;
     ++*(size_t *)arg;
 }
 

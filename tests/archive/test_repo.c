@@ -256,9 +256,8 @@ Test(repo, every_failing_allocation_is_survived)
 static const struct archive_store_ops *ops;
 
 /* Lists everything, and then `two` is removed. */
-static bool list_and_remove(struct archive_store *from, const char *prefix,
-                            void (*each)(void *arg, const char *name, uint64_t size), void *arg,
-                            struct rd_err *err)
+static bool list_and_remove(struct archive_store *from, const char *prefix, archive_each_fn *each,
+                            void *arg, struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
     snprintf(name, sizeof name, "t/sets/%s/" ARCHIVE_MANIFEST_NAME, two);

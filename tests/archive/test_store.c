@@ -156,12 +156,12 @@ struct names {
     uint64_t bytes;
 };
 
-static void add_name(void *arg, const char *name, uint64_t size)
+static void add_name(void *arg, const struct archive_listed *object)
 {
     struct names *names = arg;
     size_t len = strlen(names->text);
-    snprintf(names->text + len, sizeof names->text - len, "%s ", name);
-    names->bytes += size;
+    snprintf(names->text + len, sizeof names->text - len, "%s ", object->name);
+    names->bytes += object->size;
 }
 
 Test(store, objects_are_listed_and_removed)

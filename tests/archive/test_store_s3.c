@@ -154,11 +154,11 @@ static void judge_read(bool ok, const struct rd_err *err, const char *what)
 
 static char names[400];
 
-static void add_name(void *arg, const char *name, uint64_t size)
+static void add_name(void *arg, const struct archive_listed *listed)
 {
     size_t len = strlen(names);
     (void)arg;
-    snprintf(names + len, sizeof names - len, "%s %d ", name, (int)size);
+    snprintf(names + len, sizeof names - len, "%s %d ", listed->name, (int)listed->size);
 }
 
 static bool list_it(struct rd_err *err)

@@ -31,11 +31,10 @@ static void check_name(const char *name)
     check(strspn(name, letters) == strlen(name), "a name that changes a URL");
 }
 
-static void on_object(void *arg, const char *name, uint64_t size)
+static void on_object(void *arg, const struct archive_listed *object)
 {
     struct names *names = arg;
-    (void)size;
-    check_name(name);
+    check_name(object->name);
     names->n++;
 }
 

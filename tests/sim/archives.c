@@ -76,12 +76,23 @@ void archives_end_life(struct history *h, struct bucket_faults *f, struct bucket
 
 /* ---- what there is, without faults ---- */
 
+/* With a catalogue, however few sets there are. */
+static bool open_repos(struct history *h, enum backup_mode mode, struct backup_open *ret,
+                       struct rd_err *err)
+{
+    if (!backup_open(&h->config.targets[0], mode, ret, err))
+        return false;
+    for (size_t i = 0; i < BUCKETS; i++)
+        ret->repos[i].catalogue_from = 1;
+    return true;
+}
+
 bool archives_begin_view(struct view *v, struct history *h)
 {
     struct rd_err err = {0};
     v->h = h;
     v->before = archives_begin_life(h, &h->none);
-    return backup_open(&h->config.targets[0], BACKUP_READ, &v->open, &err) ||
+    return open_repos(h, BACKUP_READ, &v->open, &err) ||
            archives_wrong("cannot open: %s", err.text);
 }
 
@@ -109,6 +120,7 @@ static bool note_sets(struct view *v, size_t i)
         return archives_wrong("cannot list: %s", err.text);
     for (size_t k = 0; k < sets.n; k++) {
         const struct archive_set *set = &sets.sets[k];
+        h->sums->catalogued += set->catalogued;
         if (!archive_set_good(set))
             continue;
         struct known *known = find_known(h, set->id);
@@ -352,7 +364,7 @@ static void prune(struct history *h)
     if (!release(h, &rules))
         return;
     struct bucket_faults *before = archives_begin_life(h, &h->other);
-    if (backup_open(&h->config.targets[0], BACKUP_WRITE, &open, &err)) {
+    if (open_repos(h, BACKUP_WRITE, &open, &err)) {
         for (size_t i = 0; i < BUCKETS; i++)
             prune_one(&open, i, &rules);
         backup_close(&open);
@@ -383,7 +395,7 @@ static void back_up(struct history *h)
     struct backup_set set = {.open = &open};
     struct rd_err err = {0};
     struct bucket_faults *before = archives_begin_life(h, &h->other);
-    if (backup_open(&h->config.targets[0], BACKUP_WRITE, &open, &err)) {
+    if (open_repos(h, BACKUP_WRITE, &open, &err)) {
         backup_take(NULL, &job, &set, &err);
         backup_set_done(&set);
         backup_close(&open);

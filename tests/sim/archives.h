@@ -24,7 +24,7 @@
 struct sim_archives {
     uint64_t histories, commands, lives, deaths, power_failures, full_syncs, turns, segments,
         removed, sets, prunes, between, faults, late, delayed, restores, moments, verified, merges,
-        merged, parts_removed, locks_broken;
+        merged, parts_removed, locks_broken, catalogued;
 };
 
 /* NULL, or what was wrong. Valid until the next call. */

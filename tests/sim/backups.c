@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "archive/catalogue.h"
 #include "archive/pipe.h"
 #include "backup/prune.h"
 #include "backup/sweep.h"
@@ -137,7 +138,8 @@ static bool open_all(struct history *h, struct backup_open *ret)
         ret->repos[i] = (struct archive_repo){.store = ret->stores[i],
                                               .target = ret->target->name,
                                               .ring = &ret->keys.ring,
-                                              .open_chunks = chunks_open_src};
+                                              .open_chunks = chunks_open_src,
+                                              .catalogue_from = 1};
         if (ret->stores[i] == NULL)
             return false;
     }
@@ -252,6 +254,8 @@ static bool look_at(struct history *h, struct backup_open *open, size_t i, unsig
     bool ok = true;
     if (!archive_repo_list(&open->repos[i], &sets, &err))
         return wrong("cannot list: %s", err.text);
+    for (size_t k = 0; k < sets.n; k++)
+        h->sums->catalogued += sets.sets[k].catalogued;
     for (size_t k = 0; ok && k < sets.n; k++)
         if (archive_set_good(&sets.sets[k]) && bucket_draw(&h->faults, in) == 0)
             ok = prove_set(h, open, i, &sets.sets[k]);
@@ -306,6 +310,7 @@ static bool prune_one(struct history *h, struct backup_open *open, size_t i,
     if (!backup_lock(NULL, open, i, "sim", &open->errs[i]) ||
         !backup_prune_plan(&open->repos[i], rules, now_ms, &plan, &open->errs[i]))
         return false;
+    archive_catalogue_update(&open->repos[i], &plan.sets, NULL);
     bool ok = backup_prune_run(&open->repos[i], &plan, &n, &open->errs[i]) &&
               backup_sweep(NULL, open, i, &plan, now_ms, &swept, &open->errs[i]);
     h->sums->packs_removed += swept.n_removed;

@@ -17,7 +17,7 @@
 
 struct sim_backups {
     uint64_t histories, taken, failed, pruned, prunes_failed, faults, late, short_lists, deaths,
-        proved, packs_removed, packs_rewritten;
+        proved, packs_removed, packs_rewritten, catalogued;
 };
 
 /* NULL, or what was wrong. Valid until the next call. */

@@ -1,5 +1,6 @@
 #include "tests/sim/bucket.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -73,7 +74,8 @@ static struct bucket_object *add(struct bucket *b, const char *name, const struc
     if (b->n == BUCKET_OBJECTS || bucket_find(b, name) != NULL)
         return NULL;
     struct bucket_object *object = &b->objects[b->n++];
-    *object = (struct bucket_object){.time_ms = b->now_ms != NULL ? b->now_ms() : 0};
+    *object = (struct bucket_object){.time_ms = b->now_ms != NULL ? b->now_ms() : 0,
+                                     .version = ++b->n_versions};
     snprintf(object->name, sizeof object->name, "%s", name);
     rd_buf_add(&object->bytes, bytes->ptr, bytes->len);
     return object;
@@ -265,9 +267,17 @@ static bool bucket_stat(struct archive_store *store, const char *name, struct ar
     return true;
 }
 
-static bool bucket_list(struct archive_store *store, const char *folder,
-                        void (*each)(void *arg, const char *name, uint64_t size), void *arg,
-                        struct rd_err *err)
+static void show(const struct bucket_object *object, archive_each_fn *each, void *arg)
+{
+    char version[24];
+    const struct archive_listed listed = {
+        .name = object->name, .size = object->bytes.len, .version = version};
+    snprintf(version, sizeof version, "%" PRIu64, object->version);
+    each(arg, &listed);
+}
+
+static bool bucket_list(struct archive_store *store, const char *folder, archive_each_fn *each,
+                        void *arg, struct rd_err *err)
 {
     struct member *member = member_of(store);
     const struct bucket *b = member->bucket;
@@ -280,7 +290,7 @@ static bool bucket_list(struct archive_store *store, const char *folder,
     for (size_t i = 0; i < b->n; i++)
         if (strncmp(b->objects[i].name, folder, len) == 0 && b->objects[i].name[len] == '/' &&
             (!is_short || bucket_draw(member->faults, 4) != 0))
-            each(arg, b->objects[i].name, b->objects[i].bytes.len);
+            show(&b->objects[i], each, arg);
     return true;
 }
 

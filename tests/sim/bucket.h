@@ -25,6 +25,7 @@ struct bucket_object {
     bool partial; /* what an interrupted put has left */
     bool late;    /* it appeared after its put had failed */
     int64_t time_ms;
+    uint64_t version;
 };
 
 struct bucket_lock {
@@ -42,6 +43,7 @@ struct bucket {
     int64_t (*now_ms)(void); /* NULL: the ages of objects are not known */
     struct bucket_object objects[BUCKET_OBJECTS];
     size_t n;
+    uint64_t n_versions; /* that were given */
     struct bucket_lock locks[BUCKET_LOCKS];
     bool occupied; /* a process outside of the test has all locks */
     struct bucket_late late[BUCKET_LATE];

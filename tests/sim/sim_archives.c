@@ -37,7 +37,8 @@ static void print(const void *ctx)
                                     {"merges", s->merges},
                                     {"segments merged", s->merged},
                                     {"segments removed after that", s->parts_removed},
-                                    {"locks broken", s->locks_broken}};
+                                    {"locks broken", s->locks_broken},
+                                    {"manifests from the catalogue", s->catalogued}};
     seeds_print(all, sizeof all / sizeof *all);
 }
 
@@ -47,7 +48,7 @@ static bool is_enough(const void *ctx)
     return s->deaths > SEEDS && s->power_failures > SEEDS && s->removed > SEEDS &&
            s->sets > SEEDS && s->prunes > SEEDS && s->between > SEEDS / 4 && s->late > SEEDS &&
            s->delayed > 0 && s->moments > SEEDS && s->merged > SEEDS && s->parts_removed > SEEDS &&
-           s->locks_broken > SEEDS / 20;
+           s->locks_broken > SEEDS / 20 && s->catalogued > SEEDS;
 }
 
 SEEDS_MAIN(struct sim_archives, .enough = "sets, faults and deaths")

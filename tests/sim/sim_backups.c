@@ -27,7 +27,8 @@ static void print(const void *ctx)
                                     {"deaths", s->deaths},
                                     {"sets read in full", s->proved},
                                     {"packs removed", s->packs_removed},
-                                    {"packs rewritten", s->packs_rewritten}};
+                                    {"packs rewritten", s->packs_rewritten},
+                                    {"manifests from the catalogue", s->catalogued}};
     seeds_print(all, sizeof all / sizeof *all);
 }
 
@@ -36,7 +37,7 @@ static bool is_enough(const void *ctx)
     const struct sim_backups *s = ctx;
     return s->taken > SEEDS && s->failed > SEEDS && s->prunes_failed > 0 && s->late > SEEDS &&
            s->short_lists > SEEDS && s->deaths > SEEDS && s->packs_removed > SEEDS / 2 &&
-           s->packs_rewritten > 0;
+           s->packs_rewritten > 0 && s->catalogued > SEEDS;
 }
 
 SEEDS_MAIN(struct sim_backups, .enough = "backups, faults and deaths")

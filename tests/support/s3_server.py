@@ -212,7 +212,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         more = begin + s3.page < len(keys)
         encode = urllib.parse.quote_plus if query.get("encoding-type") == "url" else escape
         rows = "".join(f"<Contents><Key>{encode(k)}</Key>"
-                       f"<Size>{len(s3.objects[k])}</Size></Contents>" for k in page)
+                       f"<Size>{len(s3.objects[k])}</Size>"
+                       f"<ETag>&quot;{s3.etag(k)}&quot;</ETag></Contents>" for k in page)
         tag = "NextContinuationToken"
         token = f"<{tag}>t/{begin + s3.page}=</{tag}>" if more else ""
         kind = "<EncodingType>url</EncodingType>" if encode is not escape else ""
@@ -278,9 +279,16 @@ class S3Server:
     def __init__(self, page=1000):
         self.objects, self.uploads, self.requests = {}, {}, []
         self.times = {}  # Last-Modified of objects
+        self.etags = {}  # of objects that were listed, with their bytes
         self.faults, self.page, self.lock = None, page, threading.Lock()
         self.delay = self.under_way = self.most = 0
         self.conditions, self.n_uploads = True, 0
+
+    def etag(self, key):
+        data, known = self.objects[key], self.etags.get(key)
+        if known is None or known[0] is not data:
+            known = self.etags[key] = data, hashlib.md5(data).hexdigest()
+        return known[1]
 
     def keys(self, prefix):
         return sorted(k for k in self.objects if k.startswith(prefix))

@@ -51,6 +51,38 @@ class InS3(BackupCase):
         self.good("prune", "--pin", "latest")
         self.assertEqual(self.sets()[0]["state"], "pinned")
 
+    def manifests_read_by(self, *tool):
+        del self.s3.requests[:]
+        self.good(*tool)
+        return len([r for r in self.s3.requests if r[0] == "GET" and "manifest.json" in r[1]])
+
+    def test_many_sets_are_listed_from_a_catalogue(self):
+        for _ in range(34):
+            self.good("backup")
+        catalogue, = [k for k in self.s3.objects if "/catalogue/" in k]
+        listed, whole = self.json("list"), self.s3.objects[catalogue]
+        self.assertEqual(len(listed[0]["sets"]), 34)
+        self.assertEqual(self.manifests_read_by("list"), 2)
+        self.assertEqual(self.manifests_read_by("restore", "--to", self.path("out.rdb")), 2)
+        self.assertEqual(self.manifests_read_by("prune"), 2)
+        self.assertGreaterEqual(self.manifests_read_by("verify", "--level", "list"), 34)
+        # What the store has, counts.
+        self.s3.objects[catalogue] = whole[:len(whole) // 2]
+        self.assertEqual(self.json("list"), listed)
+        del self.s3.objects[catalogue]
+        self.assertEqual(self.json("list"), listed)
+        self.s3.objects[catalogue] = whole
+        for part in "manifest.json", "dump.rdb.sealed":
+            name = next(k for k in sorted(self.s3.objects) if k.endswith(part))
+            before = self.s3.objects[name]
+            self.s3.objects[name] = before[:-1] + b"?"
+            damaged = [s for s in self.sets() if not s["good"]]
+            self.assertEqual(len(damaged), int(part == "manifest.json"))
+            del self.s3.objects[name]
+            self.assertEqual(len([s for s in self.sets() if s["good"]]), 33)
+            self.s3.objects[name] = before
+        self.assertEqual(self.json("list"), listed)
+
     def test_the_rate_is_limited(self):
         """Of 6 MB, at 3 MB a second. curl may send the first bytes at once."""
         data = self.big(6 << 20)

@@ -127,19 +127,15 @@ static void report_merge(struct run *run, const struct archive_repo *repo,
 }
 
 /* What remains of the stream. */
-static bool merge(struct run *run, struct backup_open *open, size_t at, struct rd_err *err)
+static bool merge(struct run *run, struct backup_open *open, size_t at, struct backup_merge *m,
+                  struct rd_err *err)
 {
-    struct backup_merge m;
-    if (!backup_merge_init(&m, open->target, err))
+    m->cancel = run->vault.watch.cancel;
+    m->now_ms = cli_now_ms;
+    if (m->on && open->keys_err.code == RD_ERR_OK && !backup_merge_run(m, open, at, "prune", err))
         return false;
-    m.cancel = run->vault.watch.cancel;
-    m.now_ms = cli_now_ms;
-    bool ok =
-        !m.on || open->keys_err.code != RD_ERR_OK || backup_merge_run(&m, open, at, "prune", err);
-    if (ok)
-        report_merge(run, &open->repos[at], &m);
-    backup_merge_done(&m);
-    return ok;
+    report_merge(run, &open->repos[at], m);
+    return true;
 }
 
 static bool prune_repo(struct run *run, struct backup_open *open, size_t at,
@@ -148,8 +144,10 @@ static bool prune_repo(struct run *run, struct backup_open *open, size_t at,
     struct archive_repo *repo = &open->repos[at];
     struct backup_prune plan;
     struct backup_sweep sweep = {0};
+    struct backup_merge m;
     size_t n_removed = 0;
-    if (!backup_prune_plan(repo, rules, cli_now_ms(), &plan, err))
+    if (!backup_merge_init(&m, open->target, err) ||
+        !backup_prune_plan(repo, rules, cli_now_ms(), &plan, err))
         return false;
     if (plan.sets.n_gone > 0)
         cli_note(run->cli, "%s: %zu set%s removed while the sets were listed", repo->target,
@@ -157,14 +155,19 @@ static bool prune_repo(struct run *run, struct backup_open *open, size_t at,
     show_plan(run, repo, &plan);
     warn_unproved(run, repo, &plan);
     bool ok = !run->confirm || backup_prune_run(repo, &plan, &n_removed, err);
+    if (ok && run->confirm)
+        backup_catalogue(&run->vault.watch, repo, &plan.sets);
     if (ok)
         conclude(run, &plan, n_removed);
     ok = ok && (!run->confirm ||
                 backup_sweep(&run->vault.watch, open, at, &plan, cli_now_ms(), &sweep, err));
     if (ok)
         report_sweep(run, repo, &sweep);
+    ok = ok && (!run->confirm || backup_merge_know(&m, &plan.sets, plan.why, err));
     backup_prune_done(&plan);
-    return ok && (!run->confirm || merge(run, open, at, err));
+    ok = ok && (!run->confirm || merge(run, open, at, &m, err));
+    backup_merge_done(&m);
+    return ok;
 }
 
 /* --pin and --unpin. */
