@@ -22,7 +22,7 @@
 #include "archive/repo.h"
 
 enum {
-    ARCHIVE_CATALOGUE_FROM = 32,     /* sets, before there is a catalogue */
+    ARCHIVE_CATALOGUE_FROM = 16,     /* sets, before there is a catalogue */
     ARCHIVE_CATALOGUE_KEEP = 4 << 20 /* bytes of new manifests that are kept in memory for it */
 };
 

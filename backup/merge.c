@@ -119,8 +119,8 @@ static bool add_cuts(struct backup_merge *m, const struct found *found, struct r
     return sort_cuts(m, ok ? err : NULL) && ok;
 }
 
-bool backup_merge_know(struct backup_merge *m, const struct archive_sets *sets, const unsigned *why,
-                       struct rd_err *err)
+static bool know_sets(struct backup_merge *m, const struct archive_sets *sets, const unsigned *why,
+                      struct rd_err *err)
 {
     if (!make_room(m, sets->n, err))
         return false;
@@ -180,6 +180,8 @@ struct level {
     struct archive_stream *stream;
     uint64_t size;    /* of a group */
     size_t n_written; /* segments of the stream that are looked at already, after merging */
+    bool only_looks;  /* nothing is made: `found` says whether something could be */
+    bool found;
 };
 
 static bool has_commands(const struct archive_segment *s)
@@ -215,6 +217,10 @@ static bool merge_piece(struct level *l, size_t first, size_t n, struct rd_err *
 {
     struct archive_segment made;
     bool is_made = false;
+    if (l->only_looks) {
+        l->found = true;
+        return keep(l, first, n);
+    }
     if (!cancelled(l->m) && !backup_merge_make(l->m, l->stream, first, n, &made, &is_made, err))
         return false;
     if (!is_made)
@@ -302,7 +308,36 @@ static bool merge_level(struct level *l, struct rd_err *err)
     return ok;
 }
 
+/* All levels. What could be made of a level is not known before the one below it was made. */
+static bool merge_levels(struct level *l, struct rd_err *err)
+{
+    bool ok = true;
+    l->size = 1;
+    for (unsigned i = 0; ok && i < BACKUP_MERGE_LEVELS && !cancelled(l->m) && !l->found; i++) {
+        l->size *= l->m->base;
+        l->n_written = 0;
+        ok = merge_level(l, err);
+    }
+    return ok;
+}
+
 /* ---- the whole ---- */
+
+bool backup_merge_know(struct backup_merge *m, struct backup_open *open,
+                       const struct archive_sets *sets, const unsigned *why,
+                       struct archive_stream *stream, struct rd_err *err)
+{
+    struct level l = {.m = m, .stream = stream, .only_looks = true};
+    if (!know_sets(m, sets, why, err))
+        return false;
+    if (stream->n_covered > 0)
+        return true;
+    if (!backup_keys_seal(&open->keys, &m->key, err) ||
+        (stream->n_overlaps == 0 && !merge_levels(&l, err)))
+        return false;
+    m->idle = !l.found;
+    return true;
+}
 
 static bool merge_stream(struct backup_merge *m, struct rd_err *err)
 {
@@ -312,13 +347,8 @@ static bool merge_stream(struct backup_merge *m, struct rd_err *err)
         return false;
     /* What overlaps cannot be put in an order without a gap once a part is removed. */
     bool merges = stream.n > 1 && stream.n_overlaps == 0;
-    struct level l = {.m = m, .stream = &stream, .size = 1};
-    ok = !merges || find_cuts(m, err);
-    for (unsigned i = 0; ok && merges && i < BACKUP_MERGE_LEVELS && !cancelled(m); i++) {
-        l.size *= m->base;
-        l.n_written = 0;
-        ok = merge_level(&l, err);
-    }
+    struct level l = {.m = m, .stream = &stream};
+    ok = !merges || (find_cuts(m, err) && merge_levels(&l, err));
     archive_stream_done(&stream);
     return ok && (cancelled(m) || backup_merge_clear(m, err));
 }
@@ -360,6 +390,10 @@ bool backup_merge_run(struct backup_merge *m, struct backup_open *open, size_t i
     m->locked = false;
     m->n_waiting = m->n_refused = 0;
     rd_err_reset(&m->refused);
+    if (m->idle) {
+        m->idle = m->knows_sets = false;
+        return true;
+    }
     if (!backup_keys_seal(&open->keys, &m->key, err) ||
         !backup_open_store(&store, open->target, where, BACKUP_WRITE, err))
         return false;

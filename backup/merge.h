@@ -83,16 +83,19 @@ struct backup_merge {
     size_t n_cuts;
     struct backup_merge_cut *places; /* the same, by history and offset */
     bool knows_sets;                 /* the next call need not list them */
+    bool idle;                       /* the next call has nothing to do */
 };
 
 /* RD_ERR_USAGE: a setting is wrong. */
 bool backup_merge_init(struct backup_merge *ret, const struct backup_target *target,
                        struct rd_err *err);
 
-/* Before backup_merge_run() by someone who has listed the sets and holds their lock: the next call
- * does not list them again. Those with why[i] == 0 are gone; NULL: all are there. */
-bool backup_merge_know(struct backup_merge *m, const struct archive_sets *sets, const unsigned *why,
-                       struct rd_err *err);
+/* Before backup_merge_run() by someone who has listed the stream, which was not changed since, and
+ * the sets, and holds the lock of the sets: the next call does not list the sets again, and does
+ * nothing if there is nothing to do. Sets with why[k] == 0 are gone; NULL: all are there. */
+bool backup_merge_know(struct backup_merge *m, struct backup_open *open,
+                       const struct archive_sets *sets, const unsigned *why,
+                       struct archive_stream *stream, struct rd_err *err);
 
 /* One pass over the stream in repository i of `open`, which was opened with keys. `tool` is named
  * in the lock. */

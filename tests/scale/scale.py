@@ -5,8 +5,8 @@ restored. Before these, a history is made up: sets at equal distances with the d
 one, and the segments between them, which have names and sizes, but no contents. No tool reads a
 segment that it does not need, so these are never opened.
 
-    --merged    the segments are those that merging leaves: as many as possible of a group of 4096,
-                and of what is left of 256 and of 16. Merging does not join over the position of a
+    --merged    the segments are those that merging leaves: as many as possible of a group of 4096.
+                Merging does not join over the position of a
                 set, so at least one segment remains for each set.
 
 Prints one line for each store and tool: the exit status, seconds, the peak of memory, and in S3
@@ -36,7 +36,7 @@ from s3_server import S3Server
 TARGET, PREFIX = "nightly", "some/where"
 RUN, REPLID = "20240101T000000Z-00000000", "f" * 40
 BEGIN_MS, SEGMENT_MS, SEGMENT_BYTES = 1704067200000, 30000, 1000
-LEVELS = (4096, 256, 16, 1)
+LEVEL = 4096
 BAR_REQUESTS, BAR_SECONDS, BAR_MIB = 50, 5, 64
 
 
@@ -68,10 +68,9 @@ def parts(n, distance, merged):
     """The first and the last number of each segment."""
     at = 0
     while at < n:
-        level = next(x for x in LEVELS if at // x * x + x <= n) if merged else 1
-        end = at // level * level + level
-        cut = (at + distance - 1) // distance * distance + 1  # after the one that has the set
-        if merged and cut < end:
+        end = min(at // LEVEL * LEVEL + LEVEL, n) if merged else at + 1
+        cut = (at // distance + 1) * distance  # after the one that ends where a set is
+        if merged and cut < end and cut <= (n // distance - 2) * distance:
             end = cut
         yield at, end - 1
         at = end
@@ -288,6 +287,15 @@ def check(world, opts, n):
         raise Wrong("a set is not good, or not a base")
 
 
+def settle(world):
+    """What a repository that grew to this size has had: prune has merged what was archived, and
+    in S3 the catalogue has all sets."""
+    for _ in range(4):
+        subprocess.run(world.argv("prune", "--confirm", "--quiet", "--merge-grace", "1s"),
+                       stdin=subprocess.DEVNULL, check=True)
+        time.sleep(1)
+
+
 def run(kind_of_store, opts):
     folder = tempfile.mkdtemp(prefix="redoubt-scale-", dir=opts.folder)
     store = kind_of_store(folder)
@@ -298,6 +306,7 @@ def run(kind_of_store, opts):
             n = world.fill(opts)
             print(f"{store.name}: {opts.sets} sets, {n} objects of {opts.segments} segments",
                   flush=True)
+            settle(world)
             status = measure(world, "list", "--json")
             check(world, opts, n)
             return max(

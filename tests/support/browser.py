@@ -12,6 +12,7 @@ browser that it starts itself.
 """
 
 import base64
+import glob
 import json
 import os
 import re
@@ -24,6 +25,7 @@ import urllib.error
 import urllib.request
 
 START_SECONDS = 600
+START_TRIES = 3
 KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "Backspace": "\ue003", "Tab": "\ue004",
         "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015",
         "Home": "\ue011", "End": "\ue010"}
@@ -42,12 +44,19 @@ class Browser:
         self.programs = []
 
     def __enter__(self):
-        self.folder = tempfile.mkdtemp(prefix="redoubt-browser-")
-        try:
-            self._start()
-        except BaseException:
-            self.close()
-            raise
+        """A browser that ends while it starts is started again: it is not what is tested."""
+        for left in reversed(range(START_TRIES)):
+            self.folder = tempfile.mkdtemp(prefix="redoubt-browser-")
+            try:
+                self._start()
+                break
+            except BrowserError:
+                self.close()
+                if left == 0:
+                    raise
+            except BaseException:
+                self.close()
+                raise
         return self
 
     def __exit__(self, *_):
@@ -90,7 +99,11 @@ class Browser:
                 if found:
                     return int(found.group(1))
             time.sleep(0.05)
-        raise BrowserError(f"{program} does not start")
+        said = []
+        for log in sorted(glob.glob(os.path.join(self.folder, "*.log"))):
+            with open(log, errors="replace") as f:
+                said.append(f.read()[-1000:])
+        raise BrowserError(f"{program} does not start: {[p.poll() for p in self.programs]} {said}")
 
     def emulate(self):
         """The size of the page, its colours, and that nothing moves."""

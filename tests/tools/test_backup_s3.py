@@ -57,15 +57,15 @@ class InS3(BackupCase):
         return len([r for r in self.s3.requests if r[0] == "GET" and "manifest.json" in r[1]])
 
     def test_many_sets_are_listed_from_a_catalogue(self):
-        for _ in range(34):
+        for _ in range(18):
             self.good("backup")
         catalogue, = [k for k in self.s3.objects if "/catalogue/" in k]
         listed, whole = self.json("list"), self.s3.objects[catalogue]
-        self.assertEqual(len(listed[0]["sets"]), 34)
+        self.assertEqual(len(listed[0]["sets"]), 18)
         self.assertEqual(self.manifests_read_by("list"), 2)
         self.assertEqual(self.manifests_read_by("restore", "--to", self.path("out.rdb")), 2)
         self.assertEqual(self.manifests_read_by("prune"), 2)
-        self.assertGreaterEqual(self.manifests_read_by("verify", "--level", "list"), 34)
+        self.assertGreaterEqual(self.manifests_read_by("verify", "--level", "list"), 18)
         # What the store has, counts.
         self.s3.objects[catalogue] = whole[:len(whole) // 2]
         self.assertEqual(self.json("list"), listed)
@@ -79,7 +79,7 @@ class InS3(BackupCase):
             damaged = [s for s in self.sets() if not s["good"]]
             self.assertEqual(len(damaged), int(part == "manifest.json"))
             del self.s3.objects[name]
-            self.assertEqual(len([s for s in self.sets() if s["good"]]), 33)
+            self.assertEqual(len([s for s in self.sets() if s["good"]]), 17)
             self.s3.objects[name] = before
         self.assertEqual(self.json("list"), listed)
 

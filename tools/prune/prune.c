@@ -138,6 +138,14 @@ static bool merge(struct run *run, struct backup_open *open, size_t at, struct b
     return true;
 }
 
+/* What was listed is not listed again, unless a part of it was removed. */
+static bool know(struct backup_merge *m, struct backup_open *open, struct backup_prune *plan,
+                 struct rd_err *err)
+{
+    return !m->on || open->keys_err.code != RD_ERR_OK || plan->n_segments_gone > 0 ||
+           backup_merge_know(m, open, &plan->sets, plan->why, &plan->stream, err);
+}
+
 static bool prune_repo(struct run *run, struct backup_open *open, size_t at,
                        const struct archive_retention *rules, struct rd_err *err)
 {
@@ -163,7 +171,7 @@ static bool prune_repo(struct run *run, struct backup_open *open, size_t at,
                 backup_sweep(&run->vault.watch, open, at, &plan, cli_now_ms(), &sweep, err));
     if (ok)
         report_sweep(run, repo, &sweep);
-    ok = ok && (!run->confirm || backup_merge_know(&m, &plan.sets, plan.why, err));
+    ok = ok && (!run->confirm || know(&m, open, &plan, err));
     backup_prune_done(&plan);
     ok = ok && (!run->confirm || merge(run, open, at, &m, err));
     backup_merge_done(&m);
