@@ -157,7 +157,12 @@ void backup_archiver_uncover(struct backup_archiver *a)
 static void note_link(struct backup_archiver *a, const struct capture_link *link)
 {
     bool full = link->n_full > a->n_full;
+    note_received(a);
     pthread_mutex_lock(&a->mutex);
+    a->streamed.offset = a->received;
+    a->streamed.commands = link->n_changes;
+    if (a->streamed.first == 0)
+        a->streamed.first = a->received;
     a->streaming = link->stream_ms != 0;
     memcpy(a->server_host, link->target.host, sizeof a->server_host);
     a->server_port = link->target.port;
@@ -420,6 +425,7 @@ static bool get_settings(struct backup_archiver *a, struct rd_err *err)
     return check_settings_of_bases(target, err) &&
            backup_get_interval(target, BACKUP_KEY_ARCHIVE_INTERVAL, &a->roll.interval_ms, err) &&
            backup_get_interval(target, BACKUP_KEY_BASE_INTERVAL, &a->base_ms, err) &&
+           backup_get_interval(target, BACKUP_KEY_RESTORE_TIME, &a->restore_ms, err) &&
            backup_get_size(target, BACKUP_KEY_SEGMENT_SIZE, &c->segment_size, err) &&
            backup_get_size(target, BACKUP_KEY_SPOOL_SIZE, &c->max_size, err);
 }

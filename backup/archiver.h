@@ -51,8 +51,10 @@ struct backup_shipped {
 
 /* What base.c reports. */
 struct backup_bases {
-    uint64_t n;      /* in this run */
-    int64_t last_ms; /* of the newest one; 0: there is none for this stream */
+    uint64_t n;         /* in this run */
+    int64_t last_ms;    /* of the newest one; 0: there is none for this stream */
+    uint64_t offset;    /* of the newest one */
+    uint64_t replay_ms; /* an estimate: replaying the stream after it; 0: not measured */
     bool failing;
     bool looked; /* `covers` is known: the repository was looked at */
     bool covers; /* a set is a base for the end of the stream: it can be restored */
@@ -63,6 +65,13 @@ struct backup_merged {
     uint64_t n_made, n_parts; /* segments that were made, and of how many */
     uint64_t n_removed;       /* small ones */
     bool failing;
+};
+
+/* How far the stream has come. */
+struct backup_streamed {
+    uint64_t first;    /* the offset when it was looked at first in this run; 0: not yet */
+    uint64_t offset;   /* now */
+    uint64_t commands; /* that may have changed data, since the first offset */
 };
 
 struct backup_archiver {
@@ -83,6 +92,7 @@ struct backup_archiver {
     struct capture capture;
     struct client_opts opts; /* of the servers */
     uint64_t base_ms;
+    uint64_t restore_ms;         /* 0: not limited */
     char run[ARCHIVE_ID_MAX];    /* of the capture in the spool */
     char spool[BACKUP_PATH_MAX]; /* its folder */
     struct rd_fs fs;             /* the spool, for all threads */
@@ -120,6 +130,7 @@ struct backup_archiver {
     atomic_bool draining; /* the capture has ended: ship the rest, and end */
     bool want_base;
     bool streaming; /* the master sends its stream */
+    struct backup_streamed streamed;
     struct rd_err fatal;
     char server_host[CLIENT_HOST_MAX]; /* the master */
     uint64_t server_port;

@@ -12,6 +12,7 @@
 
 #include "archive/stream.h"
 #include "backup/login.h"
+#include "backup/pace.h"
 #include "backup/source.h"
 #include "backup/system.h"
 #include "base/mem.h"
@@ -31,6 +32,11 @@ struct backup_base {
     char snapshot[REPL_CAPTURE_NAME]; /* of the spool: the one that was taken last */
     bool has[BACKUP_STORES];          /* the repositories that have it as a set */
     bool forked;                      /* the last attempt made the master fork */
+    bool slow;                        /* the stream after the newest base takes too long */
+    struct backup_pace pace;          /* with `restore-time`; 0: not measured yet */
+    bool counts;                      /* the commands since the newest base were counted */
+    uint64_t commands;                /* of the stream, before the attempt, and the newest base */
+    uint64_t commands_at_base;
 };
 
 /* ---- what there is ---- */
@@ -49,7 +55,7 @@ static bool newest_number(const struct backup_archiver *a, uint64_t *ret, struct
 /* The newest set that is a base for the end of the stream of this run, which has no segments after
  * this number. */
 static bool find_base(struct archive_repo *repo, const char *run, uint64_t newest, int64_t *ret_ms,
-                      struct rd_err *err)
+                      uint64_t *ret_offset, struct rd_err *err)
 {
     struct archive_stream stream;
     struct archive_sets sets;
@@ -65,8 +71,10 @@ static bool find_base(struct archive_repo *repo, const char *run, uint64_t newes
         for (size_t k = 0; k < sets.n; k++)
             if (archive_set_good(&sets.sets[k]) &&
                 archive_stream_base(&stream, begin, end, &sets.sets[k].m) != SIZE_MAX &&
-                archive_set_prove(repo, &sets.sets[k], NULL))
+                archive_set_prove(repo, &sets.sets[k], NULL)) {
                 *ret_ms = sets.sets[k].m.begin_ms;
+                *ret_offset = sets.sets[k].m.offset;
+            }
     }
     if (ok)
         archive_sets_done(&sets);
@@ -79,19 +87,20 @@ static bool look_up(struct backup_base *base, struct rd_err *err)
     struct backup_archiver *a = base->a;
     struct backup_open open;
     int64_t ms = 0;
-    uint64_t newest = 0;
+    uint64_t newest = 0, offset = 0;
     if (!newest_number(a, &newest, err) || !backup_open(a->target, BACKUP_WRITE, &open, err))
         return false;
     size_t i = 0;
     while (open.stores[i] == NULL)
         i++;
-    bool ok = find_base(&open.repos[i], a->run, newest, &ms, err);
+    bool ok = find_base(&open.repos[i], a->run, newest, &ms, &offset, err);
     backup_close(&open);
     if (!ok)
         return false;
     base->known = true;
     pthread_mutex_lock(&a->mutex);
     a->bases.last_ms = ms;
+    a->bases.offset = offset;
     a->bases.looked = true;
     a->bases.covers = ms != 0;
     pthread_mutex_unlock(&a->mutex);
@@ -158,12 +167,16 @@ static void note_base(struct backup_base *base, const struct backup_set *set)
     pthread_mutex_lock(&a->mutex);
     a->bases.n++;
     a->bases.last_ms = set->m.begin_ms;
+    a->bases.offset = set->m.offset;
+    a->bases.replay_ms = 0;
     a->bases.failing = false;
     a->bases.looked = true;
     a->bases.covers = true;
     a->want_base = false;
     pthread_mutex_unlock(&a->mutex);
     base->known = true;
+    base->counts = true;
+    base->commands_at_base = base->commands;
     base->failing = false;
     base->wait_ms = base->next_ms = 0;
     backup_archiver_say(a, "base", false, "set %s at offset %" PRIu64 ", %s key%s", set->m.id,
@@ -311,15 +324,53 @@ static bool take_server(struct backup_base *base, struct rd_err *err)
 
 /* ---- the thread ---- */
 
-static bool is_due(const struct backup_base *base)
+/* How long it would take to replay the stream after the newest base. What came before this run was
+ * not counted. The mutex is held. */
+static uint64_t replay_ms(const struct backup_base *base)
+{
+    const struct backup_archiver *a = base->a;
+    const struct backup_streamed *s = &a->streamed;
+    uint64_t from = a->bases.offset, n = s->commands;
+    if (a->bases.last_ms == 0 || s->first == 0 || s->offset <= from)
+        return 0;
+    if (base->counts)
+        n -= base->commands_at_base < n ? base->commands_at_base : n;
+    else if (from < s->first)
+        n += (s->first - from) / BACKUP_PACE_COMMAND_BYTES;
+    return backup_pace_ms(&base->pace, n, s->offset - from);
+}
+
+/* At most one base in this time: a master that writes faster than a replay would fork without end.
+ */
+static bool takes_too_long(struct backup_base *base)
+{
+    struct backup_archiver *a = base->a;
+    struct rd_err err = {0};
+    if (a->restore_ms == 0)
+        return false;
+    if (base->pace.command_ns == 0 && !backup_pace_measure(&base->pace, &err)) {
+        say_error(base, "base-failed", &err);
+        return false;
+    }
+    pthread_mutex_lock(&a->mutex);
+    a->bases.replay_ms = replay_ms(base);
+    bool due = a->bases.replay_ms > a->restore_ms &&
+               backup_now_ms() - a->bases.last_ms >= (int64_t)a->restore_ms;
+    pthread_mutex_unlock(&a->mutex);
+    return due;
+}
+
+static bool is_due(struct backup_base *base)
 {
     struct backup_archiver *a = base->a;
     int64_t now_ms = backup_now_ms();
+    base->slow = takes_too_long(base);
     pthread_mutex_lock(&a->mutex);
+    base->commands = a->streamed.commands;
     int64_t age_ms = now_ms - a->bases.last_ms;
     bool due = a->streaming && !a->of_log && a->shipped.looked && a->fatal.code == RD_ERR_OK &&
-               (a->want_base || a->bases.last_ms == 0 || age_ms >= (int64_t)a->base_ms ||
-                age_ms < -(int64_t)a->base_ms);
+               (a->want_base || base->slow || a->bases.last_ms == 0 ||
+                age_ms >= (int64_t)a->base_ms || age_ms < -(int64_t)a->base_ms);
     pthread_mutex_unlock(&a->mutex);
     return due && base->known;
 }
@@ -351,6 +402,20 @@ static void failed(struct backup_base *base, const struct rd_err *err)
     pthread_mutex_unlock(&a->mutex);
 }
 
+static bool take_due(struct backup_base *base, struct rd_err *err)
+{
+    struct backup_archiver *a = base->a;
+    pthread_mutex_lock(&a->mutex);
+    uint64_t ms = a->bases.replay_ms;
+    pthread_mutex_unlock(&a->mutex);
+    if (base->slow && !base->failing)
+        backup_archiver_say(a, "base-due", false,
+                            "replaying the stream after the newest base would take about %s: a new "
+                            "one is taken",
+                            rd_show_duration(ms).s);
+    return take_server(base, err);
+}
+
 void backup_base_turn(struct backup_base *base)
 {
     char name[REPL_CAPTURE_NAME];
@@ -366,7 +431,7 @@ void backup_base_turn(struct backup_base *base)
     else if (!base->known)
         ok = look_up(base, &err);
     else if (is_due(base))
-        ok = take_server(base, &err);
+        ok = take_due(base, &err);
     if (!ok)
         failed(base, &err);
 }

@@ -101,6 +101,8 @@ enum {
       "maximum time until a change is uploaded; 10s")                                              \
     X(BASE_INTERVAL, "base-interval", "TIME", BACKUP_FOR_STREAM,                                   \
       "time between two base sets; 24h")                                                           \
+    X(RESTORE_TIME, "restore-time", "TIME", BACKUP_FOR_STREAM,                                     \
+      "a base set is taken when replaying the stream would take longer; off")                      \
     X(KEY_INDEX, "key-index", "yes|no", BACKUP_FOR_STREAM,                                         \
       "an index of keys for each segment; yes")                                                    \
     X(MERGE, "merge", "yes|no", BACKUP_FOR_MERGING, "make larger segments of small ones; yes")     \

@@ -95,6 +95,7 @@ class CheckConfig(ArchiveCase):
         for more, check, status in (
                 ("archive-interval = 0s", "settings", 2),
                 ("base-interval = 0s", "settings", 2),
+                ("restore-time = soon", "settings", 2),
                 ("lock-expire = 0s", "settings", 2),
                 ("segment-size = 0", "settings", 2),
                 ("key-index = maybe", "settings", 2),

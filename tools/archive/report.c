@@ -89,6 +89,10 @@ static void put_figures(struct archive_report *r, struct rd_sink *out)
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         put_figure(out, r->a->target->name, all[i].name, all[i].type, all[i].help, all[i].value);
+    if (r->a->restore_ms != 0)
+        put_figure(out, r->a->target->name, "replay_seconds", "gauge",
+                   "Estimate of the time to replay the stream after the newest base.",
+                   (double)f.bases.replay_ms / 1000);
 }
 
 /* A failure is reported once, and does not end the archive. */
