@@ -180,16 +180,16 @@ static void forget_told(struct cluster *c, struct cluster_node *sender,
     cluster_save_synced(c);
 }
 
-/* Texts that are not sent are empty. */
+/* Texts that are not sent are empty. A node without extensions that it must send, such as one of
+ * version 7.0, says so of its hostname by a message that has none. */
 void cluster_on_extensions(struct cluster *c, struct cluster_node *sender,
                            const struct cluster_message *m)
 {
     struct cluster_extension e;
+    bool any = (m->message_flags[0] & CLUSTER_MESSAGE_HAS_EXTENSIONS) != 0 && m->n_extensions > 0;
     struct rd_slice hostname = rd_slice(NULL, 0), human_name = hostname;
     size_t at = 0;
-    if ((m->message_flags[0] & CLUSTER_MESSAGE_HAS_EXTENSIONS) == 0 || m->n_extensions == 0)
-        return;
-    while (cluster_extension_next(m, &at, &e)) {
+    while (any && cluster_extension_next(m, &at, &e)) {
         if (e.type == CLUSTER_EXTENSION_HOSTNAME)
             hostname = e.content;
         else if (e.type == CLUSTER_EXTENSION_HUMAN_NAME)
@@ -199,8 +199,10 @@ void cluster_on_extensions(struct cluster *c, struct cluster_node *sender,
         else if (e.type == CLUSTER_EXTENSION_FORGOTTEN)
             forget_told(c, sender, &e);
     }
-    if (!rd_slice_is(hostname, sender->hostname) || !rd_slice_is(human_name, sender->human_name))
+    if (!rd_slice_is(hostname, sender->hostname) ||
+        (any && !rd_slice_is(human_name, sender->human_name)))
         cluster_save_synced(c);
     cluster_set_text(sender->hostname, hostname);
-    cluster_set_text(sender->human_name, human_name);
+    if (any)
+        cluster_set_text(sender->human_name, human_name);
 }

@@ -294,6 +294,10 @@ class Settings(unittest.TestCase):
                              b"host-2.example")
             c.command("CONFIG", "SET", "cluster-preferred-endpoint-type", "unknown-endpoint")
             self.assertEqual(c.ask("GET", "foo")[1].split()[2].partition(b":")[0], b"")
+            for one in all_nodes:
+                one.client().command("CONFIG", "SET", "cluster-announce-hostname", "")
+            for one in all_nodes:
+                wait_for(lambda n=one.client(): b".example" not in n.command("CLUSTER", "NODES"))
 
     def test_the_other_nodes_are_asked_again_after_a_restart(self):
         with masters(Redoubt, Redoubt, Redis) as all_nodes:
