@@ -173,7 +173,8 @@ static bool check_values(const struct backup_target *target, struct rd_err *err)
     static const enum backup_key words[] = {BACKUP_KEY_PRUNE,     BACKUP_KEY_CLUSTER,
                                             BACKUP_KEY_SCAN,      BACKUP_KEY_S3_INSTANCE_KEYS,
                                             BACKUP_KEY_KEY_INDEX, BACKUP_KEY_MERGE};
-    static const enum backup_key times[] = {BACKUP_KEY_ARCHIVE_INTERVAL, BACKUP_KEY_BASE_INTERVAL};
+    static const enum backup_key times[] = {BACKUP_KEY_ARCHIVE_INTERVAL, BACKUP_KEY_BASE_INTERVAL,
+                                            BACKUP_KEY_RESTORE_TIME};
     static const enum backup_key sizes[] = {BACKUP_KEY_SEGMENT_SIZE, BACKUP_KEY_SPOOL_SIZE,
                                             BACKUP_KEY_LIMIT_RATE};
     uint64_t number;
