@@ -72,7 +72,7 @@ bool archive_set_gone(struct archive_repo *repo, const struct archive_set *set)
 
 bool archive_set_good(const struct archive_set *set)
 {
-    return !set->incomplete && set->err.code == RD_ERR_OK && set->missing == 0 && !set->refused &&
+    return !set->incomplete && set->err == NULL && set->missing == 0 && !set->refused &&
            !set->marked[ARCHIVE_MARK_DAMAGED];
 }
 
@@ -117,8 +117,8 @@ bool archive_set_prove(struct archive_repo *repo, struct archive_set *set, struc
 {
     struct rd_seal_key key = {0};
     struct rd_err wrong = {0};
-    if (set->err.code != RD_ERR_OK) {
-        rd_err_adopt(err, &set->err);
+    if (set->err != NULL) {
+        rd_err_adopt(err, set->err);
         return false;
     }
     if (set->refused)
@@ -135,7 +135,7 @@ bool archive_set_prove(struct archive_repo *repo, struct archive_set *set, struc
         return true;
     }
     if (wrong.code == RD_ERR_CHECKSUM)
-        set->err = wrong;
+        archive_set_fail(set, &wrong);
     rd_err_adopt(err, &wrong);
     return false;
 }
@@ -188,8 +188,8 @@ static bool open_object(struct archive_repo *repo, const struct archive_set *set
 bool archive_set_is_proved(const struct archive_set *set, const struct rd_seal_ring *ring,
                            struct rd_err *err)
 {
-    if (set->err.code != RD_ERR_OK) {
-        rd_err_adopt(err, &set->err);
+    if (set->err != NULL) {
+        rd_err_adopt(err, set->err);
         return false;
     }
     switch (set->m.signature) {

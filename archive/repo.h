@@ -53,7 +53,8 @@ struct archive_set {
     bool incomplete;           /* no manifest: an unfinished or partly removed set */
     bool other_key;            /* keys are given, but not that of the manifest */
     bool refused;              /* it is not sealed, although the repository has a key */
-    struct rd_err err;         /* set: the manifest is damaged, forged, or of another target */
+    struct rd_err *err;        /* not NULL: the manifest is damaged, forged, or of another target;
+                                  owned, see archive_set_fail() */
     struct archive_manifest m; /* else */
     struct rd_buf text;        /* of the manifest */
     uint64_t manifest_bytes;
@@ -96,6 +97,10 @@ void archive_sets_done(struct archive_sets *sets);
 /* Whether the manifest of a set does not exist any more: `prune` removes it first. False if that
  * cannot be known. */
 bool archive_set_gone(struct archive_repo *repo, const struct archive_set *set);
+
+/* Stores a copy of the reason why a set is not good, unless there is one. Without memory, that is
+ * the reason. */
+void archive_set_fail(struct archive_set *set, const struct rd_err *err);
 
 /* Whether the set is complete, not marked as damaged and not refused. Its signature is valid, or
  * its key is not known. */

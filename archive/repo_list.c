@@ -91,6 +91,21 @@ static int compare_ids(const void *a, const void *b)
     return strcmp(((const struct archive_set *)a)->id, ((const struct archive_set *)b)->id);
 }
 
+/* The reason of a set whose own one could not be stored. */
+static struct rd_err no_memory = {
+    .code = RD_ERR_MEMORY, .offset = RD_NO_OFFSET, .inner = RD_NO_OFFSET, .text = "out of memory"};
+
+void archive_set_fail(struct archive_set *set, const struct rd_err *err)
+{
+    if (set->err != NULL)
+        return;
+    set->err = rd_alloc(sizeof *set->err);
+    if (set->err != NULL)
+        *set->err = *err;
+    else
+        set->err = &no_memory;
+}
+
 static void set_done(struct archive_set *set)
 {
     for (size_t i = 0; i < set->n_objects; i++)
@@ -99,6 +114,8 @@ static void set_done(struct archive_set *set)
     rd_free(set->sizes);
     rd_buf_done(&set->text);
     archive_manifest_done(&set->m);
+    if (set->err != &no_memory)
+        rd_free(set->err);
 }
 
 /* Moves the objects of a set to another one with the same id. */
@@ -198,14 +215,16 @@ static bool find_missing(struct archive_repo *repo, struct archive_set *set, str
 /* A manifest that was copied is valid, but not here. */
 static void check_place(const struct archive_repo *repo, struct archive_set *set, const char *name)
 {
+    struct rd_err wrong = {0};
     if (strcmp(set->m.target, repo->target) != 0)
-        rd_err_set(&set->err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the manifest belongs to the target %s",
+        rd_err_set(&wrong, RD_ERR_CORRUPT, RD_NO_OFFSET, "the manifest belongs to the target %s",
                    set->m.target);
     else if (strcmp(set->m.id, set->id) != 0)
-        rd_err_set(&set->err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the manifest belongs to %s",
-                   set->m.id);
-    if (set->err.code != RD_ERR_OK)
-        rd_err_origin(&set->err, name);
+        rd_err_set(&wrong, RD_ERR_CORRUPT, RD_NO_OFFSET, "the manifest belongs to %s", set->m.id);
+    if (wrong.code == RD_ERR_OK)
+        return;
+    rd_err_origin(&wrong, name);
+    archive_set_fail(set, &wrong);
 }
 
 /* A store that gives something else than it lists would make a good set look damaged. */
@@ -232,7 +251,7 @@ static bool judge(struct archive_repo *repo, struct archive_sets *sets, struct a
     set->other_key = set->m.signature == ARCHIVE_SIGNATURE_UNKNOWN && repo->ring != NULL &&
                      repo->ring->n_keys > 0 && repo->ring->passphrase.len == 0;
     set->fresh = sets->catalogues.due != 0 && repo->lock != NULL && !set->catalogued &&
-                 set->version[0] != '\0' && set->err.code == RD_ERR_OK &&
+                 set->version[0] != '\0' && set->err == NULL &&
                  sets->fresh_bytes + set->text.len <= ARCHIVE_CATALOGUE_KEEP;
     if (set->fresh)
         sets->fresh_bytes += set->text.len;
@@ -252,19 +271,23 @@ static bool read_manifest(struct archive_repo *repo, struct archive_sets *sets,
     if (set->catalogued)
         return judge(repo, sets, set, name, err);
     if (!archive_store_read(repo->store, name, ARCHIVE_MANIFEST_MAX, &set->text, &wrong)) {
-        rd_err_adopt(wrong.code == RD_ERR_LIMIT ? &set->err : err, &wrong);
+        if (wrong.code == RD_ERR_LIMIT)
+            archive_set_fail(set, &wrong);
+        else
+            rd_err_adopt(err, &wrong);
         return wrong.code == RD_ERR_LIMIT;
     }
     if (!is_as_listed(set, name, err))
         return false;
-    if (archive_manifest_parse(&set->m, rd_buf_slice(&set->text), repo->ring, &set->err))
+    if (archive_manifest_parse(&set->m, rd_buf_slice(&set->text), repo->ring, &wrong))
         return judge(repo, sets, set, name, err);
-    rd_err_origin(&set->err, name);
+    rd_err_origin(&wrong, name);
     rd_buf_done(&set->text);
-    if (set->err.code != RD_ERR_MEMORY)
-        return true;
-    rd_err_adopt(err, &set->err);
-    return false;
+    if (wrong.code == RD_ERR_MEMORY)
+        rd_err_adopt(err, &wrong);
+    else
+        archive_set_fail(set, &wrong);
+    return wrong.code != RD_ERR_MEMORY;
 }
 
 /* Leaves out the sets that were removed meanwhile. */

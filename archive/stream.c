@@ -123,7 +123,7 @@ static size_t first_needed(const struct archive_stream *stream, size_t begin, si
     size_t first = end;
     for (size_t k = 0; k < sets->n; k++) {
         const struct archive_set *set = &sets->sets[k];
-        if (!stays(why, k) || set->incomplete || set->err.code != RD_ERR_OK)
+        if (!stays(why, k) || set->incomplete || set->err != NULL)
             continue;
         size_t i = archive_stream_base(stream, begin, end, &set->m);
         if (i < first)
@@ -151,7 +151,7 @@ static bool has_base(const struct archive_stream *stream, size_t begin,
 {
     for (size_t k = 0; k < sets->n; k++) {
         const struct archive_set *set = &sets->sets[k];
-        if (set->incomplete || set->refused || set->err.code != RD_ERR_OK || !is_base(&set->m))
+        if (set->incomplete || set->refused || set->err != NULL || !is_base(&set->m))
             continue;
         for (size_t i = begin; i < stream->n; i++)
             if (archive_segment_has(&stream->segments[i], set->m.replid, set->m.offset))
@@ -184,8 +184,7 @@ static void find_unlisted(const struct archive_stream *stream, const struct arch
         needed[i] = false;
     for (size_t k = 0; k < sets->n; k++) {
         const struct archive_set *set = &sets->sets[k];
-        if (!stays(why, k) || set->incomplete || set->err.code != RD_ERR_OK ||
-            set->m.replid[0] == '\0')
+        if (!stays(why, k) || set->incomplete || set->err != NULL || set->m.replid[0] == '\0')
             continue;
         size_t next = after_unlisted(stream, &set->m);
         if (next != SIZE_MAX)

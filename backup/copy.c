@@ -209,8 +209,9 @@ static bool is_copy(struct job *job, const struct archive_set *set, struct archi
 
 static bool is_good(struct job *job, struct archive_set *set, struct rd_err *err)
 {
-    rd_err_adopt(err, &set->err);
-    return set->err.code == RD_ERR_OK && archive_set_prove(job->from, set, err) &&
+    if (set->err != NULL)
+        rd_err_adopt(err, set->err);
+    return set->err == NULL && archive_set_prove(job->from, set, err) &&
            (archive_set_good(set) ||
             rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
                        set->refused ? "it is not sealed, although there is a key"

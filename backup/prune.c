@@ -35,10 +35,9 @@ static bool is_unproved(struct archive_repo *repo, struct archive_set *set)
 {
     const struct rd_seal_ring *ring = repo->ring;
     bool has_keys = ring != NULL && (ring->n_keys > 0 || ring->passphrase.len > 0);
-    if (set->err.code != RD_ERR_OK)
+    if (set->err != NULL)
         return false;
-    return set->refused ||
-           (has_keys && !archive_set_prove(repo, set, NULL) && set->err.code == RD_ERR_OK);
+    return set->refused || (has_keys && !archive_set_prove(repo, set, NULL) && set->err == NULL);
 }
 
 static void find_unproved(struct archive_repo *repo, struct archive_sets *sets)
@@ -51,7 +50,7 @@ static void find_unproved(struct archive_repo *repo, struct archive_sets *sets)
 /* Nothing but a mark says that the set is damaged. */
 static bool is_only_marked(const struct archive_set *set)
 {
-    return set->marked[ARCHIVE_MARK_DAMAGED] && set->err.code == RD_ERR_OK && set->missing == 0 &&
+    return set->marked[ARCHIVE_MARK_DAMAGED] && set->err == NULL && set->missing == 0 &&
            !set->refused;
 }
 

@@ -193,7 +193,7 @@ static bool is_newer(const struct archive_set *set, const struct archive_set *th
 {
     if (set->time_ms != than->time_ms)
         return set->time_ms > than->time_ms;
-    return set->err.code != RD_ERR_OK || set->m.begin_ms > than->m.begin_ms;
+    return set->err != NULL || set->m.begin_ms > than->m.begin_ms;
 }
 
 static bool wants_newest(const struct backup_restore *r)
@@ -224,11 +224,11 @@ static void warn_of_source(struct backup_restore *r, const struct backup_restore
     }
     if (n == 0)
         return;
-    const char *why = first->err.code != RD_ERR_OK ? rd_err_render(&first->err, line, sizeof line)
-                      : first->refused             ? "it is not sealed, although there is a key"
-                      : first->missing > 0         ? "files are missing or have another size"
-                      : archive_set_good(first)    ? "it could not be restored"
-                                                   : "verify found damage";
+    const char *why = first->err != NULL        ? rd_err_render(first->err, line, sizeof line)
+                      : first->refused          ? "it is not sealed, although there is a key"
+                      : first->missing > 0      ? "files are missing or have another size"
+                      : archive_set_good(first) ? "it could not be restored"
+                                                : "verify found damage";
     rd_watch_warn(r->watch, "%zu newer set%s of %s%s%s left out; %s: %s", n, rd_show_plural(n),
                   r->repo->target, r->open->n > 1 ? " in " : "",
                   r->open->n > 1 ? source->repo->store->origin : "", first->id, why);
@@ -278,8 +278,9 @@ static bool choose_set(struct backup_restore *r, struct archive_sets *sets, stru
         rd_watch_warn(r->watch,
                       "the set %s is in the future: it may not be the newest one, see --set",
                       r->set->id);
-    rd_err_adopt(err, &r->set->err);
-    return r->set->err.code == RD_ERR_OK;
+    if (r->set->err != NULL)
+        rd_err_adopt(err, r->set->err);
+    return r->set->err == NULL;
 }
 
 /* Names the newest set that can be restored with the given keys. */
@@ -331,7 +332,7 @@ static bool find_set(struct backup_restore *r, struct archive_sets *sets, struct
             rd_err_adopt(err, &why);
             return false;
         }
-        rd_err_adopt(&set->err, &why); /* not good any more */
+        archive_set_fail(set, &why); /* not good any more */
         rd_watch_warn(r->watch, "left out: %s", rd_err_render(&why, line, sizeof line));
     }
     return false;

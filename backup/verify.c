@@ -46,7 +46,7 @@ static bool check_manifest(struct job *job, struct rd_err *err)
     struct rd_err why = {0};
     job->out.unsealed = set->refused;
     bool proved = archive_set_prove(job->repo, set, &why);
-    bool unknown = !set->refused && set->err.code == RD_ERR_OK && !has_chunks(set) &&
+    bool unknown = !set->refused && set->err == NULL && !has_chunks(set) &&
                    set->m.signature == ARCHIVE_SIGNATURE_UNKNOWN;
     if (!proved && !(unknown && job->level < BACKUP_LEVEL_PARSE)) {
         rd_err_adopt(err, &why);
@@ -359,7 +359,7 @@ static bool verify_sets(struct backup_verify *v, struct backup_open *open,
         job.level = level_of(v, job.set);
         if (verify_set(&job, &why))
             continue;
-        ok = job.set->err.code != RD_ERR_OK; /* the store works: others may be read */
+        ok = job.set->err != NULL; /* the store works: others may be read */
         rd_err_adopt(ok ? ret_wrong : err, &why);
     }
     return ok;

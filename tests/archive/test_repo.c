@@ -184,7 +184,7 @@ Test(repo, damage_is_listed_as_damage)
     overwrite(two, "dump.rdb", "short");
     struct archive_sets sets = list();
     cr_assert_eq(sets.n, 2);
-    cr_expect_eq(sets.sets[0].err.code, RD_ERR_TRUNCATED);
+    cr_expect_eq(sets.sets[0].err->code, RD_ERR_TRUNCATED);
     cr_expect_eq(sets.sets[1].missing, 1);
     cr_expect_null(archive_sets_find(&sets, NULL, INT64_MAX));
     archive_sets_done(&sets);
@@ -199,7 +199,7 @@ Test(repo, a_manifest_of_another_set_is_found)
     cr_assert_eq(rename(from, to), 0);
     struct archive_sets sets = list();
     cr_assert_eq(sets.n, 1);
-    cr_expect_eq(sets.sets[0].err.code, RD_ERR_CORRUPT);
+    cr_expect_eq(sets.sets[0].err->code, RD_ERR_CORRUPT);
     archive_sets_done(&sets);
 }
 

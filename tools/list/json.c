@@ -105,12 +105,12 @@ void list_json_set(struct json_write *json, const struct archive_repo *repo,
         json_put_uint(json, "needed_bytes", sizes->needed);
         json_put_uint(json, "freed_bytes", sizes->freed);
     }
-    if (set->err.code == RD_ERR_OK) {
+    if (set->err == NULL) {
         json_put_uint(json, "missing_files", set->missing);
         put_manifest(json, &set->m);
     } else {
         json_key(json, "error");
-        cli_json_err(json, &set->err);
+        cli_json_err(json, set->err);
     }
     json_end(json);
 }

@@ -123,8 +123,8 @@ static void check_sets(struct run *run, const struct archive_repo *repo,
     char line[600];
     for (size_t i = 0; i < sets->n; i++) {
         const struct archive_set *set = &sets->sets[i];
-        if (set->err.code != RD_ERR_OK)
-            cli_warn(run->cli, "%s", rd_err_render(&set->err, line, sizeof line));
+        if (set->err != NULL)
+            cli_warn(run->cli, "%s", rd_err_render(set->err, line, sizeof line));
         else if (set->refused)
             cli_warn(run->cli,
                      "%s %s is not sealed, although there is a key: it may be forged; see "

@@ -5,7 +5,7 @@
 
 const char *list_state(const struct archive_set *set)
 {
-    if (set->err.code != RD_ERR_OK || set->missing > 0 || set->marked[ARCHIVE_MARK_DAMAGED])
+    if (set->err != NULL || set->missing > 0 || set->marked[ARCHIVE_MARK_DAMAGED])
         return "damaged";
     if (set->refused)
         return "unsealed";
@@ -43,14 +43,14 @@ static void print_set(const struct archive_set *set, int64_t now_ms)
 {
     const struct archive_manifest *m = &set->m;
     const struct rd_shown time = rd_show_time(set->time_ms);
-    const char *keys = set->err.code != RD_ERR_OK ? "-" : "log";
+    const char *keys = set->err != NULL ? "-" : "log";
     struct rd_shown count = rd_show_count(m->keys);
-    if (set->err.code == RD_ERR_OK && list_of_snapshot(m))
+    if (set->err == NULL && list_of_snapshot(m))
         keys = count.s;
     printf("%.10s %.5s  %6s  %9s  %9s  %-25s  %s", time.s, time.s + 11,
            age(now_ms - set->time_ms).s, rd_show_bytes(set->bytes).s, keys, set->id,
            list_state(set));
-    if (set->err.code == RD_ERR_OK) {
+    if (set->err == NULL) {
         printf("%s%s", m->key_id[0] != '\0' ? ", sealed" : "", m->scan ? ", not one moment" : "");
         if (m->n_nodes > 0)
             printf(", %zu master%s", m->n_nodes, rd_show_plural(m->n_nodes));
@@ -64,7 +64,7 @@ static void print_set(const struct archive_set *set, int64_t now_ms)
 static void print_details(const struct archive_set *set)
 {
     const struct archive_manifest *m = &set->m;
-    if (set->err.code != RD_ERR_OK)
+    if (set->err != NULL)
         return;
     if (m->server[0] != '\0')
         printf("      written by %s\n", rd_show_plain(rd_slice_str(m->server)).s);
