@@ -150,6 +150,13 @@ def sentinel(machine):
     send(machine, shop(100))
 
 
+def latency(machine):
+    machine.configure("save ''")
+    machine.start()
+    send(machine, shop(100))
+    machine.redis("EVAL", "for i = 1, 3e7 do end", "0")
+
+
 def monitoring(machine):
     path = snapshot(machine, "dump.rdb", shop(100))
     machine.shell(f"head -c 9000 {path} >cut.rdb; redoubt seal --make-key /etc/redoubt/key; "
@@ -238,6 +245,7 @@ PAGES = {
     "corrupt-rdb": corrupt_rdb,
     "debug-replication": debug_replication,
     "install": install,
+    "latency": latency,
     "memory-analysis": memory_analysis,
     "migrate": migrate,
     "migrate-versions": migrate_versions,
