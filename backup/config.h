@@ -112,7 +112,9 @@ enum {
       "file with their password")                                                                  \
     X(MASTER_NAME, "master-name", "NAME", BACKUP_FOR_STREAM, "name of the master; mymaster")       \
     X(ARCHIVE_METRICS_FILE, "archive-metrics-file", "FILE", BACKUP_FOR_STREAM,                     \
-      "figures of the archive for Prometheus")
+      "figures of the archive for Prometheus")                                                     \
+    X(METRICS_LISTEN, "metrics-listen", "[ADDRESS:]PORT", BACKUP_FOR_STREAM,                       \
+      "the same, answered at /metrics of this address")
 
 enum backup_key {
 #define X(id, name, arg, mask, help) BACKUP_KEY_##id,

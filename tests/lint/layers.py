@@ -13,7 +13,7 @@ DOORS = {
                                "server/loop/tls.c"},
     re.compile(r"<expat\.h>"): {"archive/s3_xml.c"},
     re.compile(r"<sqlite3\.h>"): {"jobs/sqlite_impl.h"},
-    re.compile(r"<microhttpd\.h>"): {"tools/browse/http.c"},
+    re.compile(r"<microhttpd\.h>"): {"tools/browse/http.c", "tools/metrics/http.c"},
     re.compile(r"<lua5\.1/(lua|lauxlib|lualib)\.h"): {"engine/script/vm.h"},
 }
 

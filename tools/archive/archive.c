@@ -100,12 +100,13 @@ static int archive_target(struct archive *archive, const struct backup_target *t
     a->ctx = archive;
     archive->report = (struct archive_report){.cli = archive->cli, .a = a};
     int status;
-    if (backup_archiver_open(a, &err)) {
+    if (archive_report_open(&archive->report, &err) && backup_archiver_open(a, &err)) {
         status = run_archiver(archive);
     } else {
         rd_err_doing(&err, "the target %s", target->name);
         status = cli_fail(archive->cli, &err);
     }
+    archive_report_close(&archive->report);
     a->watch = NULL;
     backup_archiver_done(a);
     return status;

@@ -55,8 +55,9 @@ static void put_figure(struct rd_sink *out, const char *target, const char *name
     rd_sink_write(out, text, (size_t)len);
 }
 
-static void put_figures(struct archive_report *r, struct rd_sink *out)
+static void put_figures(void *ctx, struct rd_sink *out)
 {
+    const struct archive_report *r = ctx;
     const struct backup_figures f = backup_archiver_figures(r->a);
     const struct {
         const char *name, *type, *help;
@@ -95,24 +96,9 @@ static void put_figures(struct archive_report *r, struct rd_sink *out)
                    (double)f.bases.replay_ms / 1000);
 }
 
-/* A failure is reported once, and does not end the archive. */
 static void write_metrics(struct archive_report *r)
 {
-    const char *path = backup_get(r->a->target, BACKUP_KEY_ARCHIVE_METRICS_FILE);
-    const struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true, .no_sync = true, .mode = 0644);
-    struct rd_err err = {0};
-    struct rd_sink *out;
-    char line[512];
-    if (path == NULL)
-        return;
-    bool ok = rd_sink_open_file(&out, path, &opts, &err);
-    if (ok) {
-        put_figures(r, out);
-        ok = rd_sink_close(out, &err);
-    }
-    if (!ok && !r->metrics_failed)
-        cli_warn(r->cli, "cannot write the metrics: %s", rd_err_render(&err, line, sizeof line));
-    r->metrics_failed = !ok;
+    metrics_write(&r->metrics, put_figures, r);
 }
 
 /* ---- progress ---- */
@@ -142,8 +128,24 @@ static void note(struct archive_report *r)
              f.shipped.offset, rd_show_duration(f.rpo_ms).s, rd_show_duration(f.worst_rpo_ms).s);
 }
 
+bool archive_report_open(struct archive_report *r, struct rd_err *err)
+{
+    const struct backup_target *target = r->a->target;
+    r->metrics = (struct metrics){.cli = r->cli,
+                                  .file = backup_get(target, BACKUP_KEY_ARCHIVE_METRICS_FILE),
+                                  .address = backup_get(target, BACKUP_KEY_METRICS_LISTEN),
+                                  .mode = 0644};
+    return metrics_begin(&r->metrics, err);
+}
+
+void archive_report_close(struct archive_report *r)
+{
+    metrics_end(&r->metrics);
+}
+
 void archive_report_begin(struct archive_report *r)
 {
+    write_metrics(r);
     r->report_ms = capture_now_ms() + REPORT_MS;
     r->note_ms = capture_now_ms() + NOTE_MS;
     cli_progress_begin(r->cli, r->a->target->name, RD_NO_OFFSET);

@@ -4,14 +4,19 @@
 #define TOOLS_ARCHIVE_REPORT_H
 
 #include "backup/archiver.h"
-#include "tools/cli/cli.h"
+#include "tools/metrics/metrics.h"
 
 struct archive_report {
     struct cli *cli;
     struct backup_archiver *a;
     uint64_t report_ms, note_ms;
-    bool metrics_failed;
+    struct metrics metrics;
 };
+
+/* Begins to listen for requests of metrics, if that is wanted: see metrics_begin(). */
+bool archive_report_open(struct archive_report *report, struct rd_err *err);
+/* Also if that has failed. */
+void archive_report_close(struct archive_report *report);
 
 void archive_report_begin(struct archive_report *report);
 void archive_report_tick(struct archive_report *report, uint64_t now_ms, uint64_t *ret_wait_ms);

@@ -6,6 +6,7 @@
 #include "backup/probe.h"
 #include "backup/prune.h"
 #include "backup/source.h"
+#include "tools/metrics/metrics.h"
 #include "tools/tools.h"
 #include "tools/vault/hint.h"
 #include "tools/vault/vault.h"
@@ -198,6 +199,11 @@ static bool check_settings(const struct backup_target *target, struct rd_err *er
     if (endpoint != NULL && !is_http(endpoint))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "s3-endpoint must begin with http://HOST or https://HOST");
+    const char *listen = backup_get(target, BACKUP_KEY_METRICS_LISTEN);
+    if (listen != NULL && !metrics_check_address(listen, err)) {
+        rd_err_doing(err, "metrics-listen");
+        return false;
+    }
     return backup_settings(target, &set, err) && backup_source_check(target, err) &&
            check_values(target, err) && backup_login_check(target, err) &&
            backup_metrics_check(target, err);

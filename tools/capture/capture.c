@@ -41,9 +41,14 @@ static int run(struct capture_tool *tool)
     c->event = on_event;
     c->tick = tick;
     c->ctx = tool;
+    if (!metrics_begin(&tool->report.metrics, &err)) {
+        capture_close(c, NULL);
+        return cli_fail(tool->cli, &err);
+    }
     capture_report_begin(&tool->report, c);
     bool ok = work(c, &err);
     capture_report_end(&tool->report, c);
+    metrics_end(&tool->report.metrics);
     capture_close(c, &err);
     if (err.code == RD_ERR_OK && ok)
         return cli_stopped() != 0 ? CLI_SIGNAL + cli_stopped() : CLI_OK;
@@ -86,7 +91,8 @@ static const char *contradiction(struct capture_tool *tool)
     struct capture_servers *servers = &tool->servers;
     bool named = tool->cli->n_args > 0 || peer_opts_has_one(&servers->peers);
     bool stream = c->out != NULL || c->duration_ms != 0 || c->has_until || c->max_size != 0 ||
-                  c->segment_size != 0 || tool->report.metrics != NULL || c->wait || c->monitor;
+                  c->segment_size != 0 || metrics_wanted(&tool->report.metrics) || c->wait ||
+                  c->monitor;
     if (!named && servers->n_sentinels == 0)
         return "missing argument: capture URL -o DIR";
     if (named && servers->n_sentinels > 0)
@@ -159,15 +165,21 @@ static int parse_and_start(struct capture_tool *tool, const struct cli_opt *opts
     {.name = "monitor", .brief = true, .kind = CLI_FLAG, .flag = &(c)->monitor,                    \
      .help = "also record which clients send commands"}
 
+#define METRICS_OPTIONS(m)                                                                         \
+    {.name = "metrics-file", .brief = true, .kind = CLI_STRING, .arg = "FILE",                     \
+     .string = &(m)->file, .help = "write Prometheus metrics to FILE every second"},               \
+    {.name = "metrics-listen", .brief = true, .kind = CLI_STRING, .arg = "[ADDRESS:]PORT",         \
+     .string = &(m)->address, .help = "answer requests at http://ADDRESS:PORT/metrics"}
+
 #define FORMER_NAMES(tool)                                                                         \
     {.name = "max-size", .kind = CLI_SIZE, .number = &(tool)->capture.max_size},                   \
     {.name = "master", .kind = CLI_STRING, .string = &(tool)->capture.master},                     \
-    {.name = "metrics", .kind = CLI_STRING, .string = &(tool)->report.metrics}
+    {.name = "metrics", .kind = CLI_STRING, .string = &(tool)->report.metrics.file}
 /* clang-format on */
 
 int tool_capture(struct cli *cli, int argc, char **argv)
 {
-    struct capture_tool tool = {.cli = cli, .report.cli = cli};
+    struct capture_tool tool = {.cli = cli, .report = {.cli = cli, .metrics.cli = cli}};
     const struct cli_opt opts[] = {
         {.name = "output",
          .letter = 'o',
@@ -231,12 +243,7 @@ int tool_capture(struct cli *cli, int argc, char **argv)
          .arg = "FILE",
          .string = &tool.servers.sentinel_pass_file,
          .help = "read the sentinels' password from FILE"},
-        {.name = "metrics-file",
-         .brief = true,
-         .kind = CLI_STRING,
-         .arg = "FILE",
-         .string = &tool.report.metrics,
-         .help = "write Prometheus metrics to FILE every second"},
+        METRICS_OPTIONS(&tool.report.metrics),
         {.name = "rdb-only",
          .kind = CLI_STRING,
          .arg = "FILE",

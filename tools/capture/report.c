@@ -150,20 +150,22 @@ static void put_metric(struct rd_sink *out, const struct capture *c, size_t i, u
     }
 }
 
-/* A write error is reported once, and does not end the capture. */
+struct moment {
+    const struct capture *c;
+    uint64_t now_ms;
+};
+
+static void put_metrics(void *ctx, struct rd_sink *out)
+{
+    const struct moment *moment = ctx;
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+        put_metric(out, moment->c, i, moment->now_ms);
+}
+
 static void write_metrics(struct capture_report *r, const struct capture *c, uint64_t now_ms)
 {
-    const struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true, .no_sync = true, .buffer = 8192);
-    struct rd_err err = {0};
-    struct rd_sink *out;
-    char line[512];
-    bool ok = rd_sink_open_file(&out, r->metrics, &opts, &err);
-    for (size_t i = 0; ok && i < sizeof metrics / sizeof *metrics; i++)
-        put_metric(out, c, i, now_ms);
-    ok = ok && rd_sink_close(out, &err);
-    if (!ok && !r->metrics_failed)
-        cli_warn(r->cli, "cannot write the metrics: %s", rd_err_render(&err, line, sizeof line));
-    r->metrics_failed = !ok;
+    struct moment moment = {c, now_ms};
+    metrics_write(&r->metrics, put_metrics, &moment);
 }
 
 /* ---- the line of progress ---- */
@@ -205,14 +207,13 @@ void capture_report_tick(struct capture_report *r, const struct capture *c, uint
                          uint64_t *ret_wait_ms)
 {
     bool draws = cli_progress_wanted(r->cli);
-    if (!draws && r->metrics == NULL)
+    if (!draws && !metrics_wanted(&r->metrics))
         return;
     if (now_ms >= r->next_ms) {
         r->next_ms = now_ms + CAPTURE_REPORT_MS;
         if (draws)
             draw(r, c, now_ms);
-        if (r->metrics != NULL)
-            write_metrics(r, c, now_ms);
+        write_metrics(r, c, now_ms);
     }
     capture_sooner(ret_wait_ms, r->next_ms - now_ms);
 }
@@ -254,8 +255,7 @@ static void print_link(const struct capture *c, const struct capture_link *link)
 void capture_report_end(struct capture_report *r, const struct capture *c)
 {
     cli_progress_end(r->cli);
-    if (r->metrics != NULL)
-        write_metrics(r, c, capture_now_ms());
+    write_metrics(r, c, capture_now_ms());
     if (!r->cli->json) {
         for (size_t i = 0; i < c->n_links && !r->cli->quiet; i++)
             if (c->links[i]->accepted)

@@ -4,14 +4,13 @@
 #define TOOLS_CAPTURE_REPORT_H
 
 #include "capture/capture.h"
-#include "tools/cli/cli.h"
+#include "tools/metrics/metrics.h"
 
 enum { CAPTURE_REPORT_MS = 1000 /* between two lines of progress */ };
 
 struct capture_report {
     struct cli *cli;
-    const char *metrics; /* the Prometheus file, or NULL */
-    bool metrics_failed;
+    struct metrics metrics;
     uint64_t next_ms;
     uint64_t bytes; /* received up to the last line */
     uint64_t bytes_ms;
