@@ -133,27 +133,33 @@ bool backup_set_commit(struct backup_set *set, struct rd_err *err)
     return ok && !none_left(open, err);
 }
 
-static void remove_object(const struct backup_set *set, struct archive_store *store,
+static bool remove_object(const struct backup_set *set, struct archive_store *store,
                           const char *object)
 {
     char name[ARCHIVE_NAME_MAX];
-    int len =
-        snprintf(name, sizeof name, "%s/sets/%s/%s", set->open->target->name, set->m.id, object);
-    if (len > 0 && (size_t)len < sizeof name)
-        store->ops->remove(store, name, NULL);
+    return archive_object_name(name, set->open->target->name, set->m.id, object, NULL) &&
+           store->ops->remove(store, name, NULL);
 }
 
-/* Removes the manifest first: it may exist although a later step failed. */
+/* The manifest may exist although a later step failed. Only without it are the objects of no use:
+ * otherwise the set would be listed, and damaged. */
+static bool remove_manifest(const struct backup_set *set, struct archive_repo *repo)
+{
+    struct archive_set gone = {.incomplete = true};
+    memcpy(gone.id, set->m.id, sizeof gone.id);
+    return remove_object(set, repo->store, ARCHIVE_MANIFEST_NAME) && archive_set_gone(repo, &gone);
+}
+
 void backup_set_abandon(struct backup_set *set)
 {
     for (size_t i = 0; i < set->open->n; i++) {
         struct archive_store *store = set->open->stores[i];
-        if (store == NULL || set->open->repos[i].lock == NULL || set->in_doubt[i])
+        struct archive_repo *repo = &set->open->repos[i];
+        if (store == NULL || repo->lock == NULL || set->in_doubt[i] || !remove_manifest(set, repo))
             continue;
-        remove_object(set, store, ARCHIVE_MANIFEST_NAME);
         for (size_t j = 0; j < set->m.n_files; j++)
             remove_object(set, store, set->m.files[j].object);
-        archive_repo_tidy(&set->open->repos[i]);
+        archive_repo_tidy(repo);
     }
 }
 

@@ -124,6 +124,52 @@ Test(backup_take, a_source_that_fails_leaves_nothing)
     cr_expect_eq(count_sets(0), 1);
 }
 
+/* ---- a store that does not answer about manifests ---- */
+
+static const struct archive_store_ops *honest;
+static struct archive_store_ops mute;
+
+static bool no_answer(const char *name, struct rd_err *ret)
+{
+    return strstr(name, ARCHIVE_MANIFEST_NAME) != NULL &&
+           !rd_err_set(ret, RD_ERR_PROTOCOL, RD_NO_OFFSET, "no answer");
+}
+
+static bool mute_stat(struct archive_store *store, const char *name, struct archive_object *object,
+                      struct rd_err *ret)
+{
+    return !no_answer(name, ret) && honest->stat(store, name, object, ret);
+}
+
+static bool mute_remove(struct archive_store *store, const char *name, struct rd_err *ret)
+{
+    return !no_answer(name, ret) && honest->remove(store, name, ret);
+}
+
+static bool read_from_mute(void *ctx, struct backup_set *set, struct rd_err *ret)
+{
+    for (size_t i = 0; i < set->open->n; i++) {
+        honest = set->open->stores[i]->ops;
+        mute = *honest;
+        mute.stat = mute_stat;
+        mute.remove = mute_remove;
+        set->open->stores[i]->ops = &mute;
+    }
+    return read_all(ctx, set, ret);
+}
+
+/* It fails, since nobody knows whether the manifest is there; it is, and so are its objects. */
+Test(backup_take, the_objects_of_a_manifest_that_was_not_removed_stay)
+{
+    char name[] = "dump.rdb";
+    cr_assert_not(take_set(read_from_mute, name));
+    for (size_t i = 0; i < 2; i++) {
+        open.stores[i]->ops = honest;
+        cr_expect_eq(count_objects(i), 2);
+        cr_expect_eq(count_sets(i), 1, "a set is listed that is not complete");
+    }
+}
+
 Test(backup_take, a_name_that_a_repository_cannot_hold_is_refused)
 {
     char name[] = "../dump.rdb";

@@ -706,7 +706,7 @@ static bool run(struct history *h)
         write_commands(h, archives_draw(h, 20));
     }
     for (size_t i = 0; i < BUCKETS; i++)
-        bucket_settle(&h->buckets[i]);
+        bucket_settle(&h->buckets[i], "");
     return failure[0] == '\0' && live(h, 0, 0, STEPS) && look(h, true);
 }
 

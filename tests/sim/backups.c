@@ -282,6 +282,9 @@ static bool look_at_all(struct history *h, unsigned in)
 static bool release(struct history *h, const struct archive_retention *rules, int64_t now_ms)
 {
     struct backup_open open;
+    /* With one that appears later, the run would choose others. */
+    for (size_t i = 0; i < BUCKETS; i++)
+        bucket_settle(&h->buckets[i], "/" ARCHIVE_MANIFEST_NAME);
     bool ok = open_all(h, &open);
     for (size_t i = 0; ok && i < BUCKETS; i++) {
         struct backup_prune plan;
@@ -422,7 +425,7 @@ static bool run(struct history *h)
         if (!step(h))
             return false;
     for (size_t i = 0; i < BUCKETS; i++)
-        bucket_settle(&h->buckets[i]);
+        bucket_settle(&h->buckets[i], "");
     begin_life(h, 0, 0);
     if (!take_set(h))
         return wrong("the last backup failed");

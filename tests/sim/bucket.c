@@ -81,12 +81,19 @@ static struct bucket_object *add(struct bucket *b, const char *name, const struc
     return object;
 }
 
-/* One call passes, or all that are needed. */
-static void pass(struct bucket *b, bool all)
+static bool ends_with(const char *name, const char *end)
+{
+    size_t len = strlen(name), n = strlen(end);
+    return len >= n && strcmp(name + len - n, end) == 0;
+}
+
+/* One call passes, or all that are needed by objects whose names have this end. */
+static void pass(struct bucket *b, const char *all_with)
 {
     for (size_t i = 0; i < b->n_late;) {
         struct bucket_late *late = &b->late[i];
-        if (!all && --late->calls > 0) {
+        bool now = all_with != NULL && ends_with(late->object.name, all_with);
+        if (!now && (all_with != NULL || --late->calls > 0)) {
             i++;
             continue;
         }
@@ -98,9 +105,9 @@ static void pass(struct bucket *b, bool all)
     }
 }
 
-void bucket_settle(struct bucket *bucket)
+void bucket_settle(struct bucket *bucket, const char *end)
 {
-    pass(bucket, true);
+    pass(bucket, end);
 }
 
 /* A request that times out may be executed all the same. */
@@ -185,7 +192,7 @@ static bool bucket_put(struct archive_store *store, const char *name, struct rd_
     static const struct rd_sink_ops ops = {.write = put_write, .close = put_close};
     const struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = 512, .origin = name);
     struct member *member = member_of(store);
-    pass(member->bucket, false);
+    pass(member->bucket, NULL);
     if (draw_fate(member->faults) != WORKS)
         return failed(name, err);
     if (bucket_find(member->bucket, name) != NULL)
@@ -236,7 +243,7 @@ static bool bucket_get(struct archive_store *store, const char *name, struct rd_
     static const struct rd_src_ops ops = {.read = copy_read, .close = copy_close};
     const struct rd_src_opts opts = RD_SRC_OPTS(.origin = name);
     struct member *member = member_of(store);
-    pass(member->bucket, false);
+    pass(member->bucket, NULL);
     bool works = draw_fate(member->faults) == WORKS;
     const struct bucket_object *object = bucket_find(member->bucket, name);
     if (!works)
@@ -257,7 +264,7 @@ static bool bucket_stat(struct archive_store *store, const char *name, struct ar
                         struct rd_err *err)
 {
     struct member *member = member_of(store);
-    pass(member->bucket, false);
+    pass(member->bucket, NULL);
     bool works = draw_fate(member->faults) == WORKS;
     const struct bucket_object *object = bucket_find(member->bucket, name);
     if (!works)
@@ -282,7 +289,7 @@ static bool bucket_list(struct archive_store *store, const char *folder, archive
     struct member *member = member_of(store);
     const struct bucket *b = member->bucket;
     size_t len = strlen(folder);
-    pass(member->bucket, false);
+    pass(member->bucket, NULL);
     if (draw_fate(member->faults) != WORKS)
         return failed(folder, err);
     bool is_short = bucket_draw(member->faults, 1000) < member->faults->per_mille;
@@ -297,7 +304,7 @@ static bool bucket_list(struct archive_store *store, const char *folder, archive
 static bool bucket_remove(struct archive_store *store, const char *name, struct rd_err *err)
 {
     struct member *member = member_of(store);
-    pass(member->bucket, false);
+    pass(member->bucket, NULL);
     enum fate fate = draw_fate(member->faults);
     struct bucket_object *object = bucket_find(member->bucket, name);
     if (fate != FAILS && object != NULL)
@@ -309,7 +316,7 @@ static bool bucket_age(struct archive_store *store, const char *name, int64_t *r
                        struct rd_err *err)
 {
     struct member *member = member_of(store);
-    pass(member->bucket, false);
+    pass(member->bucket, NULL);
     bool works = draw_fate(member->faults) == WORKS;
     const struct bucket_object *object = bucket_find(member->bucket, name);
     if (!works || object == NULL || member->bucket->now_ms == NULL)
@@ -409,7 +416,7 @@ void bucket_bury(struct bucket *bucket, const struct bucket_faults *faults)
 
 void bucket_done(struct bucket *bucket)
 {
-    bucket_settle(bucket);
+    bucket_settle(bucket, "");
     while (bucket->n > 0)
         erase(bucket, &bucket->objects[0]);
 }

@@ -70,8 +70,8 @@ uint64_t bucket_draw(struct bucket_faults *faults, uint64_t n);
 struct archive_store *bucket_open(struct bucket *bucket, struct bucket_faults *faults);
 /* NULL: there is none. */
 struct bucket_object *bucket_find(struct bucket *bucket, const char *name);
-/* Lets everything appear that is on its way. */
-void bucket_settle(struct bucket *bucket);
+/* Lets everything appear that is on its way and whose name has this end; "": all of it. */
+void bucket_settle(struct bucket *bucket, const char *end);
 /* Whether the process dies before its next call: for what else it does. */
 bool bucket_dies(struct bucket_faults *faults);
 /* Ends a life: its locks are released. */
