@@ -44,6 +44,7 @@ struct parts {
     size_t first, n_slots; /* a ring */
     size_t more;           /* bytes that buffers use beyond PARTS_FIRST */
     bool stopped;
+    struct rd_err failed; /* why; not set by parts_free() */
 };
 
 static struct slot *slot_at(struct parts *parts, size_t i)
@@ -81,9 +82,10 @@ static void shrink(struct parts *parts, struct slot *slot)
 }
 
 /* Writes finished parts, from the first on. Call with the lock held; it is released while writing.
- */
-static bool write_made(struct parts *parts, struct rd_err *err)
+ * False: parts->failed. */
+static bool write_made(struct parts *parts)
 {
+    struct rd_err *err = &parts->failed;
     while (parts->n_slots > 0 && slot_at(parts, 0)->state == STATE_DONE) {
         struct slot *slot = slot_at(parts, 0);
         pthread_mutex_unlock(&parts->lock);
@@ -112,9 +114,11 @@ static bool wait_turn(struct hand *hand, struct rd_err *err)
         if (hand->worker != 0 || slot_at(parts, 0)->state != STATE_DONE)
             pthread_cond_wait(&parts->changed, &parts->lock);
         else
-            (void)write_made(parts, err);
+            (void)write_made(parts);
     }
     bool ok = !parts->stopped;
+    if (!ok)
+        rd_err_adopt(err, &parts->failed);
     pthread_mutex_unlock(&parts->lock);
     return ok;
 }
@@ -213,6 +217,8 @@ static void make(struct parts *parts, unsigned worker, struct slot *slot)
         lend(hand);
         slot->ok = parts->ops->make(parts->ctx, worker, &slot->part, &slot->err);
         slot->len += (size_t)(hand->sink->cur - hand->sink->buf);
+        if (!slot->ok)
+            rd_err_adopt(&slot->err, rd_sink_err(hand->sink));
     } else {
         rd_err_nomem(&slot->err, PARTS_FIRST);
     }
@@ -265,7 +271,7 @@ static void helper(void *arg, unsigned worker)
 /* Makes parts until a new one can be added, or until all are written. */
 static bool go_on(struct parts *parts, bool to_end, struct rd_err *err)
 {
-    while (write_made(parts, err)) {
+    while (write_made(parts)) {
         if (to_end ? parts->n_slots == 0
                    : parts->n_slots < PARTS_MAX && count_ready(parts) <= AHEAD)
             return true;
@@ -275,6 +281,7 @@ static bool go_on(struct parts *parts, bool to_end, struct rd_err *err)
         else
             pthread_cond_wait(&parts->changed, &parts->lock);
     }
+    rd_err_adopt(err, &parts->failed);
     return false;
 }
 

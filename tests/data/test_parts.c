@@ -4,6 +4,8 @@
 #include "base/num.h"
 
 #include <criterion/criterion.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "tests/base/system.h"
@@ -136,6 +138,46 @@ Test(parts, a_part_without_output_is_not_begun)
     cr_expect_eq(made.n_begun, 0);
     cr_expect_eq(made.by[0] + made.by[1], 100);
     end(&made);
+}
+
+/* The first part fails while the second one waits, in the first thread, for its turn. */
+struct waiting {
+    struct made made;
+    atomic_bool taken, begun;
+};
+
+static bool make_waiting(void *ctx, unsigned worker, const struct part *part, struct rd_err *err)
+{
+    struct waiting *w = ctx;
+    struct rd_sink *to = parts_sink(w->made.parts, worker);
+    if (part->from == 0) {
+        atomic_store(&w->taken, true);
+        while (!atomic_load(&w->begun))
+            sched_yield();
+        return rd_err_set(err, RD_ERR_CORRUPT, 0, "as it should");
+    }
+    atomic_store(&w->begun, true);
+    for (uint64_t i = part->from; i < part->to && !to->failed; i++)
+        add_number(to, i);
+    return !to->failed;
+}
+
+Test(parts, a_failure_is_reported_while_the_first_thread_waits_for_its_turn)
+{
+    static const struct parts_ops waiting_ops = {make_waiting, NULL};
+    struct waiting w = {.taken = false};
+    struct rd_err err = {0};
+    system_processors = 2;
+    cr_assert(rd_sink_open_buf(&w.made.out, &w.made.bytes, NULL, &err));
+    cr_assert(parts_new(&w.made.parts, &waiting_ops, &w, w.made.out, &err), "%s", err.text);
+    cr_assert(parts_add(w.made.parts, &(struct part){.from = 0, .to = 1}, &err));
+    while (!atomic_load(&w.taken))
+        sched_yield();
+    cr_assert(parts_add(w.made.parts, &(struct part){.from = 1, .to = 2 * PARTS_BIG}, &err));
+    cr_assert_not(parts_end(w.made.parts, &err));
+    cr_expect_eq(err.code, RD_ERR_CORRUPT);
+    cr_expect_str_eq(err.text, "as it should");
+    end(&w.made);
 }
 
 Test(parts, a_failure_is_reported_after_the_output_before_it)
