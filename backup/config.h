@@ -114,7 +114,7 @@ enum {
     X(ARCHIVE_METRICS_FILE, "archive-metrics-file", "FILE", BACKUP_FOR_STREAM,                     \
       "figures of the archive for Prometheus")                                                     \
     X(METRICS_LISTEN, "metrics-listen", "[ADDRESS:]PORT", BACKUP_FOR_STREAM,                       \
-      "the same, answered at /metrics of this address")
+      "serve them to Prometheus at /metrics of this address")
 
 enum backup_key {
 #define X(id, name, arg, mask, help) BACKUP_KEY_##id,
