@@ -417,11 +417,11 @@ static void read_catalogue(struct archive_repo *repo, struct archive_sets *sets)
         .wanted = is_wanted, .copy = on_copy, .ctx = &copies, .max = ARCHIVE_MANIFEST_MAX};
     unsigned from = repo->catalogue_from != 0 ? repo->catalogue_from : ARCHIVE_CATALOGUE_FROM;
     uint64_t n = 0;
-    for (size_t i = 0; i < sets->n; i++) {
+    for (size_t i = 0; !repo->exact && i < sets->n; i++) {
         n += sets->sets[i].version[0] != '\0';
         reader.max += 4 * sets->sets[i].manifest_bytes;
     }
-    if (n < from || repo->exact || !archive_catalogue_find(repo, &sets->catalogues, NULL))
+    if (n < from || !archive_catalogue_find(repo, &sets->catalogues, NULL))
         return;
     sets->catalogues.due = from < 4 ? 1 : from / 4;
     sets->catalogues.max = reader.max;

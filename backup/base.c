@@ -33,7 +33,7 @@ struct backup_base {
     bool has[BACKUP_STORES];          /* the repositories that have it as a set */
     bool forked;                      /* the last attempt made the master fork */
     bool slow;                        /* the stream after the newest base takes too long */
-    struct backup_pace pace;          /* with `restore-time`; 0: not measured yet */
+    struct backup_pace pace;          /* with `restore-time` */
     bool counts;                      /* the commands since the newest base were counted */
     uint64_t commands;                /* of the stream, before the attempt, and the newest base */
     uint64_t commands_at_base;
@@ -341,33 +341,24 @@ static uint64_t replay_ms(const struct backup_base *base)
 }
 
 /* At most one base in this time: a master that writes faster than a replay would fork without end.
- */
-static bool takes_too_long(struct backup_base *base)
+ * The mutex is held. */
+static bool takes_too_long(struct backup_base *base, int64_t age_ms)
 {
     struct backup_archiver *a = base->a;
-    struct rd_err err = {0};
     if (a->restore_ms == 0)
         return false;
-    if (base->pace.command_ns == 0 && !backup_pace_measure(&base->pace, &err)) {
-        say_error(base, "base-failed", &err);
-        return false;
-    }
-    pthread_mutex_lock(&a->mutex);
     a->bases.replay_ms = replay_ms(base);
-    bool due = a->bases.replay_ms > a->restore_ms &&
-               backup_now_ms() - a->bases.last_ms >= (int64_t)a->restore_ms;
-    pthread_mutex_unlock(&a->mutex);
-    return due;
+    return a->bases.replay_ms > a->restore_ms && age_ms >= (int64_t)a->restore_ms;
 }
 
 static bool is_due(struct backup_base *base)
 {
     struct backup_archiver *a = base->a;
     int64_t now_ms = backup_now_ms();
-    base->slow = takes_too_long(base);
     pthread_mutex_lock(&a->mutex);
-    base->commands = a->streamed.commands;
     int64_t age_ms = now_ms - a->bases.last_ms;
+    base->commands = a->streamed.commands;
+    base->slow = takes_too_long(base, age_ms);
     bool due = a->streaming && !a->of_log && a->shipped.looked && a->fatal.code == RD_ERR_OK &&
                (a->want_base || base->slow || a->bases.last_ms == 0 ||
                 age_ms >= (int64_t)a->base_ms || age_ms < -(int64_t)a->base_ms);
@@ -464,6 +455,9 @@ void *backup_base_run(void *archiver)
 {
     struct backup_archiver *a = archiver;
     struct backup_base base = {.a = a};
+    struct rd_err err = {0};
+    if (a->restore_ms != 0 && !backup_pace_measure(&base.pace, &err))
+        backup_archiver_give_up(a, &err);
     do
         backup_base_turn(&base);
     while (backup_archiver_next(a));
