@@ -14,19 +14,13 @@ import threading
 import time
 import unittest
 
-from redis_server import installed, program
+from redis_server import free_port, installed, program
 
 BUS_NODE = os.environ["REDOUBT_BUS_NODE"]
 ROOT = os.environ.get("REDOUBT_NODE_ROOT", "/")
 SERVER = os.environ.get("REDOUBT_NODE_SERVER") or program()
 TIMEOUT = 3000
 PATIENCE = 120
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def wait(condition, what):

@@ -2,7 +2,6 @@
 """
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -10,6 +9,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import redis_server  # noqa: E402
+from redis_server import free_port  # noqa: E402
 
 PRINT = os.environ.get("REDOUBT_PRINT_TOPOLOGY", "print_topology")
 
@@ -17,12 +17,6 @@ PRINT = os.environ.get("REDOUBT_PRINT_TOPOLOGY", "print_topology")
 def find(*args):
     return subprocess.run([PRINT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           timeout=600)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def wait_for(what):

@@ -33,6 +33,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import redis_server  # noqa: E402
 import tape  # noqa: E402
+from redis_server import free_port  # noqa: E402
 
 START_SECONDS = 600
 REPLY_SECONDS = 600
@@ -54,12 +55,6 @@ def program():
     if named:
         return named
     return os.path.join(os.environ["REDOUBT_BUILD"], "server", "redoubt-server")
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def wait_for(condition, seconds=REPLY_SECONDS, step=0.02):

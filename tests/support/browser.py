@@ -45,18 +45,20 @@ class Browser:
 
     def __enter__(self):
         """A browser that ends while it starts is started again: it is not what is tested."""
-        for left in reversed(range(START_TRIES)):
-            self.folder = tempfile.mkdtemp(prefix="redoubt-browser-")
+        for _ in range(START_TRIES - 1):
             try:
-                self._start()
-                break
+                return self._enter()
             except BrowserError:
-                self.close()
-                if left == 0:
-                    raise
-            except BaseException:
-                self.close()
-                raise
+                pass
+        return self._enter()
+
+    def _enter(self):
+        self.folder = tempfile.mkdtemp(prefix="redoubt-browser-")
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(self, *_):

@@ -59,7 +59,8 @@ def is_reference():
     return installed() == REFERENCE
 
 
-def _free_port():
+def free_port():
+    """One that no program listened at a moment ago."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
@@ -111,7 +112,7 @@ class RedisServer:
     def start(self):
         """Starts the server, from its snapshot where there is one."""
         for _ in range(5):
-            self.port = _free_port()
+            self.port = free_port()
             self._spawn()
             if self._wait():
                 return

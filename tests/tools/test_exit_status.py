@@ -19,6 +19,7 @@ import redis_server  # noqa: E402
 from captures import CaptureTest, command  # noqa: E402
 from fake_server import FakeServer, array, bulk, dump  # noqa: E402
 from rdb_text import STRING, Key, snapshot, string  # noqa: E402
+from redis_server import free_port  # noqa: E402
 
 REDOUBT = os.environ["REDOUBT"]
 SOURCE = os.environ["REDOUBT_SOURCE"]
@@ -38,12 +39,6 @@ def rows_after(head):
 def table():
     """The table of the tools that work on files and servers; "-": never ends with that status."""
     return rows_after("tool")
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Silent:

@@ -7,12 +7,7 @@ import urllib.request
 
 from archive_case import ArchiveCase
 from capture_case import Running, eventually
-
-
-def free_port(host="127.0.0.1"):
-    with socket.socket() as s:
-        s.bind((host, 0))
-        return s.getsockname()[1]
+from redis_server import free_port
 
 
 def ask(url, method="GET"):
