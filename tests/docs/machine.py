@@ -164,7 +164,7 @@ class Machine:
     def _free_ports(count):
         found = set()
         while len(found) < count:
-            found.add(str(redis_server._free_port()))
+            found.add(str(redis_server.free_port()))
         return sorted(found)
 
     def _programs(self):

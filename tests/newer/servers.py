@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import tempfile
 
-from redis_server import RedisServer, ReplyError, _free_port
+from redis_server import RedisServer, ReplyError, free_port
 
 PROGRAMS = ("redis-server", "valkey-server", "redict-server")
 MODULE = "/usr/lib/redis/modules/knot.so"
@@ -104,7 +104,7 @@ class Server(RedisServer):
         for name, value in self.config.items():
             args += ["--" + name, value]
         if self.config.get("cluster-enabled") == "yes":  # not the port plus 10,000
-            args += ["--cluster-port", str(_free_port())]
+            args += ["--cluster-port", str(free_port())]
         if self.with_module:
             args += ["--loadmodule", self._module()]
         self.process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

@@ -21,7 +21,7 @@ class Fixed(redis_server.RedisServer):
 
     def move(self):
         """The next start is at another address."""
-        self.fixed = redis_server._free_port()  # pylint: disable=protected-access
+        self.fixed = redis_server.free_port()
 
     def start(self):
         self.port = self.fixed
@@ -42,7 +42,7 @@ class Node(Fixed):
 
     def move(self):
         super().move()
-        self.config["cluster-port"] = str(redis_server._free_port())  # pylint: disable=W0212
+        self.config["cluster-port"] = str(redis_server.free_port())
 
     @property
     def conf(self):

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from archive_case import ArchiveCase  # noqa: E402
 from backup_case import REDOUBT  # noqa: E402
 from capture_case import eventually  # noqa: E402
-from redis_server import RedisServer, _free_port  # noqa: E402
+from redis_server import RedisServer, free_port  # noqa: E402
 from test_backup import flip  # noqa: E402
 
 TAGS = ("{b}", "{c}", "{a}")  # of slots of the first, second and third of three masters
@@ -22,7 +22,7 @@ TAGS = ("{b}", "{c}", "{a}")  # of slots of the first, second and third of three
 class ClusterCase(ArchiveCase):
     def member(self, **config):
         return self.server(cluster_enabled="yes", cluster_node_timeout="2000",
-                           cluster_port=str(_free_port()), **config)
+                           cluster_port=str(free_port()), **config)
 
     def meet(self, nodes):
         bus = nodes[0].config["cluster-port"]

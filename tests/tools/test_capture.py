@@ -16,7 +16,7 @@ import redis_server  # noqa: E402
 from capture_case import (  # noqa: E402
     REDOUBT, CaptureCase, Load, Proxy, acknowledged, eventually)
 from fake_server import FakeServer  # noqa: E402
-from redis_server import ReplyError, RedisServer, _free_port  # noqa: E402
+from redis_server import ReplyError, RedisServer, free_port  # noqa: E402
 
 LONG = bool(os.environ.get("REDOUBT_LONG"))
 
@@ -87,7 +87,7 @@ class Stream(CaptureCase):
 class Tls(CaptureCase):
     def test_a_master_after_tls_and_a_client_with_a_certificate(self):
         certificates.make(self.folder)
-        port = _free_port()
+        port = free_port()
         names = {"cert": "server.crt", "key": "server.key", "ca_cert": "ca.crt"}
         master = self.server(tls_port=str(port), tls_auth_clients="yes", **{
             f"tls_{option}_file": os.path.join(self.folder, name)

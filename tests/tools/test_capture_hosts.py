@@ -10,7 +10,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from capture_case import CaptureCase, acknowledged, eventually  # noqa: E402
 import redis_server  # noqa: E402
-from redis_server import ReplyError, ServerDied, _free_port  # noqa: E402
+from redis_server import ReplyError, ServerDied, free_port  # noqa: E402
 
 
 class Sentinel(CaptureCase):
@@ -89,7 +89,7 @@ class Sentinel(CaptureCase):
 class Cluster(CaptureCase):
     def member(self, **config):
         server = self.server(cluster_enabled="yes", cluster_node_timeout="2000",
-                             cluster_port=str(_free_port()), **config)
+                             cluster_port=str(free_port()), **config)
         self.bus[server.port] = server.config["cluster-port"]
         return server
 

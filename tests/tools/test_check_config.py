@@ -7,7 +7,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from archive_case import ArchiveCase  # noqa: E402
-from redis_server import _free_port  # noqa: E402
+from redis_server import free_port  # noqa: E402
 
 
 class CheckConfig(ArchiveCase):
@@ -58,7 +58,7 @@ class CheckConfig(ArchiveCase):
         self.assertEqual(self.checks(), ([], 0))
 
     def test_a_cluster_without_a_master(self):
-        node = self.server(cluster_enabled="yes", cluster_port=str(_free_port()))
+        node = self.server(cluster_enabled="yes", cluster_port=str(free_port()))
         self.source(node, more=f"cluster = yes\nspool = {self.spool}\n")
         self.fails(6, "slots", "check-config")
         node.command("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
