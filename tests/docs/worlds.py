@@ -170,6 +170,15 @@ def monitoring(machine):
                   "redoubt backup nightly --quiet")
 
 
+def kubernetes(machine):
+    snapshot(machine, "dump.rdb", shop(100))
+    machine.shell("redoubt seal --make-key /etc/redoubt/key; cp dump.rdb /var/lib/redis/; "
+                  "cat >/etc/redoubt/redoubt.conf <<END\n"
+                  "[nightly]\nsource = /var/lib/redis/dump.rdb\nrepository = /var/backups/redis\n"
+                  "key-file = /etc/redoubt/key\nEND\n"
+                  "redoubt backup nightly --quiet")
+
+
 def comparison(machine):
     path = snapshot(machine, "dump.rdb", shop())
     machine.shell("cp dump.rdb cut.rdb; truncate -s -20 cut.rdb")
@@ -245,6 +254,7 @@ PAGES = {
     "corrupt-rdb": corrupt_rdb,
     "debug-replication": debug_replication,
     "install": install,
+    "kubernetes": kubernetes,
     "latency": latency,
     "memory-analysis": memory_analysis,
     "migrate": migrate,
