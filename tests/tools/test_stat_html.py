@@ -102,6 +102,30 @@ class Text(Page):
         self.assertNotIn("innerHTML", self.page)
 
 
+def a_list(name, element, n):
+    return b"\x01" + string(name) + bytes([n]) + string(element) * n
+
+
+class OfTwoTypes(Page):
+    """A prefix with keys of two types, the lists larger."""
+
+    keys = {0: {b"mix:s%d" % i: 100 for i in range(100)}}
+    end = b"".join(a_list(b"mix:l%d" % i, b"e" * 50, 10) for i in range(100))
+
+    def test_the_keys_that_are_not_shown_have_the_colours_of_their_types(self):
+        with browser.Browser(1280, 800) as page:
+            page.open("file://" + self.path)
+            rest = dict(page.run("""
+                return [...document.querySelectorAll(".part.rest > span")].map(
+                    e => [e.querySelector("b").textContent, e.style.backgroundColor]);"""))
+            shown = page.run("""
+                return [...document.querySelectorAll(".part:not(.rest) > span")].map(
+                    e => e.style.backgroundColor);""")
+        self.assertEqual(sorted(rest), ["100 other string keys", "80 other list keys"])
+        self.assertEqual(set(shown), {rest["80 other list keys"]})
+        self.assertNotEqual(*rest.values())
+
+
 class InBrowser(Page):
     size = (1280, 800)
     dark = False

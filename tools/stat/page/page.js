@@ -104,19 +104,35 @@ const mainKind = node => {
 };
 const dbOf = row => several ? make("span", {class: "soft"}, "db" + row.db + " ") : "";
 
+/* The keys of a group that are in none of the parts: one part for each type, or one for all of them
+   if the types of the parts are not all known. */
+const others = (node, shown) => {
+  const left = field => node[field] - shown.reduce((sum, part) => sum + part[field], 0);
+  const memory = left("memory"), all = left("keys"), of = new Map(node.detail.kinds.map(k => [kinds[k.at], {...k}]));
+  if (memory <= 0 || all <= 0) return [];
+  const take = (kind, keys, bytes) => {
+    const rest = of.get(kind);
+    if (rest) { rest.keys -= keys; rest.memory -= bytes; }
+  };
+  for (const part of shown)
+    if (part.key) take(part.kind, 1, part.memory);
+    else for (const k of part.node.detail.kinds) take(kinds[k.at], k.keys, k.memory);
+  const rests = [...of].filter(([, rest]) => rest.memory > 0 || rest.keys > 0);
+  if (rests.length && rests.every(([, rest]) => rest.memory > 0 && rest.keys > 0) &&
+      rests.reduce((sum, [, rest]) => sum + rest.memory, 0) === memory && rests.reduce((sum, [, rest]) => sum + rest.keys, 0) === all)
+    return rests.map(([kind, rest]) => ({...rest, kind, rest: true,
+      label: plural(rest.keys, shown.length ? `other ${kind} key` : `${kind} key`)}));
+  return [{label: shown.length ? plural(all, "other key") : plural(all, "key"), memory, keys: all, kind: "rest", rest: true}];
+};
+
 /* The parts of a group that are drawn: its groups, or else its biggest keys, and the rest. */
 const parts = node => {
   let list = node.children.map(child => ({node: child, label: child.name, memory: child.memory, keys: child.keys, kind: mainKind(child)}));
   if (!list.length)
     list = node.detail.keys.slice(0, 60).map(key => ({memory: key.memory, keys: 1, kind: key.kind, key,
       label: mode === "prefix" && key.key.length > node.full.length ? key.key.slice(node.full.length) : key.key}));
-  list.sort(byMemory);
-  const shown = list.slice(0, 120);
-  const memory = node.memory - shown.reduce((sum, part) => sum + part.memory, 0);
-  const keys = node.keys - shown.reduce((sum, part) => sum + part.keys, 0);
-  if (memory > 0 && keys > 0)
-    shown.push({label: shown.length ? plural(keys, "other key") : plural(keys, "key"), memory, keys, kind: "rest", rest: true});
-  return shown.filter(part => part.memory > 0).sort(byMemory);
+  const shown = list.sort(byMemory).slice(0, 120);
+  return [...shown, ...others(node, shown)].filter(part => part.memory > 0).sort(byMemory);
 };
 
 /* Lays out rows of tiles, as square as possible, along the shorter side of the remaining area. */
