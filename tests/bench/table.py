@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measures the tools beside the programs that are installed, in the same run, and prints a table.
 
-usage: ./run bench [--types] [--json] [--runs N] [QUESTION…]
+usage: ./run bench [--types] [--json | --page FILE] [--runs N] [QUESTION…]
 
     --types     a table for each kind of value instead: where check-rdb is weak
     --json      one object instead of the tables
+    --page FILE writes the tables as a page, too: docs/performance.md
     --runs N    how often each program runs; 5 by default
     QUESTION    only the lines whose question contains one of these words
 
@@ -39,6 +40,7 @@ import engine
 import history
 import make_mixed
 import measure
+import performance
 import server
 import snapshots
 
@@ -185,18 +187,12 @@ def _cells(line, costs):
             ratio("wall_ratio"), ratio("cpu_ratio"), verdict]
 
 
-def _print(rows, left=(0, 4, 10)):
+def _print(rows, left):
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         cells = [cell.ljust(width) if i in left else cell.rjust(width)
                  for i, (cell, width) in enumerate(zip(row, widths))]
         print("  ".join(cells).rstrip())
-
-
-def print_table(title, answers):
-    rows = [HEADS, *[_cells(line, costs) for line, costs in answers]]
-    print(f"\n{title}")
-    _print(rows)
 
 
 def run_crc64():
@@ -244,7 +240,8 @@ def machine(args):
         "processors": len(os.sched_getaffinity(0)),
         "kernel": platform.release(),
         "redoubt": version(REDOUBT),
-        "peers": [v for v in map(version, ("redis-check-rdb", "cksum", "sha256sum")) if v],
+        "peers": [v for v in map(version, ("redis-server", "redis-check-rdb", "cksum",
+                                           "sha256sum")) if v],
     }
 
 
@@ -252,6 +249,7 @@ class Bench:
     def __init__(self, args):
         self.args = args
         self.tables = []
+        self.shown = []  # title and rows
         default = os.path.join(os.environ["REDOUBT_BENCH"], "..", "..", "..", "bench-data")
         self.cache = os.path.abspath(os.environ.get("BENCH_CACHE", default))
 
@@ -272,10 +270,9 @@ class Bench:
         for question in questions:
             self.say(question[0])
             answers.append(answer(*question, self.args.runs))
-        self.tables.append({"title": title, "lines": [line for line, _ in answers]})
-        if answers and not self.args.json:
-            print_table(title, answers)
-            sys.stdout.flush()
+        if answers:
+            self.add(title, [line for line, _ in answers],
+                     [HEADS, *[_cells(line, costs) for line, costs in answers]], (0, 4, 10))
 
     def mixed(self):
         words = self.args.question
@@ -381,6 +378,7 @@ class Bench:
 
     def add(self, title, lines, rows, left):
         self.tables.append({"title": title, "lines": lines})
+        self.shown.append((title, rows))
         if not self.args.json:
             print(f"\n{title}")
             _print(rows, left)
@@ -398,6 +396,7 @@ def parse(argv):
     parser = argparse.ArgumentParser(usage=usage, add_help=False)
     parser.add_argument("--types", action="store_true")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--page")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("question", nargs="*")
@@ -405,6 +404,8 @@ def parse(argv):
     if args.help:
         print(f"usage: {usage}\n\n{text.rstrip()}")
         sys.exit(0)
+    if args.json and args.page:
+        parser.error("--json and --page exclude each other")
     if args.runs < 1:
         parser.error("--runs is at least 1")
     return args
@@ -432,6 +433,9 @@ def main(argv):
     if not bench.tables and not crc64:
         bench.say("no question has these words")
         return 2
+    if args.page:
+        with open(args.page, "w", encoding="utf-8") as f:
+            f.write(performance.page(about, bench.shown))
     if args.json:
         print(json.dumps({"redoubt": 1, "bench": 1, **about, "tables": bench.tables,
                           "crc64": crc64}, indent=1))
