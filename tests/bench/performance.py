@@ -6,10 +6,11 @@ import re
 HEAD = """\
 # Performance
 
-This page is what `{command}` printed. It measures Redoubt and the programs that are
-installed beside it on the same files in the same run; they take turns. Times are in seconds, the best of the runs.
-"cpu" is the time of all threads, "MiB" the most memory that was resident. A ratio says how many times as fast Redoubt
-is; below 1 it is slower. "met" and "missed" compare the figures with the limits that the project sets itself.
+This page is what `{command}` printed. It measures Redoubt and the
+programs that are installed beside it on the same files in the same run; they take turns. Times are
+in seconds, the best of the runs. "cpu" is the time of all threads, "MiB" the most memory that was
+resident. A ratio says how many times as fast Redoubt is; below 1 it is slower. "met" and "missed"
+compare the figures with the limits that the project sets itself.
 
 | | |
 |---|---|
