@@ -14,6 +14,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
+import archive_case  # noqa: E402
 import backup_case  # noqa: E402
 import redis_server  # noqa: E402
 
@@ -25,7 +26,7 @@ PAGE = ('<!doctype html>\n<meta http-equiv="Content-Security-Policy" content="' 
 SECRET = b"REDIS"
 
 
-class Browse(backup_case.BackupCase):
+class Browse(archive_case.ArchiveCase):
     def setUp(self):
         super().setUp()
         self.page = self.write("page.html", PAGE)
@@ -33,11 +34,12 @@ class Browse(backup_case.BackupCase):
         shutil.copy(backup_case.SNAPSHOT, self.rdb)
         self.data = self.read("dump.rdb")
 
-    def serve(self, *args):
+    def serve(self, *args, stdin=None):
         """Starts the tool, and reads its address."""
         more = ["--config", self.config] if os.path.exists(self.config) else []
         process = subprocess.Popen([REDOUBT, "browse", "--page", self.page, *more, *args],
-                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                   stdin=stdin)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -189,6 +191,51 @@ class Browse(backup_case.BackupCase):
         for i, f in enumerate(files):
             self.assertEqual(self.ask(f"{self.root}file/{i}")[2], f["path"][5:].encode())
 
+    def test_a_folder_that_is_replaced_by_a_link_is_not_followed(self):
+        for name in "data/inner/dump.rdb", "data/dump.rdb", "secret/dump.rdb":
+            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+            self.write(name, name)
+        self.serve(self.path("data"))
+        (first, inner) = (f["path"] for f in self.list())
+        self.assertEqual((first, inner), ("data/dump.rdb", "data/inner/dump.rdb"))
+        self.assertEqual(self.ask(self.root + "file/1")[2], b"data/inner/dump.rdb")
+        os.rename(self.path("data", "inner"), self.path("data", "old"))
+        os.symlink(self.path("secret"), self.path("data", "inner"))
+        status, _, body = self.ask(self.root + "file/1")
+        self.assertEqual(status, 500)
+        self.assertNotIn(b"secret", body)
+        self.assertEqual(self.ask(self.root + "file/0")[2], b"data/dump.rdb")
+
+    def test_standard_input(self):
+        with open(self.rdb, "rb") as file:
+            self.serve("-", stdin=file)
+        for _ in range(2):
+            self.assertEqual(self.ask(self.root + "file/0")[2], self.data)
+        (file,) = self.list()
+        self.assertEqual((file["path"], file["bytes"]), ("standard-input", len(self.data)))
+
+    def test_a_moment_of_an_archive(self):
+        server = self.server()
+        self.archived(server.port)
+        running = self.start()
+        running.says("snapshot received")
+        found = self.moments(server, 3, pause=0.3)
+        self.wait_for(server)
+        self.assertEqual(running.end(), 0)
+        _, ms, digest = found[1]
+        self.serve("nightly", "--at", str(ms))
+        moment, *sets = self.list()
+        self.assertRegex(moment["path"], r"^nightly-\d{4}-\d\d-\d\dT.*\.rdb$")
+        self.assertFalse(moment["apart"])
+        self.assertEqual([s["apart"] for s in sets], [True])
+        _, _, body = self.ask(self.root + "file/0")
+        self.assertEqual(len(body), moment["bytes"])
+        self.assertEqual(self.digest_of(self.write("moment.rdb", body)), digest)
+        self.assertIn("--target-time is for a target", self.fails(
+            2, "--page", self.page, "--at", str(ms), self.rdb))
+        self.assertIn("nearest known moment", self.fails(
+            2, "--page", self.page, "--config", self.config, "--at", "2001-02-03", "nightly"))
+
     def test_sealed_sets(self):
         self.nightly()
         self.good("backup", "nightly")
@@ -274,6 +321,10 @@ class Browse(backup_case.BackupCase):
         os.mkdir(self.path("empty"))
         self.assertIn("no snapshot", self.fails(2, "--page", self.page, self.path("empty")))
         self.assertIn("port", self.fails(2, "--page", self.page, "--port", "65536", self.rdb))
+        self.nightly()
+        subprocess.run([REDOUBT, "seal", "--key-file", self.path("key"), self.rdb, "-o",
+                        self.path("sealed")], check=True)
+        self.assertIn("redoubt unseal", self.fails(2, "--page", self.page, self.path("sealed")))
         self.serve(self.rdb)
         self.assertIn("127.0.0.1", self.fails(3, "--page", self.page, "--port", str(self.port),
                                               self.rdb))

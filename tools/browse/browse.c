@@ -1,37 +1,21 @@
 /* browse.c - `redoubt browse`: the page of web/ for what a browser cannot open itself. */
 #include "tools/browse/browse.h"
+#include "tools/browse/items.h"
 
-#include "base/mem.h"
 #include "backup/restore.h"
-#include "json/write.h"
 #include "tools/input/server_in.h"
+#include "tools/input/snapshot_in.h"
 #include "tools/tools.h"
 #include "tools/vault/vault.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEPTH_MAX = 4, ITEMS_MAX = 10000, PAGE_MAX = 64 << 20 };
-
-enum item_kind { ITEM_FILE, ITEM_SERVER, ITEM_SET };
-
-/* What the page can open, one file of it. */
-struct item {
-    enum item_kind kind;
-    char *path; /* the name in the page; owned */
-    char *from; /* of ITEM_FILE: where it is; of ITEM_SET: the id; owned */
-    uint64_t size;
-    char file[ARCHIVE_FILE_NAME_MAX]; /* of ITEM_SET */
-    int64_t time_ms;
-    bool inside; /* of a folder: not behind a symbolic link */
-    bool apart;  /* the page opens it only when its user chooses it */
-};
+enum { PAGE_MAX = 64 << 20 };
 
 struct run {
     struct cli *cli;
@@ -41,159 +25,26 @@ struct run {
     uint64_t port;
     bool scan;
     bool json;
-    struct rd_buf items; /* struct item */
-    struct spool spool;  /* of a server */
+    int64_t moment_ms; /* INT64_MIN: none */
+    struct browse_items items;
+    struct spool spool; /* of a server, standard input or a moment */
     struct backup_open repositories;
     bool open;
     struct spool restored; /* of the request that is being answered */
-    const struct item *wanted;
+    const struct browse_item *wanted;
 };
 
-static struct item *items_of(const struct run *run)
+/* ---- a server, standard input ---- */
+
+static bool add_spool(struct run *run, const char *name, int64_t time_ms, struct rd_err *err)
 {
-    return (struct item *)(void *)run->items.ptr;
+    struct browse_item *item = browse_items_add(&run->items, BROWSE_SPOOL, name, "", err);
+    if (item == NULL)
+        return false;
+    item->size = run->spool.size;
+    item->time_ms = time_ms;
+    return true;
 }
-
-static size_t n_items(const struct run *run)
-{
-    return run->items.len / sizeof(struct item);
-}
-
-static char *copy_text(const char *text)
-{
-    char *copy = rd_alloc(strlen(text) + 1);
-    return copy != NULL ? strcpy(copy, text) : NULL;
-}
-
-/* Adopts nothing: path and from are copied. */
-static struct item *add_item(struct run *run, enum item_kind kind, const char *path,
-                             const char *from, struct rd_err *err)
-{
-    struct item item = {.kind = kind, .path = copy_text(path), .from = copy_text(from)};
-    if (n_items(run) >= ITEMS_MAX) {
-        rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "more than %d files", ITEMS_MAX);
-    } else if (item.path == NULL || item.from == NULL ||
-               !rd_buf_add(&run->items, &item, sizeof item)) {
-        rd_err_nomem(err, strlen(path));
-    } else {
-        return &items_of(run)[n_items(run) - 1];
-    }
-    rd_free(item.path);
-    rd_free(item.from);
-    return NULL;
-}
-
-/* ---- files and folders ---- */
-
-/* Names of the files of snapshots, logs and captures. Nothing else of a folder is served. */
-static bool is_data(const char *name)
-{
-    static const char *const ends[] = {".rdb", ".aof", ".manifest", ".seg", ".segment"};
-    static const char *const packed[] = {"", ".gz", ".lz4", ".zst"};
-    size_t len = strlen(name);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        for (size_t k = 0; k < sizeof packed / sizeof *packed; k++) {
-            char end[24];
-            int n = snprintf(end, sizeof end, "%s%s", ends[i], packed[k]);
-            if (len > (size_t)n && strcmp(name + len - (size_t)n, end) == 0)
-                return true;
-        }
-    return false;
-}
-
-static bool add_folder(struct run *run, const char *from, const char *path, int depth,
-                       struct rd_err *err);
-
-static bool add_entry(struct run *run, const char *from, const char *path, const char *name,
-                      int depth, struct rd_err *err)
-{
-    struct stat st;
-    struct rd_buf place = {0}, shown = {0};
-    bool ok = rd_buf_add(&place, from, strlen(from)) && rd_buf_add(&place, "/", 1) &&
-              rd_buf_add(&place, name, strlen(name) + 1) &&
-              rd_buf_add(&shown, path, strlen(path)) && rd_buf_add(&shown, "/", 1) &&
-              rd_buf_add(&shown, name, strlen(name) + 1);
-    const char *where = (const char *)place.ptr, *as = (const char *)shown.ptr;
-    if (!ok) {
-        rd_err_nomem(err, strlen(name));
-    } else if (lstat(where, &st) != 0) {
-        ok = errno == ENOENT || rd_err_sys(err, errno, "cannot examine %s", as);
-    } else if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX) {
-        ok = add_folder(run, where, as, depth + 1, err);
-    } else if (S_ISREG(st.st_mode) && is_data(name)) {
-        struct item *item = add_item(run, ITEM_FILE, as, where, err);
-        ok = item != NULL;
-        if (ok) {
-            item->size = (uint64_t)st.st_size;
-            item->inside = true;
-        }
-    }
-    rd_buf_done(&place);
-    rd_buf_done(&shown);
-    return ok;
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static bool add_folder(struct run *run, const char *from, const char *path, int depth,
-                       struct rd_err *err)
-{
-    struct dirent **names;
-    int n = scandir(from, &names, NULL, by_name);
-    bool ok = n >= 0;
-    if (!ok) {
-        rd_err_sys(err, errno, "cannot read the folder");
-        rd_err_origin(err, from);
-    }
-    for (int i = 0; i < n; i++) {
-        if (names[i]->d_name[0] != '.')
-            ok = ok && add_entry(run, from, path, names[i]->d_name, depth, err);
-        free(names[i]);
-    }
-    if (n >= 0)
-        free(names);
-    return ok;
-}
-
-static const char *last_name(char *path)
-{
-    size_t len = strlen(path);
-    while (len > 1 && path[len - 1] == '/')
-        path[--len] = '\0';
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "/") == 0 ? "folder"
-                                                                                       : name;
-}
-
-static bool add_path(struct run *run, const char *path, const struct stat *st, struct rd_err *err)
-{
-    char *own = copy_text(path);
-    bool ok = own != NULL || rd_err_nomem(err, strlen(path));
-    if (ok && S_ISDIR(st->st_mode)) {
-        const char *name = last_name(own);
-        ok = add_folder(run, own, name, 1, err);
-        if (ok && n_items(run) == 0)
-            ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                            "the folder has no snapshot, log or capture");
-    } else if (ok && S_ISREG(st->st_mode)) {
-        struct item *item = add_item(run, ITEM_FILE, last_name(own), path, err);
-        ok = item != NULL;
-        if (ok)
-            item->size = (uint64_t)st->st_size;
-    } else if (ok) {
-        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "neither a file nor a folder");
-    }
-    if (!ok && err->origin[0] == '\0')
-        rd_err_origin(err, path);
-    rd_free(own);
-    return ok;
-}
-
-/* ---- a server ---- */
 
 static bool add_server(struct run *run, const char *url, struct rd_err *err)
 {
@@ -206,20 +57,25 @@ static bool add_server(struct run *run, const char *url, struct rd_err *err)
             *c = '-';
     if (!server_in_read(run->cli, url, &opts, &run->spool, err))
         return false;
-    struct item *item = add_item(run, ITEM_SERVER, name, "", err);
-    if (item == NULL)
+    return add_spool(run, name, run->cli->began_ms, err);
+}
+
+static bool add_input(struct run *run, struct rd_err *err)
+{
+    struct rd_src *src;
+    if (!rd_src_open_file(&src, "-", NULL, err))
         return false;
-    item->size = run->spool.size;
-    item->time_ms = run->cli->began_ms;
-    return true;
+    bool ok = spool_copy(&run->spool, src, NULL, NULL, err);
+    rd_src_close(src);
+    return ok && add_spool(run, "standard-input", 0, err);
 }
 
 /* ---- backups ---- */
 
 static bool has_set(const struct run *run, const char *id)
 {
-    for (size_t i = 0; i < n_items(run); i++)
-        if (strcmp(items_of(run)[i].from, id) == 0)
+    for (size_t i = 0; i < browse_items_n(&run->items); i++)
+        if (strcmp(browse_items_at(&run->items, i)->from, id) == 0)
             return true;
     return false;
 }
@@ -237,7 +93,7 @@ static bool add_set(struct run *run, const struct archive_set *set, struct rd_er
             snprintf(path, sizeof path, "%s-%llu.rdb", set->id, (unsigned long long)file->node);
         else
             snprintf(path, sizeof path, "%s.rdb", set->id);
-        struct item *item = add_item(run, ITEM_SET, path, set->id, err);
+        struct browse_item *item = browse_items_add(&run->items, BROWSE_SET, path, set->id, err);
         if (item == NULL)
             return false;
         item->apart = true;
@@ -271,12 +127,41 @@ static bool find_target(struct run *run, struct rd_err *err)
                        "the configuration has several targets: name one"));
 }
 
+/* The data of the moment. */
+static bool on_moment(struct backup_restore *r, struct rd_err *err)
+{
+    struct run *run = r->ctx;
+    spool_done(&run->spool);
+    if (backup_restore_is_cluster(r->set))
+        return rd_err_set(
+            err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+            "a moment of a cluster has several snapshots: redoubt restore writes them");
+    return backup_restore_spool(r, &r->set->m.files[0], &run->spool, err);
+}
+
+static bool add_moment(struct run *run, const char *target, struct rd_err *err)
+{
+    struct backup_restore r = {.watch = &run->vault.watch,
+                               .want = {.goal = BACKUP_GOAL_TIME, .ms = run->moment_ms},
+                               .now_ms = run->cli->began_ms,
+                               .write = on_moment,
+                               .ctx = run};
+    char name[200];
+    snprintf(name, sizeof name, "%.100s-%s.rdb", target, rd_show_time(run->moment_ms).s);
+    if (!backup_restore_from(&r, &run->repositories, err))
+        return false;
+    snapshot_in_warn_unknown(run->cli, &r.counts, false);
+    return add_spool(run, name, run->moment_ms, err);
+}
+
 static bool add_target(struct run *run, struct rd_err *err)
 {
     struct backup_config *config = &run->vault.config;
     if (!backup_open(&config->targets[0], BACKUP_READ, &run->repositories, err))
         return false;
     run->open = true;
+    if (run->moment_ms != INT64_MIN && !add_moment(run, config->targets[0].name, err))
+        return false;
     for (size_t i = 0; i < run->repositories.n; i++) {
         struct rd_err one = {0};
         if (backup_is_open(&run->repositories, i, &one) &&
@@ -285,7 +170,7 @@ static bool add_target(struct run *run, struct rd_err *err)
         cli_report(run->cli, &one);
         *err = one;
     }
-    if (n_items(run) > 0)
+    if (browse_items_n(&run->items) > 0)
         return true;
     return err->code != RD_ERR_OK
                ? false
@@ -304,7 +189,7 @@ static bool on_set(struct backup_restore *r, struct rd_err *err)
                       run->wanted->file);
 }
 
-static bool restore_item(struct run *run, const struct item *item, struct rd_err *err)
+static bool restore_item(struct run *run, const struct browse_item *item, struct rd_err *err)
 {
     struct backup_restore r = {.watch = &run->vault.watch,
                                .want = {.goal = BACKUP_GOAL_SET, .ms = INT64_MIN, .id = item->from},
@@ -316,26 +201,6 @@ static bool restore_item(struct run *run, const struct item *item, struct rd_err
 }
 
 /* ---- serving ---- */
-
-static bool open_file(const struct item *item, int *ret_fd, uint64_t *ret_len, struct rd_err *err)
-{
-    struct stat st;
-    int links = item->inside ? O_NOFOLLOW : 0;
-    int fd = open(item->from, O_RDONLY | O_CLOEXEC | O_NONBLOCK | links);
-    if (fd < 0 || fstat(fd, &st) != 0) {
-        rd_err_sys(err, errno, "cannot open");
-    } else if (!S_ISREG(st.st_mode)) {
-        rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "is no file any more");
-    } else {
-        *ret_fd = fd;
-        *ret_len = (uint64_t)st.st_size;
-        return true;
-    }
-    if (fd >= 0)
-        close(fd);
-    rd_err_origin(err, item->path);
-    return false;
-}
 
 static bool open_spool(const struct spool *spool, int *ret_fd, uint64_t *ret_len,
                        struct rd_err *err)
@@ -351,11 +216,11 @@ static bool open_spool(const struct spool *spool, int *ret_fd, uint64_t *ret_len
 static bool open_item(void *ctx, size_t at, int *ret_fd, uint64_t *ret_len, struct rd_err *err)
 {
     struct run *run = ctx;
-    const struct item *item = &items_of(run)[at];
+    const struct browse_item *item = browse_items_at(&run->items, at);
     bool ok;
-    if (item->kind == ITEM_FILE)
-        return open_file(item, ret_fd, ret_len, err);
-    if (item->kind == ITEM_SERVER)
+    if (item->kind == BROWSE_FILE)
+        return browse_open_file(&run->items, item, ret_fd, ret_len, err);
+    if (item->kind == BROWSE_SPOOL)
         return open_spool(&run->spool, ret_fd, ret_len, err);
     ok = restore_item(run, item, err) && open_spool(&run->restored, ret_fd, ret_len, err);
     spool_done(&run->restored);
@@ -376,31 +241,6 @@ static bool on_ready(void *ctx, const char *url)
     return fflush(stdout) == 0;
 }
 
-static bool put_list(const struct run *run, struct rd_buf *ret, struct rd_err *err)
-{
-    struct rd_sink *sink;
-    struct json_write json;
-    if (!rd_sink_open_buf(&sink, ret, NULL, err))
-        return false;
-    json_init(&json, sink);
-    json_obj(&json);
-    json_key(&json, "files");
-    json_array(&json);
-    for (size_t i = 0; i < n_items(run); i++) {
-        const struct item *item = &items_of(run)[i];
-        json_obj(&json);
-        json_put_str(&json, "path", item->path);
-        json_put_offset(&json, "bytes", item->size);
-        json_put_bool(&json, "apart", item->apart);
-        if (item->time_ms != 0)
-            json_put_str(&json, "time", rd_show_time(item->time_ms).s);
-        json_end(&json);
-    }
-    json_end(&json);
-    json_end(&json);
-    return rd_sink_close(sink, err);
-}
-
 static bool read_page(struct run *run, struct rd_buf *ret, struct rd_err *err)
 {
     const char *path = run->page != NULL ? run->page : REDOUBT_PAGE;
@@ -419,12 +259,13 @@ static bool serve(struct run *run, struct rd_slice page, struct rd_err *err)
     uint8_t random[BROWSE_TOKEN_BYTES];
     struct rd_buf list = {0};
     struct browse_http_opts opts = {.page = page,
-                                    .n_items = n_items(run),
+                                    .n_items = browse_items_n(&run->items),
                                     .port = (uint16_t)run->port,
                                     .open = open_item,
                                     .ready = on_ready,
                                     .ctx = run};
-    bool ok = put_list(run, &list, err) && backup_random(random, sizeof random, err);
+    bool ok =
+        browse_items_list(&run->items, &list, err) && backup_random(random, sizeof random, err);
     if (ok) {
         for (size_t i = 0; i < sizeof random; i++)
             snprintf(opts.token + 2 * i, 3, "%02x", random[i]);
@@ -440,13 +281,18 @@ static bool work(struct run *run, struct rd_buf *page, struct rd_err *err)
 {
     struct stat st;
     const char *what = run->cli->n_args > 0 ? run->cli->args[0] : NULL;
-    bool is_server = what != NULL && server_in_is(what);
-    bool is_path = what != NULL && !is_server && stat(what, &st) == 0;
-    if ((!is_server && !is_path && !find_target(run, err)) || !read_page(run, page, err))
+    bool is_input = what != NULL && strcmp(what, "-") == 0;
+    bool is_server = what != NULL && !is_input && server_in_is(what);
+    bool is_path = what != NULL && !is_input && !is_server && stat(what, &st) == 0;
+    bool is_target = !is_input && !is_server && !is_path;
+    if (run->moment_ms != INT64_MIN && !is_target)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--target-time is for a target");
+    if ((is_target && !find_target(run, err)) || !read_page(run, page, err))
         return false;
-    bool ok = is_server ? add_server(run, what, err)
-              : is_path ? add_path(run, what, &st, err)
-                        : add_target(run, err);
+    bool ok = is_input    ? add_input(run, err)
+              : is_server ? add_server(run, what, err)
+              : is_path   ? browse_add_path(&run->items, what, &st, err)
+                          : add_target(run, err);
     return ok && serve(run, rd_buf_slice(page), err);
 }
 
@@ -463,11 +309,7 @@ static int browse(struct run *run)
 
 static void done(struct run *run)
 {
-    for (size_t i = 0; i < n_items(run); i++) {
-        rd_free(items_of(run)[i].path);
-        rd_free(items_of(run)[i].from);
-    }
-    rd_buf_done(&run->items);
+    browse_items_done(&run->items);
     spool_done(&run->spool);
     if (run->open)
         backup_close(&run->repositories);
@@ -477,7 +319,7 @@ static void done(struct run *run)
 
 int tool_browse(struct cli *cli, int argc, char **argv)
 {
-    struct run run = {.cli = cli};
+    struct run run = {.cli = cli, .moment_ms = INT64_MIN};
     struct cli_opt opts[VAULT_OPTS] = {0};
     vault_init(&run.vault, cli);
     peer_opts_init(&run.servers);
@@ -494,12 +336,18 @@ int tool_browse(struct cli *cli, int argc, char **argv)
          .arg = "FILE",
          .string = &run.page,
          .help = "the page that ./run web wrote"},
+        {.name = "target-time",
+         .kind = CLI_TIME,
+         .arg = "T",
+         .time_ms = &run.moment_ms,
+         .help = "of a target that is archived: also the data as of this time"},
+        {.name = "at", .kind = CLI_TIME, .arg = "T", .time_ms = &run.moment_ms},
         SERVER_IN_OPTIONS(&run.scan, &run.servers),
     };
     _Static_assert(sizeof own / sizeof *own + BACKUP_KEY_COUNT + 2 <= VAULT_OPTS, "room");
     memcpy(opts + n, own, sizeof own);
     const struct cli_usage usage = {
-        .synopsis = "[OPTION…] FILE|DIR|URL|TARGET",
+        .synopsis = "[OPTION…] FILE|DIR|-|URL|TARGET",
         .about =
             "Shows a file, a folder, a server or the backups of a target in a browser on this\n"
             "computer. It can only read, and only who has the printed address can.",
