@@ -113,7 +113,7 @@ enum {
     X(MASTER_NAME, "master-name", "NAME", BACKUP_FOR_STREAM, "name of the master; mymaster")       \
     X(ARCHIVE_METRICS_FILE, "archive-metrics-file", "FILE", BACKUP_FOR_STREAM,                     \
       "figures of the archive for Prometheus")                                                     \
-    X(METRICS_LISTEN, "metrics-listen", "[ADDRESS:]PORT", BACKUP_FOR_STREAM,                       \
+    X(METRICS_LISTEN, "metrics-listen", "[IP:]PORT", BACKUP_FOR_STREAM,                            \
       "serve them to Prometheus at /metrics of this address")
 
 enum backup_key {

@@ -168,7 +168,7 @@ static int parse_and_start(struct capture_tool *tool, const struct cli_opt *opts
 #define METRICS_OPTIONS(m)                                                                         \
     {.name = "metrics-file", .brief = true, .kind = CLI_STRING, .arg = "FILE",                     \
      .string = &(m)->file, .help = "write Prometheus metrics to FILE every second"},               \
-    {.name = "metrics-listen", .brief = true, .kind = CLI_STRING, .arg = "[ADDRESS:]PORT",         \
+    {.name = "metrics-listen", .brief = true, .kind = CLI_STRING, .arg = "[IP:]PORT",         \
      .string = &(m)->address, .help = "answer requests at http://ADDRESS:PORT/metrics"}
 
 #define FORMER_NAMES(tool)                                                                         \

@@ -424,26 +424,34 @@ static void print_option(const struct cli_opt *opt)
         printf("%-*s%s\n", HELP_COLUMN, left, opt->help);
 }
 
-/* The options without a line of their own: their names in a paragraph. */
+/* The options without a line of their own: their names in a paragraph. What does not fit into a line
+ * leaves its room to shorter ones. */
 static void print_brief(const struct cli_opt *opts)
 {
-    enum { BRIEF_VALUE = 12 };
+    enum { BRIEF_VALUE = 12, OPTS_MAX = 128 };
     static const char lead[] = "  also:";
-    const size_t indent = sizeof lead - 1;
-    size_t column = 0;
-    for (const struct cli_opt *opt = opts; opt != NULL && !is_last(opt); opt++) {
-        char spelled[100];
-        if (!opt->brief)
-            continue;
-        spell_with_value(opt, BRIEF_VALUE, spelled, sizeof spelled);
-        if (column == 0)
-            column = (size_t)printf("%s", lead);
-        else if (column + strlen(spelled) + 1 > HELP_WIDTH)
-            column = (size_t)printf("\n%*s", (int)indent, "") - 1;
-        column += (size_t)printf(" %s", spelled);
+    bool printed[OPTS_MAX] = {false};
+    const char *begin = lead;
+    for (bool more = true; more; begin = "       ") {
+        size_t column = 0;
+        more = false;
+        for (size_t i = 0; opts != NULL && !is_last(&opts[i]) && i < OPTS_MAX; i++) {
+            char spelled[100];
+            if (!opts[i].brief || printed[i])
+                continue;
+            spell_with_value(&opts[i], BRIEF_VALUE, spelled, sizeof spelled);
+            if (column > 0 && column + strlen(spelled) + 1 > HELP_WIDTH) {
+                more = true;
+                continue;
+            }
+            if (column == 0)
+                column = (size_t)printf("%s", begin);
+            column += (size_t)printf(" %s", spelled);
+            printed[i] = true;
+        }
+        if (column > 0)
+            printf("\n");
     }
-    if (column > 0)
-        printf("\n");
 }
 
 static void print_apart(const struct cli_opt *opts)
