@@ -99,7 +99,7 @@ static bool read_server(const struct rd_watch *watch, struct backup_set *set, co
 static bool read_src(const struct rd_watch *watch, struct backup_set *set, struct rd_src *src,
                      const char *path, struct rd_err *err)
 {
-    snprintf(set->m.source, sizeof set->m.source, "%s", path);
+    snprintf(set->m.source, sizeof set->m.source, "%.*s", (int)sizeof set->m.source - 1, path);
     rd_watch_begin(watch, path, rd_src_size(src), src);
     bool ok = backup_snapshot_take(set, src, "dump.rdb", err);
     rd_watch_end(watch);
