@@ -82,7 +82,8 @@ char *world_read(const struct world *w, const char *name)
         return NULL;
     char *text = calloc(1, 1 << 20);
     cr_assert_not_null(text);
-    fread(text, 1, (1 << 20) - 1, file);
+    size_t n = fread(text, 1, (1 << 20) - 1, file);
+    cr_assert(n < (1 << 20) - 1 && ferror(file) == 0);
     cr_assert(fclose(file) == 0);
     return text;
 }

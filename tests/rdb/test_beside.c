@@ -34,7 +34,8 @@ static void put_aux(struct sieve *s, const char *name, const char *value)
 
 static void put_key(struct sieve *s, const char *name, bool kept)
 {
-    struct rdb_event before, key = {.kind = RDB_KEY, .key.name = rd_slice_str(name)};
+    struct rdb_event before = {.kind = RDB_AUX};
+    const struct rdb_event key = {.kind = RDB_KEY, .key.name = rd_slice_str(name)};
     if (!kept) {
         rdb_beside_drop(&s->beside);
         return;

@@ -184,6 +184,7 @@ Test(acl, every_set_of_commands_is_described_so_that_it_comes_back)
             const struct engine_command *c = NULL;
             for (int skip = rand() % 300; skip >= 0; skip--)
                 c = engine_command_next(c);
+            cr_assert_not_null(c);
             if ((c->flags & ENGINE_CMD_LATER_VERSION) == 0)
                 acl_selector_command(s, c, rand() % 2);
         }
