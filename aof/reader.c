@@ -70,7 +70,7 @@ static bool new_reader(struct aof_reader **ret, const struct aof_reader_opts *op
 bool aof_reader_new(struct aof_reader **ret, const struct aof_manifest *manifest,
                     const struct aof_reader_opts *opts, struct rd_err *err)
 {
-    struct aof_reader *r;
+    struct aof_reader *r = NULL;
     if (!new_reader(&r, opts, err))
         return false;
     if (r->opts.open == NULL) {

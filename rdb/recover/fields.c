@@ -111,7 +111,7 @@ static enum rdb_recover_status string_at(struct scan *s, uint64_t *at, struct re
 
 static enum rdb_recover_status field_at(struct scan *s, uint64_t at, struct field *ret)
 {
-    uint64_t expiry;
+    uint64_t expiry = 0;
     ret->as_key = (struct record){
         .kind = RECORD_KEY, .start = at, .type = rdb_type_get(RDB_TYPE_STRING), .has_key = true};
     enum rdb_recover_status st = length_at(s, &at, &expiry);

@@ -201,8 +201,10 @@ static void check_stream(const struct engine_stream *stream)
     for (bool any = engine_stream_map_first(&stream->nodes, &pos); any;
          any = engine_stream_map_next(&stream->nodes, &pos)) {
         uint8_t *lp = *(uint8_t **)engine_stream_map_at(&stream->nodes, pos);
-        cr_assert_gt(engine_lp_get(engine_lp_first(lp)).num, 0);
-        live += (uint64_t)engine_lp_get(engine_lp_first(lp)).num;
+        const uint8_t *master = engine_lp_first(lp);
+        cr_assert_not_null(master);
+        cr_assert_gt(engine_lp_get(master).num, 0);
+        live += (uint64_t)engine_lp_get(master).num;
     }
     cr_assert_eq(live, stream->length);
     check_range(stream, ENGINE_STREAM_ID_ZERO, ENGINE_STREAM_ID_LAST);

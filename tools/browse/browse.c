@@ -340,7 +340,7 @@ int tool_browse(struct cli *cli, int argc, char **argv)
          .kind = CLI_TIME,
          .arg = "T",
          .time_ms = &run.moment_ms,
-         .help = "of a target that is archived: also the data as of this time"},
+         .help = "of an archive: also the data as of this time"},
         {.name = "at", .kind = CLI_TIME, .arg = "T", .time_ms = &run.moment_ms},
         SERVER_IN_OPTIONS(&run.scan, &run.servers),
     };

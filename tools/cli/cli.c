@@ -424,8 +424,8 @@ static void print_option(const struct cli_opt *opt)
         printf("%-*s%s\n", HELP_COLUMN, left, opt->help);
 }
 
-/* The options without a line of their own: their names in a paragraph. What does not fit into a line
- * leaves its room to shorter ones. */
+/* The options without a line of their own: their names in a paragraph. What does not fit into a
+ * line leaves its room to shorter ones. */
 static void print_brief(const struct cli_opt *opts)
 {
     enum { BRIEF_VALUE = 12, OPTS_MAX = 128 };
