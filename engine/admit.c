@@ -26,9 +26,11 @@ static enum engine_admit_answer refuse_with(struct engine_refusal *ret, enum eng
     return refuse(ret, why, ret->line);
 }
 
-void engine_refuse(struct engine_session *s, const struct engine_command *command,
-                   const struct engine_refusal *refusal, struct engine_reply *reply)
+void engine_refuse(const struct engine_request *request, const struct engine_refusal *refusal)
 {
+    struct engine_session *s = request->session;
+    const struct engine_command *command = request->command;
+    struct engine_reply *reply = request->reply;
     const char *text = refusal->text;
     if (command == NULL || (command->flags & ENGINE_CMD_RUNS_QUEUE) == 0) {
         s->dirty_exec |= s->in_multi;
@@ -84,78 +86,80 @@ static bool is_known(const struct engine_admit *admit, const struct engine_sessi
 }
 
 static enum engine_admit_answer unknown(const struct engine_admit *admit,
-                                        const struct engine_session *s, size_t argc,
-                                        const struct rd_slice *argv, struct engine_refusal *ret)
+                                        const struct engine_request *request,
+                                        struct engine_refusal *ret)
 {
+    const struct rd_slice *argv = request->argv;
     if (admit->who == ENGINE_ADMIT_SCRIPT)
         return refuse(ret, ENGINE_REFUSED_UNKNOWN, "ERR Unknown Redis command called from script");
     const struct engine_command *container = admit->hooks != NULL && admit->hooks->find != NULL
                                                  ? admit->hooks->find(admit->ctx, argv[0])
                                                  : engine_command_find(argv[0]);
-    return argc > 1 && is_known(admit, s, container) ? unknown_subcommand(argv, ret)
-                                                     : unknown_command(argc, argv, ret);
+    return request->argc > 1 && is_known(admit, request->session, container)
+               ? unknown_subcommand(argv, ret)
+               : unknown_command(request->argc, argv, ret);
 }
 
 /* ---- arguments that no value can hold ---- */
 
-static bool is_longer(size_t argc, const struct rd_slice *argv, uint64_t max)
+static bool is_longer(const struct engine_request *request, uint64_t max)
 {
-    for (size_t i = 1; i < argc; i++)
-        if (argv[i].len > max)
+    for (size_t i = 1; i < request->argc; i++)
+        if (request->argv[i].len > max)
             return true;
     return false;
 }
 
-static bool has_long_key(const struct engine_command *command, size_t argc,
-                         const struct rd_slice *argv, uint64_t max)
+static bool has_long_key(const struct engine_request *request, uint64_t max)
 {
-    size_t n = 0;
+    size_t n = 0, argc = request->argc;
     struct engine_key *keys = engine_scratch_alloc(argc * sizeof *keys);
     bool found = false;
-    if (engine_command_keys(command, argv, argc, keys, argc, &n) == ENGINE_KEYS_OK)
+    if (engine_command_keys(request->command, request->argv, argc, keys, argc, &n) ==
+        ENGINE_KEYS_OK)
         for (size_t i = 0; i < n && i < argc; i++)
-            found |= argv[keys[i].index].len > max;
+            found |= request->argv[keys[i].index].len > max;
     engine_scratch_free(keys);
     return found;
 }
 
-static bool is_too_long(const struct engine_config *config, const struct engine_command *command,
-                        size_t argc, const struct rd_slice *argv)
+static bool is_too_long(const struct engine_config *config, const struct engine_request *request)
 {
-    if (!is_longer(argc, argv, config->name_max))
+    const unsigned group = request->command->group;
+    if (!is_longer(request, config->name_max))
         return false;
-    if (is_longer(argc, argv, config->value_max) || command->group == ENGINE_GROUP_STREAM)
+    if (is_longer(request, config->value_max) || group == ENGINE_GROUP_STREAM)
         return true;
-    if (command->group == ENGINE_GROUP_HASH && is_longer(argc, argv, config->field_max))
+    if (group == ENGINE_GROUP_HASH && is_longer(request, config->field_max))
         return true;
-    return has_long_key(command, argc, argv, config->name_max);
+    return has_long_key(request, config->name_max);
 }
 
 /* No check is needed if the protocol limit excludes longer arguments. */
-static inline bool too_long(const struct engine_session *s, const struct engine_command *command,
-                            size_t argc, const struct rd_slice *argv)
+static inline bool too_long(const struct engine_request *request)
 {
+    const struct engine_session *s = request->session;
     const struct engine_config *config = &s->engine->config;
     bool held_back = s->role == ENGINE_CLIENT && config->proto_max_bulk_len <= config->name_max;
-    return !RD_LIKELY(held_back) && is_too_long(config, command, argc, argv);
+    return !RD_LIKELY(held_back) && is_too_long(config, request);
 }
 
 /* ---- what the command does ---- */
 
 /* A command with this flag, or EXEC with one in its queue. */
-static bool does(const struct engine_session *s, const struct engine_command *command,
-                 uint64_t flags)
+static bool does(const struct engine_request *request, uint64_t flags)
 {
-    uint64_t all = command->flags;
+    uint64_t all = request->command->flags;
     if ((all & ENGINE_CMD_RUNS_QUEUE) != 0)
-        all |= s->queued_any;
+        all |= request->session->queued_any;
     return (all & flags) != 0;
 }
 
 /* A command without this flag, or EXEC with one in its queue. */
-static bool lacks(const struct engine_session *s, const struct engine_command *command,
-                  uint64_t flag)
+static bool lacks(const struct engine_request *request, uint64_t flag)
 {
+    const struct engine_session *s = request->session;
+    const struct engine_command *command = request->command;
     bool has = (command->flags & flag) != 0;
     if (has && (command->flags & ENGINE_CMD_RUNS_QUEUE) != 0 && s->n_queued > 0)
         has = (s->queued_all & flag) != 0;
@@ -200,25 +204,25 @@ static enum engine_admit_answer admit_write_in_script(const struct engine_admit 
 
 /* Nearly all commands without keys need no question. */
 static enum engine_admit_answer route(const struct engine_admit *admit,
-                                      const struct engine_command *command, size_t argc,
-                                      const struct rd_slice *argv, struct engine_refusal *ret)
+                                      const struct engine_request *request,
+                                      struct engine_refusal *ret)
 {
+    const struct engine_command *command = request->command;
     if ((admit->state & ENGINE_ADMIT_CLUSTER) == 0 ||
         (command->n_key_specs == 0 &&
          (command->flags & (ENGINE_CMD_MOVABLE_KEYS | ENGINE_CMD_RUNS_QUEUE)) == 0) ||
-        admit->hooks->route(admit->ctx, admit->script, command, argc, argv, ret))
+        admit->hooks->route(admit->ctx, admit->script, request, ret))
         return ENGINE_ADMIT_RUN;
     ret->why = ENGINE_REFUSED_ROUTE;
     return ENGINE_ADMIT_REFUSE;
 }
 
 static enum engine_admit_answer admit_in_script(const struct engine_admit *admit,
-                                                const struct engine_session *s,
-                                                const struct engine_command *command, size_t argc,
-                                                const struct rd_slice *argv,
+                                                const struct engine_request *request,
                                                 struct engine_refusal *ret)
 {
     const struct engine_admit_script *script = admit->script;
+    const struct engine_command *command = request->command;
     if ((command->flags & ENGINE_CMD_NOSCRIPT) != 0 && !script->all_commands)
         return refuse(ret, ENGINE_REFUSED_IN_SCRIPT,
                       "ERR This Redis command is not allowed from script");
@@ -226,7 +230,7 @@ static enum engine_admit_answer admit_in_script(const struct engine_admit *admit
         return refuse(ret, ENGINE_REFUSED_STALE,
                       "ERR Can not execute the command on a stale replica");
     if ((admit->state & ENGINE_ADMIT_RESTRICTED) != 0) {
-        enum engine_permit lacking = admit->hooks->permit(admit->ctx, command, argc, argv);
+        enum engine_permit lacking = admit->hooks->permit(admit->ctx, request);
         if (lacking != ENGINE_PERMIT_OK)
             return refuse_permit_in_script(lacking, ret);
     }
@@ -236,13 +240,13 @@ static enum engine_admit_answer admit_in_script(const struct engine_admit *admit
     if ((command->flags & ENGINE_CMD_WRITE) != 0 &&
         admit_write_in_script(admit, ret) == ENGINE_ADMIT_REFUSE)
         return ENGINE_ADMIT_REFUSE;
-    if (too_long(s, command, argc, argv))
+    if (too_long(request))
         return refuse(ret, ENGINE_REFUSED_TOO_LONG,
                       "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
     if (script->out_of_memory && !script->allow_oom && !script->obeyed && !script->wrote &&
         (command->flags & ENGINE_CMD_DENYOOM) != 0)
         return refuse(ret, ENGINE_REFUSED_OOM, no_memory);
-    return route(admit, command, argc, argv, ret);
+    return route(admit, request, ret);
 }
 
 /* ---- clients ---- */
@@ -277,20 +281,20 @@ static enum engine_admit_answer refuse_permit(const struct engine_command *comma
 
 /* Memory, disk and replicas. Queueing a command in a transaction takes memory. */
 static enum engine_admit_answer admit_resources(const struct engine_admit *admit,
-                                                const struct engine_session *s,
-                                                const struct engine_command *command,
+                                                const struct engine_request *request,
                                                 struct engine_refusal *ret)
 {
+    const struct engine_command *command = request->command;
     uint32_t state = admit->state;
     if ((state & ENGINE_ADMIT_MEMORY_LIMITED) != 0 && !admit->hooks->make_room(admit->ctx) &&
-        (does(s, command, ENGINE_CMD_DENYOOM) ||
-         (s->in_multi && (command->flags & ENGINE_CMD_ENDS_MULTI) == 0)))
+        (does(request, ENGINE_CMD_DENYOOM) ||
+         (request->session->in_multi && (command->flags & ENGINE_CMD_ENDS_MULTI) == 0)))
         return refuse(ret, ENGINE_REFUSED_OOM, no_memory);
     if ((state & ENGINE_ADMIT_DISK_ERROR) != 0 &&
-        (does(s, command, ENGINE_CMD_WRITE) || (command->flags & ENGINE_CMD_REPORTS_DISK) != 0))
+        (does(request, ENGINE_CMD_WRITE) || (command->flags & ENGINE_CMD_REPORTS_DISK) != 0))
         return refuse(ret, ENGINE_REFUSED_DISK, admit->disk_error);
     if ((state & (ENGINE_ADMIT_LACKS_REPLICAS | ENGINE_ADMIT_READONLY_REPLICA)) == 0 ||
-        !does(s, command, ENGINE_CMD_WRITE))
+        !does(request, ENGINE_CMD_WRITE))
         return ENGINE_ADMIT_RUN;
     if ((state & ENGINE_ADMIT_LACKS_REPLICAS) != 0)
         return refuse(ret, ENGINE_REFUSED_NO_REPLICAS, no_replicas);
@@ -299,21 +303,20 @@ static enum engine_admit_answer admit_resources(const struct engine_admit *admit
 
 /* What the server can do now. */
 static enum engine_admit_answer admit_mode(const struct engine_admit *admit,
-                                           const struct engine_session *s,
-                                           const struct engine_command *command,
+                                           const struct engine_request *request,
                                            struct engine_refusal *ret)
 {
+    const struct engine_command *command = request->command;
     uint32_t state = admit->state;
     if ((state & ENGINE_ADMIT_SUBSCRIBED) != 0 && (command->flags & ENGINE_CMD_IN_PUBSUB) == 0)
         return refuse_with(ret, ENGINE_REFUSED_SUBSCRIBED,
                            "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING "
                            "/ QUIT / RESET are allowed in this context",
                            command->name);
-    if ((state & ENGINE_ADMIT_STALE) != 0 && lacks(s, command, ENGINE_CMD_STALE))
+    if ((state & ENGINE_ADMIT_STALE) != 0 && lacks(request, ENGINE_CMD_STALE))
         return refuse(ret, ENGINE_REFUSED_STALE, engine_refused_stale);
-    if (((state & ENGINE_ADMIT_LOADING) != 0 && lacks(s, command, ENGINE_CMD_LOADING)) ||
-        ((state & ENGINE_ADMIT_ASYNC_LOADING) != 0 &&
-         does(s, command, ENGINE_CMD_NO_ASYNC_LOADING)))
+    if (((state & ENGINE_ADMIT_LOADING) != 0 && lacks(request, ENGINE_CMD_LOADING)) ||
+        ((state & ENGINE_ADMIT_ASYNC_LOADING) != 0 && does(request, ENGINE_CMD_NO_ASYNC_LOADING)))
         return refuse(ret, ENGINE_REFUSED_LOADING,
                       "LOADING Redis is loading the dataset in memory");
     if ((state & (ENGINE_ADMIT_BUSY_SCRIPT | ENGINE_ADMIT_BUSY_FUNCTION)) != 0 &&
@@ -327,47 +330,44 @@ static enum engine_admit_answer admit_mode(const struct engine_admit *admit,
 
 /* A replica does not use the keyspace, and is never paused. */
 static enum engine_admit_answer admit_time(const struct engine_admit *admit,
-                                           const struct engine_session *s,
-                                           const struct engine_command *command,
+                                           const struct engine_request *request,
                                            struct engine_refusal *ret)
 {
     const uint64_t writes = ENGINE_CMD_WRITE | ENGINE_CMD_MAY_REPLICATE;
     if (admit->who == ENGINE_ADMIT_REPLICA)
-        return does(s, command, writes | ENGINE_CMD_READONLY)
+        return does(request, writes | ENGINE_CMD_READONLY)
                    ? refuse(ret, ENGINE_REFUSED_REPLICA,
                             "ERR Replica can't interact with the keyspace")
                    : ENGINE_ADMIT_RUN;
     if ((admit->state & ENGINE_ADMIT_PAUSED) != 0 ||
-        ((admit->state & ENGINE_ADMIT_PAUSED_WRITES) != 0 && does(s, command, writes)))
+        ((admit->state & ENGINE_ADMIT_PAUSED_WRITES) != 0 && does(request, writes)))
         return ENGINE_ADMIT_WAIT;
     return ENGINE_ADMIT_RUN;
 }
 
 /* The checks that some state makes necessary. */
 static enum engine_admit_answer admit_client(const struct engine_admit *admit,
-                                             const struct engine_session *s,
-                                             const struct engine_command *command, size_t argc,
-                                             const struct rd_slice *argv,
+                                             const struct engine_request *request,
                                              struct engine_refusal *ret)
 {
     if ((admit->state & ENGINE_ADMIT_RESTRICTED) != 0) {
-        enum engine_permit lacking = admit->hooks->permit(admit->ctx, command, argc, argv);
+        enum engine_permit lacking = admit->hooks->permit(admit->ctx, request);
         if (lacking != ENGINE_PERMIT_OK)
-            return refuse_permit(command, lacking, ret);
+            return refuse_permit(request->command, lacking, ret);
     }
-    enum engine_admit_answer answer = route(admit, command, argc, argv, ret);
+    enum engine_admit_answer answer = route(admit, request, ret);
     if (answer != ENGINE_ADMIT_RUN)
         return answer;
     if ((admit->state & ENGINE_ADMIT_CLIENTS_LIMITED) != 0 && !admit->hooks->still_open(admit->ctx))
         return ENGINE_ADMIT_GONE;
-    if (too_long(s, command, argc, argv))
+    if (too_long(request))
         return refuse(ret, ENGINE_REFUSED_TOO_LONG,
                       "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
-    answer = admit_resources(admit, s, command, ret);
+    answer = admit_resources(admit, request, ret);
     if (answer == ENGINE_ADMIT_RUN)
-        answer = admit_mode(admit, s, command, ret);
+        answer = admit_mode(admit, request, ret);
     if (answer == ENGINE_ADMIT_RUN)
-        answer = admit_time(admit, s, command, ret);
+        answer = admit_time(admit, request, ret);
     return answer;
 }
 
@@ -381,15 +381,15 @@ static bool is_protected(const struct engine_admit *admit, const struct engine_c
 
 /* The checks that need no state; ENGINE_ADMIT_RUN: none of them refuses. */
 static inline enum engine_admit_answer admit_any(const struct engine_admit *admit,
-                                                 const struct engine_session *s,
-                                                 const struct engine_command *command, size_t argc,
-                                                 const struct rd_slice *argv,
+                                                 const struct engine_request *request,
                                                  struct engine_refusal *ret)
 {
+    const struct engine_session *s = request->session;
+    const struct engine_command *command = request->command;
     if (RD_UNLIKELY(!is_known(admit, s, command)))
-        return unknown(admit, s, argc, argv, ret);
+        return unknown(admit, request, ret);
     bool in_script = admit->who == ENGINE_ADMIT_SCRIPT;
-    if (RD_UNLIKELY(!engine_command_arity_ok(command, argc)))
+    if (RD_UNLIKELY(!engine_command_arity_ok(command, request->argc)))
         return in_script
                    ? refuse(ret, ENGINE_REFUSED_ARITY,
                             "ERR Wrong number of args calling Redis command from script")
@@ -408,36 +408,35 @@ static inline enum engine_admit_answer admit_any(const struct engine_admit *admi
 }
 
 /* Nearly every command: nothing limits the client, and the command has no rule of its own. */
-static inline bool is_plain(const struct engine_admit *admit, const struct engine_session *s,
-                            const struct engine_command *command, size_t argc,
-                            const struct rd_slice *argv)
+static inline bool is_plain(const struct engine_admit *admit, const struct engine_request *request)
 {
+    const struct engine_command *command = request->command;
     return command != NULL && admit->who == ENGINE_ADMIT_CLIENT && admit->state == 0 &&
-           !s->in_multi &&
+           !request->session->in_multi &&
            (command->flags & (ENGINE_CMD_LATER_VERSION | ENGINE_CMD_PROTECTED)) == 0 &&
-           engine_command_arity_ok(command, argc) && !too_long(s, command, argc, argv);
+           engine_command_arity_ok(command, request->argc) && !too_long(request);
 }
 
 enum engine_admit_answer engine_admit(const struct engine_admit *admit,
-                                      const struct engine_session *s,
-                                      const struct engine_command *command, size_t argc,
-                                      const struct rd_slice *argv, struct engine_refusal *ret)
+                                      const struct engine_request *request,
+                                      struct engine_refusal *ret)
 {
-    if (RD_LIKELY(is_plain(admit, s, command, argc, argv)))
+    if (RD_LIKELY(is_plain(admit, request)))
         return ENGINE_ADMIT_RUN;
-    enum engine_admit_answer answer = admit_any(admit, s, command, argc, argv, ret);
+    enum engine_admit_answer answer = admit_any(admit, request, ret);
     if (RD_UNLIKELY(answer != ENGINE_ADMIT_RUN))
         return answer;
     if (RD_UNLIKELY(admit->who == ENGINE_ADMIT_SCRIPT))
-        return admit_in_script(admit, s, command, argc, argv, ret);
+        return admit_in_script(admit, request, ret);
     if (RD_UNLIKELY(admit->state != 0 || admit->who == ENGINE_ADMIT_REPLICA)) {
-        answer = admit_client(admit, s, command, argc, argv, ret);
+        answer = admit_client(admit, request, ret);
         if (answer != ENGINE_ADMIT_RUN)
             return answer;
-    } else if (RD_UNLIKELY(too_long(s, command, argc, argv))) {
+    } else if (RD_UNLIKELY(too_long(request))) {
         return refuse(ret, ENGINE_REFUSED_TOO_LONG,
                       "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
     }
-    return s->in_multi && (command->flags & ENGINE_CMD_AT_ONCE) == 0 ? ENGINE_ADMIT_QUEUE
-                                                                     : ENGINE_ADMIT_RUN;
+    return request->session->in_multi && (request->command->flags & ENGINE_CMD_AT_ONCE) == 0
+               ? ENGINE_ADMIT_QUEUE
+               : ENGINE_ADMIT_RUN;
 }

@@ -2,14 +2,14 @@
  *
  *     struct engine_admit admit = {.who = ENGINE_ADMIT_CLIENT, .state = state_of(client)};
  *     struct engine_refusal refusal;
- *     switch (engine_admit(&admit, &session, command, argc, argv, &refusal)) {
+ *     switch (engine_admit(&admit, &request, &refusal)) {
  *     case ENGINE_ADMIT_RUN:
  *     case ENGINE_ADMIT_QUEUE:
  *         ... engine_apply_admitted() ...
  *     case ENGINE_ADMIT_WAIT:  ... CLIENT PAUSE: ask again later ...
  *     case ENGINE_ADMIT_GONE:  ... a hook closed the client ...
  *     case ENGINE_ADMIT_REFUSE:
- *         engine_refuse(&session, command, &refusal, &reply);
+ *         engine_refuse(&request, &refusal);
  *     }
  *
  * The caller describes who asks and the state of the server. The order of the checks and the texts
@@ -77,13 +77,11 @@ struct engine_admit_hooks {
     /* Whether this client may use DEBUG, or MODULE LOAD (ENGINE_CMD_PROTECTED); NULL: it may. */
     bool (*protected)(void *ctx, const struct engine_command *command);
     /* Also records what was denied (ACL LOG). */
-    enum engine_permit (*permit)(void *ctx, const struct engine_command *command, size_t argc,
-                                 const struct rd_slice *argv);
+    enum engine_permit (*permit)(void *ctx, const struct engine_request *request);
     /* Whether this node has the keys of the command, or of the queue of EXEC. False: *ret is set.
      * script NULL: a client sent it. */
     bool (*route)(void *ctx, const struct engine_admit_script *script,
-                  const struct engine_command *command, size_t argc, const struct rd_slice *argv,
-                  struct engine_refusal *ret);
+                  const struct engine_request *request, struct engine_refusal *ret);
     /* Disconnects clients that use too much memory. False: this one, too. */
     bool (*still_open)(void *ctx);
     /* Evicts keys. Whether the dataset is within its limit after that. */
@@ -154,16 +152,14 @@ struct engine_refusal {
 extern const char engine_refused_stale[];
 
 /* Whether a command may run; *ret is set with ENGINE_ADMIT_REFUSE only. The command is the result
- * of engine_command_resolve(), after renaming; NULL: it is unknown. The hooks are called in the
- * order of the checks. */
+ * of engine_command_resolve(), after renaming; NULL: it is unknown. The reply and the effects of
+ * the request are not used. The hooks are called in the order of the checks. */
 enum engine_admit_answer engine_admit(const struct engine_admit *admit,
-                                      const struct engine_session *s,
-                                      const struct engine_command *command, size_t argc,
-                                      const struct rd_slice *argv, struct engine_refusal *ret);
+                                      const struct engine_request *request,
+                                      struct engine_refusal *ret);
 
 /* Replies with the error. A transaction fails: EXEC aborts it now, any other command lets EXEC
  * abort later. */
-void engine_refuse(struct engine_session *s, const struct engine_command *command,
-                   const struct engine_refusal *refusal, struct engine_reply *reply);
+void engine_refuse(const struct engine_request *request, const struct engine_refusal *refusal);
 
 #endif

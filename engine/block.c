@@ -339,8 +339,13 @@ static bool serve_waiter(const struct serving *sv, struct engine_ready *ready,
     ready->done = w->number;
     if (ready->phase == PHASE_TYPE) {
         struct rd_slice key = ready_key(ready);
-        return engine_call_run(sv->engine, w->session, w->command, w->argc, w->argv, sv->env, &key,
-                               sv->reply, sv->fx) != ENGINE_BLOCKED;
+        const struct engine_request request = {.session = w->session,
+                                               .command = w->command,
+                                               .argc = w->argc,
+                                               .argv = w->argv,
+                                               .reply = sv->reply,
+                                               .fx = sv->fx};
+        return engine_call_run(sv->engine, &request, sv->env, &key) != ENGINE_BLOCKED;
     }
     engine_reply_error(sv->reply, "UNBLOCKED the stream key no longer exists");
     return true;

@@ -35,7 +35,8 @@ struct engine_call {
     struct engine_session *session;
     struct engine_db *db; /* database of the session */
     const struct engine_config *config;
-    const struct engine_command *command;
+    const struct engine_request *request; /* NULL without a command: the expire cycle, eviction */
+    const struct engine_command *command; /* of the request, as are argc, argv and reply */
     size_t argc;
     const struct rd_slice *argv;
     struct engine_reply *reply;

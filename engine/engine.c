@@ -212,20 +212,20 @@ static void add_own_effect(struct engine_call *call, unsigned db)
         engine_effects_borrow(call->fx, db, call->argc, call->argv);
 }
 
-enum engine_status engine_call_run(struct engine *e, struct engine_session *s,
-                                   const struct engine_command *command, size_t argc,
-                                   const struct rd_slice *argv, const struct engine_env *env,
-                                   const struct rd_slice *only_key, struct engine_reply *reply,
-                                   struct engine_effects *fx)
+enum engine_status engine_call_run(struct engine *e, const struct engine_request *request,
+                                   const struct engine_env *env, const struct rd_slice *only_key)
 {
     struct engine_call call;
     struct engine_scope scope = engine_enter(e);
-    engine_call_init(&call, e, s, env, reply, fx);
+    struct engine_session *s = request->session;
+    const struct engine_command *command = request->command;
+    engine_call_init(&call, e, s, env, request->reply, request->fx);
     call.keeps_due =
         (e->config.standstill || e->config.replica) && (command->flags & ENGINE_CMD_WRITE) == 0;
+    call.request = request;
     call.command = command;
-    call.argc = argc;
-    call.argv = argv;
+    call.argc = request->argc;
+    call.argv = request->argv;
     call.only_key = only_key;
     call.own_effect = true;
     call.copy_effect = s->in_exec || only_key != NULL;
@@ -238,23 +238,36 @@ enum engine_status engine_call_run(struct engine *e, struct engine_session *s,
     return call.status;
 }
 
+void engine_call_run_any(struct engine *e, const struct engine_request *request,
+                         const struct engine_env *env)
+{
+    const struct engine_hooks *hooks = &e->hooks;
+    if (request->command->run != NULL)
+        engine_call_run(e, request, env, NULL);
+    else if (hooks->foreign != NULL)
+        hooks->foreign(hooks->ctx, request);
+    else
+        engine_reply_errorf(request->reply, "ERR the command '%s' is not available here",
+                            request->command->name);
+    if (hooks->ran != NULL)
+        hooks->ran(hooks->ctx, request);
+}
+
 /* ---- one command, checked ---- */
 
-enum engine_status engine_apply_admitted(struct engine *e, struct engine_session *s,
-                                         const struct engine_command *command, bool queue,
-                                         size_t argc, const struct rd_slice *argv,
-                                         const struct engine_env *env, struct engine_reply *reply,
-                                         struct engine_effects *fx)
+enum engine_status engine_apply_admitted(struct engine *e, const struct engine_request *request,
+                                         const struct engine_env *env, bool queue)
 {
+    struct engine_effects *fx = request->fx;
     if (RD_UNLIKELY(queue)) {
-        engine_session_queue(s, command, argc, argv);
-        engine_reply_simple(reply, "QUEUED");
+        engine_session_queue(request->session, request->command, request->argc, request->argv);
+        engine_reply_simple(request->reply, "QUEUED");
         return ENGINE_OK;
     }
-    if (RD_UNLIKELY(command->run == NULL))
+    if (RD_UNLIKELY(request->command->run == NULL))
         return ENGINE_ELSEWHERE;
     e->stats.commands++;
-    enum engine_status status = engine_call_run(e, s, command, argc, argv, env, NULL, reply, fx);
+    enum engine_status status = engine_call_run(e, request, env, NULL);
     fx->transaction = fx->n - fx->first > 1 && !fx->apart;
     return status;
 }
@@ -273,36 +286,39 @@ static bool make_room(void *ctx)
     return within;
 }
 
-enum engine_status engine_apply_command(struct engine *e, struct engine_session *s,
-                                        const struct engine_command *command, size_t argc,
-                                        const struct rd_slice *argv, const struct engine_env *env,
-                                        struct engine_reply *reply, struct engine_effects *fx)
+enum engine_status engine_apply_command(struct engine *e, const struct engine_request *request,
+                                        const struct engine_env *env)
 {
     static const struct engine_admit_hooks hooks = {.make_room = make_room};
-    bool limited = e->config.maxmemory != 0 && s->role == ENGINE_CLIENT;
-    struct evicting evicting = {e, env, fx};
+    bool is_client = request->session->role == ENGINE_CLIENT;
+    bool limited = e->config.maxmemory != 0 && is_client;
+    struct evicting evicting = {e, env, request->fx};
     const struct engine_admit admit = {
-        .who = s->role == ENGINE_CLIENT ? ENGINE_ADMIT_CLIENT : ENGINE_ADMIT_LOG,
+        .who = is_client ? ENGINE_ADMIT_CLIENT : ENGINE_ADMIT_LOG,
         .state = limited ? ENGINE_ADMIT_MEMORY_LIMITED : 0,
         .later_versions = true,
         .hooks = &hooks,
         .ctx = &evicting,
     };
     struct engine_refusal refusal;
-    engine_effects_reset(fx);
-    enum engine_admit_answer answer = engine_admit(&admit, s, command, argc, argv, &refusal);
+    engine_effects_reset(request->fx);
+    enum engine_admit_answer answer = engine_admit(&admit, request, &refusal);
     if (RD_UNLIKELY(answer == ENGINE_ADMIT_REFUSE)) {
-        engine_refuse(s, command, &refusal, reply);
+        engine_refuse(request, &refusal);
         return ENGINE_OK;
     }
-    return engine_apply_admitted(e, s, command, answer == ENGINE_ADMIT_QUEUE, argc, argv, env,
-                                 reply, fx);
+    return engine_apply_admitted(e, request, env, answer == ENGINE_ADMIT_QUEUE);
 }
 
 enum engine_status engine_apply(struct engine *e, struct engine_session *s, size_t argc,
                                 const struct rd_slice *argv, const struct engine_env *env,
                                 struct engine_reply *reply, struct engine_effects *fx)
 {
-    return engine_apply_command(e, s, engine_command_resolve(argv, argc), argc, argv, env, reply,
-                                fx);
+    const struct engine_request request = {.session = s,
+                                           .command = engine_command_resolve(argv, argc),
+                                           .argc = argc,
+                                           .argv = argv,
+                                           .reply = reply,
+                                           .fx = fx};
+    return engine_apply_command(e, &request, env);
 }

@@ -67,6 +67,18 @@ enum engine_status {
                         a transaction such a command is queued, and EXEC calls `foreign` for it. */
 };
 
+/* A command line that a session runs, and where its reply and its effects go. It is borrowed during
+ * a call. */
+struct engine_request {
+    struct engine_session *session;
+    const struct engine_command *command; /* NULL: unknown; only engine_admit() and
+                                             engine_apply_command() take it */
+    size_t argc;
+    const struct rd_slice *argv;
+    struct engine_reply *reply; /* appended to */
+    struct engine_effects *fx;
+};
+
 struct engine *engine_new(const struct engine_opts *opts);
 
 /* All sessions must be released before. */
@@ -80,38 +92,27 @@ enum engine_status engine_apply(struct engine *e, struct engine_session *s, size
                                 struct engine_reply *reply, struct engine_effects *fx);
 
 /* The same if the command was looked up already (NULL if it is unknown). */
-enum engine_status engine_apply_command(struct engine *e, struct engine_session *s,
-                                        const struct engine_command *command, size_t argc,
-                                        const struct rd_slice *argv, const struct engine_env *env,
-                                        struct engine_reply *reply, struct engine_effects *fx);
+enum engine_status engine_apply_command(struct engine *e, const struct engine_request *request,
+                                        const struct engine_env *env);
 
-/* Runs a command that engine_admit() (engine/admit.h) admitted, or queues it. fx must be reset. */
-enum engine_status engine_apply_admitted(struct engine *e, struct engine_session *s,
-                                         const struct engine_command *command, bool queue,
-                                         size_t argc, const struct rd_slice *argv,
-                                         const struct engine_env *env, struct engine_reply *reply,
-                                         struct engine_effects *fx);
+/* Runs a command that engine_admit() (engine/admit.h) admitted, or queues it. The effects must be
+ * reset. */
+enum engine_status engine_apply_admitted(struct engine *e, const struct engine_request *request,
+                                         const struct engine_env *env, bool queue);
 
 /* Runs commands in EXEC that are not the engine's (PUBLISH, CONFIG): the caller replies to them. */
-typedef void (*engine_foreign_fn)(void *ctx, struct engine_session *s,
-                                  const struct engine_command *command, size_t argc,
-                                  const struct rd_slice *argv, struct engine_reply *reply,
-                                  struct engine_effects *fx);
+typedef void (*engine_foreign_fn)(void *ctx, const struct engine_request *request);
 
-/* Called after each command that EXEC ran, for counters of commands. Must not change the engine. */
-typedef void (*engine_ran_fn)(void *ctx, struct engine_session *s,
-                              const struct engine_command *command, size_t argc,
-                              const struct rd_slice *argv, struct engine_reply *reply);
+/* Called after each command that EXEC or a script ran, for counters of commands. Must not change
+ * the engine. */
+typedef void (*engine_ran_fn)(void *ctx, const struct engine_request *request);
 
-/* Whether the session may run a queued command now, in EXEC. False: an error was added to reply. */
-typedef bool (*engine_may_fn)(void *ctx, struct engine_session *s,
-                              const struct engine_command *command, size_t argc,
-                              const struct rd_slice *argv, struct engine_reply *reply);
+/* Whether the session may run a queued command now, in EXEC. False: an error was added to the
+ * reply. */
+typedef bool (*engine_may_fn)(void *ctx, const struct engine_request *request);
 
 /* Whether the session may read every key with this command: SORT with BY or GET. */
-typedef bool (*engine_reads_all_fn)(void *ctx, const struct engine_session *s,
-                                    const struct engine_command *command, size_t argc,
-                                    const struct rd_slice *argv);
+typedef bool (*engine_reads_all_fn)(void *ctx, const struct engine_request *request);
 
 /* Takes ownership of memory that is slow to free; engine/trash.h. */
 struct engine_trash;
@@ -142,13 +143,10 @@ typedef void (*engine_script_admit_fn)(void *ctx, const struct engine_session *s
 typedef void (*engine_script_refused_fn)(void *ctx, const struct engine_command *command,
                                          const char *error);
 /* EVAL, FCALL or a variant begins, before its script is looked up. */
-typedef void (*engine_script_command_fn)(void *ctx, struct engine_session *s,
-                                         const struct engine_command *command, size_t argc,
-                                         const struct rd_slice *argv);
-/* redis.acl_check_cmd() */
-typedef bool (*engine_script_permits_fn)(void *ctx, const struct engine_session *caller,
-                                         const struct engine_command *command, size_t argc,
-                                         const struct rd_slice *argv);
+typedef void (*engine_script_command_fn)(void *ctx, const struct engine_request *request);
+/* redis.acl_check_cmd(): whether the caller of the script, the session of the request, may run
+ * it. The request has no reply. */
+typedef bool (*engine_script_permits_fn)(void *ctx, const struct engine_request *request);
 /* redis.log(): levels 0 (debug) to 3 (warning). */
 typedef void (*engine_script_log_fn)(void *ctx, int level, struct rd_slice text);
 /* Unix time in microseconds, for a command of a script or a transaction, which begins later than

@@ -60,11 +60,13 @@ void engine_call_init(struct engine_call *call, struct engine *e, struct engine_
                       struct engine_effects *fx);
 
 /* Runs one command, whether or not the session is in MULTI; only_key may be NULL. */
-enum engine_status engine_call_run(struct engine *e, struct engine_session *s,
-                                   const struct engine_command *command, size_t argc,
-                                   const struct rd_slice *argv, const struct engine_env *env,
-                                   const struct rd_slice *only_key, struct engine_reply *reply,
-                                   struct engine_effects *fx);
+enum engine_status engine_call_run(struct engine *e, const struct engine_request *request,
+                                   const struct engine_env *env, const struct rd_slice *only_key);
+
+/* Runs a command of a queue or of a script, which may be one of the server (engine_hooks.foreign),
+ * and reports that it ran. */
+void engine_call_run_any(struct engine *e, const struct engine_request *request,
+                         const struct engine_env *env);
 
 /* The key is expired, and this engine must remove it. */
 bool engine_call_due(const struct engine_call *call, const struct engine_entry *entry);

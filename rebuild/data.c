@@ -92,9 +92,13 @@ static bool run(struct rebuild_data *data, const struct rebuild_step *step,
     engine_reply_reset(&data->reply);
     data->script_ended = data->script_ran_foreign = data->script_tainted = false;
     data->step_us = step->now_us;
-    enum engine_status status =
-        engine_apply_command(data->engine, &data->session, line->command, line->argc, line->argv,
-                             &env, &data->reply, &data->effects);
+    const struct engine_request request = {.session = &data->session,
+                                           .command = line->command,
+                                           .argc = line->argc,
+                                           .argv = line->argv,
+                                           .reply = &data->reply,
+                                           .fx = &data->effects};
+    enum engine_status status = engine_apply_command(data->engine, &request, &env);
     if (status == ENGINE_ELSEWHERE)
         return engine_command_has_no_data(line->command) ||
                cannot_run(data, step, line, "the engine cannot run it", err);
@@ -267,12 +271,11 @@ bool rebuild_data_save(struct rebuild_data *data, struct rd_sink *out, struct rd
 /* ---- begin and end ---- */
 
 /* A command of a server in a script or a transaction. Messages have no effect on the data set. */
-static void run_foreign(void *ctx, struct engine_session *s, const struct engine_command *command,
-                        size_t argc, const struct rd_slice *argv, struct engine_reply *reply,
-                        struct engine_effects *fx)
+static void run_foreign(void *ctx, const struct engine_request *request)
 {
     struct rebuild_data *data = ctx;
-    (void)s, (void)argc, (void)argv, (void)fx;
+    const struct engine_command *command = request->command;
+    struct engine_reply *reply = request->reply;
     if (command->group == ENGINE_GROUP_PUBSUB)
         engine_reply_int(reply, 0);
     else if (strcmp(command->name, "lastsave") == 0)
@@ -292,11 +295,10 @@ static void note_script_refusal(void *ctx, const struct engine_command *command,
 }
 
 /* Sees each command of a script with its arguments; refuses none. */
-static enum engine_permit permit_in_script(void *ctx, const struct engine_command *command,
-                                           size_t argc, const struct rd_slice *argv)
+static enum engine_permit permit_in_script(void *ctx, const struct engine_request *request)
 {
     struct rebuild_data *data = ctx;
-    const struct rebuild_line line = {command, argc, argv};
+    const struct rebuild_line line = {request->command, request->argc, request->argv};
     if (data->on_script_line != NULL)
         data->on_script_line(data->ctx, data->script_db, &line);
     if (data->unknown.n > 0)

@@ -62,8 +62,7 @@ static bool may_read_all(struct engine_call *call, const char *option)
         engine_reply_errorf(call->reply, "ERR %s option of SORT denied in Cluster mode.", option);
         return false;
     }
-    if (hooks->reads_all == NULL ||
-        hooks->reads_all(hooks->ctx, call->session, call->command, call->argc, call->argv))
+    if (hooks->reads_all == NULL || hooks->reads_all(hooks->ctx, call->request))
         return true;
     engine_reply_errorf(
         call->reply, "ERR %s option of SORT denied due to insufficient ACL permissions.", option);

@@ -45,21 +45,14 @@ static void run_queued(struct engine_call *call, const struct engine_queued *que
 {
     const struct engine_hooks *hooks = &call->engine->hooks;
     struct engine_env env = engine_call_env(call);
-    if (hooks->may != NULL && !hooks->may(hooks->ctx, call->session, queued->command, queued->argc,
-                                          queued->argv, call->reply))
-        return;
-    if (queued->command->run != NULL)
-        engine_call_run(call->engine, call->session, queued->command, queued->argc, queued->argv,
-                        &env, NULL, call->reply, call->fx);
-    else if (hooks->foreign != NULL)
-        hooks->foreign(hooks->ctx, call->session, queued->command, queued->argc, queued->argv,
-                       call->reply, call->fx);
-    else
-        engine_reply_errorf(call->reply, "ERR the command '%s' is not available here",
-                            queued->command->name);
-    if (hooks->ran != NULL)
-        hooks->ran(hooks->ctx, call->session, queued->command, queued->argc, queued->argv,
-                   call->reply);
+    const struct engine_request request = {.session = call->session,
+                                           .command = queued->command,
+                                           .argc = queued->argc,
+                                           .argv = queued->argv,
+                                           .reply = call->reply,
+                                           .fx = call->fx};
+    if (hooks->may == NULL || hooks->may(hooks->ctx, &request))
+        engine_call_run_any(call->engine, &request, &env);
 }
 
 /* The queue is detached from the session first, so that the commands run in a session that is not

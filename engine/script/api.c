@@ -83,16 +83,15 @@ static const struct engine_command *resolve(struct engine *e, const struct argum
 }
 
 /* Whether the command may run; otherwise *ret is the reason. */
-static bool admit(struct script_run *run, const struct engine_command *command,
-                  const struct arguments *args, struct engine_refusal *ret)
+static bool admit(struct script_run *run, const struct engine_request *request,
+                  struct engine_refusal *ret)
 {
     const struct engine_hooks *hooks = &run->call->engine->hooks;
-    const struct engine_session *s = &script_state(run->call->engine)->session;
     struct engine_admit admit = {
         .who = ENGINE_ADMIT_SCRIPT, .script = &run->rules, .later_versions = true};
     if (hooks->script_admit != NULL)
-        hooks->script_admit(hooks->ctx, s, &admit);
-    return engine_admit(&admit, s, command, args->n, args->list, ret) == ENGINE_ADMIT_RUN;
+        hooks->script_admit(hooks->ctx, request->session, &admit);
+    return engine_admit(&admit, request, ret) == ENGINE_ADMIT_RUN;
 }
 
 /* redis.set_repl(): the effects of the last command go to some receivers only. */
@@ -109,28 +108,17 @@ static void limit_effects(struct script_run *run, size_t from)
     fx->n = kept;
 }
 
-static void run_command(struct script_run *run, const struct engine_command *command,
-                        const struct arguments *args)
+static void run_command(struct script_run *run, const struct engine_request *request)
 {
     struct engine *e = run->call->engine;
-    struct engine_scripts *s = script_state(e);
-    const struct engine_hooks *hooks = &e->hooks;
-    struct engine_effects *fx = run->call->fx;
     struct engine_env env = engine_call_env(run->call);
-    size_t effects_before = fx->n;
-    engine_reply_reset(&s->reply);
-    s->reply.proto = run->proto;
-    run->rules.wrote |= (command->flags & ENGINE_CMD_WRITE) != 0;
+    size_t effects_before = request->fx->n;
+    engine_reply_reset(request->reply);
+    request->reply->proto = run->proto;
+    run->rules.wrote |= (request->command->flags & ENGINE_CMD_WRITE) != 0;
     run->about.wrote = run->rules.wrote;
     e->stats.commands++;
-    if (command->run != NULL)
-        engine_call_run(e, &s->session, command, args->n, args->list, &env, NULL, &s->reply, fx);
-    else if (hooks->foreign != NULL)
-        hooks->foreign(hooks->ctx, &s->session, command, args->n, args->list, &s->reply, fx);
-    else
-        engine_reply_errorf(&s->reply, "ERR the command '%s' is not available here", command->name);
-    if (hooks->ran != NULL)
-        hooks->ran(hooks->ctx, &s->session, command, args->n, args->list, &s->reply);
+    engine_call_run_any(e, request, &env);
     if (run->repl != SCRIPT_REPL_ALL)
         limit_effects(run, effects_before);
 }
@@ -172,9 +160,15 @@ static bool call_command(lua_State *L, struct script_run *run)
         return true;
     script_debug_command(run, args.n, args.list);
     const struct engine_command *command = resolve(run->call->engine, &args);
+    const struct engine_request request = {.session = &s->session,
+                                           .command = command,
+                                           .argc = args.n,
+                                           .argv = args.list,
+                                           .reply = &s->reply,
+                                           .fx = run->call->fx};
     struct engine_refusal refusal;
     const char *why = NULL;
-    if (!admit(run, command, &args, &refusal))
+    if (!admit(run, &request, &refusal))
         why = refusal.text;
     else
         why = script_verbatim_refuses(run, command);
@@ -182,7 +176,7 @@ static bool call_command(lua_State *L, struct script_run *run)
         push_refusal(L, run, command, why);
         return true;
     }
-    run_command(run, command, &args);
+    run_command(run, &request);
     lua_settop(L, 0);
     const struct rd_buf *reply = &s->reply.buf;
     script_push_reply(L, reply->ptr, reply->len);
@@ -212,8 +206,9 @@ static int redis_acl_check_cmd(lua_State *L)
     const struct engine_command *command = resolve(run->call->engine, &args);
     if (command == NULL)
         return script_raise(L, "Invalid command passed to redis.acl_check_cmd()");
-    bool ok = hooks->script_permits == NULL ||
-              hooks->script_permits(hooks->ctx, run->about.caller, command, args.n, args.list);
+    const struct engine_request request = {
+        .session = run->about.caller, .command = command, .argc = args.n, .argv = args.list};
+    bool ok = hooks->script_permits == NULL || hooks->script_permits(hooks->ctx, &request);
     lua_pushboolean(L, ok);
     return 1;
 }

@@ -30,7 +30,7 @@ void script_announce(struct engine_call *call)
 {
     const struct engine_hooks *hooks = &call->engine->hooks;
     if (hooks->script_command != NULL)
-        hooks->script_command(hooks->ctx, call->session, call->command, call->argc, call->argv);
+        hooks->script_command(hooks->ctx, call->request);
 }
 
 bool script_count_keys(struct engine_call *call, const char *not_number, size_t *ret_n)

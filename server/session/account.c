@@ -27,10 +27,11 @@ static bool may_be_slow(const struct sessions *sessions, const struct engine_com
            (command->flags & ENGINE_CMD_SKIP_SLOWLOG) == 0;
 }
 
-void account_ran(const struct engine_session *s, const struct engine_command *command, size_t argc,
-                 const struct rd_slice *argv, int64_t began_us, struct engine_reply *reply)
+void account_ran(const struct engine_request *request, int64_t began_us)
 {
-    const struct client *c = s->ctx;
+    const struct client *c = request->session->ctx;
+    const struct engine_command *command = request->command;
+    struct engine_reply *reply = request->reply;
     struct sessions *sessions = c->sessions;
     int64_t us = sessions->loop->mono_us - began_us;
     stats_ran(&sessions->loop->stats, command, (uint64_t)us, reply->error,
@@ -38,19 +39,20 @@ void account_ran(const struct engine_session *s, const struct engine_command *co
     note_error(sessions, reply);
     note_latency(sessions, command, us);
     if (may_be_slow(sessions, command) && us >= sessions->loop->settings.slowlog_log_slower_than)
-        slowlog_add(sessions, slowlog_entry(s, argc, argv), (uint64_t)us);
+        slowlog_add(sessions, slowlog_entry(request->session, request->argc, request->argv),
+                    (uint64_t)us);
 }
 
-void account_waits(struct client *c, const struct engine_command *command, size_t argc,
-                   const struct rd_slice *argv, int64_t began_us)
+void account_waits(struct client *c, const struct engine_request *request, int64_t began_us)
 {
     struct sessions *sessions = c->sessions;
+    const struct engine_command *command = request->command;
     c->worked_us = (uint64_t)(sessions->loop->mono_us - began_us);
     stats_ran(&sessions->loop->stats, command, c->worked_us, false,
               sessions->loop->settings.latency_tracking);
     note_latency(sessions, command, sessions->loop->mono_us - began_us);
     if (may_be_slow(sessions, command))
-        c->slow = slowlog_entry(&c->session, argc, argv);
+        c->slow = slowlog_entry(&c->session, request->argc, request->argv);
 }
 
 static void note_end(struct client *c, struct engine_reply *reply, uint64_t us)

@@ -1,9 +1,9 @@
 /* account.h - accounts for a command after it ran: counters, latency and the slow log.
  *
  *     if (c->flags & CLIENT_BLOCKED)
- *         account_waits(c, command, argc, argv, began_us);     // it is answered later
+ *         account_waits(c, &request, began_us);                // it is answered later
  *     else
- *         account_ran(&c->session, command, argc, argv, began_us, reply);
+ *         account_ran(&request, began_us);
  *     ...
  *     account_served(c, reply, us);                            // now it was answered
  *
@@ -17,12 +17,10 @@
 
 /* The session is that of a client, or of its script. `began_us` is monotonic, like
  * loop.mono_us, which must be up to date. */
-void account_ran(const struct engine_session *s, const struct engine_command *command, size_t argc,
-                 const struct rd_slice *argv, int64_t began_us, struct engine_reply *reply);
+void account_ran(const struct engine_request *request, int64_t began_us);
 
 /* The command blocks, and becomes c->last_command. */
-void account_waits(struct client *c, const struct engine_command *command, size_t argc,
-                   const struct rd_slice *argv, int64_t began_us);
+void account_waits(struct client *c, const struct engine_request *request, int64_t began_us);
 
 /* A key has unblocked it, with this reply, which took `us` to make. */
 void account_served(struct client *c, struct engine_reply *reply, uint64_t us);

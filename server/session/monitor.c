@@ -98,11 +98,9 @@ static void make_line(struct sessions *sessions, const struct engine_session *s,
     rd_buf_add(out, "\r\n", 2);
 }
 
-static void send_line(struct sessions *sessions, const struct engine_session *s,
-                      const struct engine_command *command, size_t argc,
-                      const struct rd_slice *argv)
+static void send_line(struct sessions *sessions, const struct engine_request *request)
 {
-    make_line(sessions, s, command, argc, argv);
+    make_line(sessions, request->session, request->command, request->argc, request->argv);
     for (size_t i = 0; i < sessions->monitors->n; i++) {
         rd_buf_add(&client_reply(sessions->monitors->list[i])->buf, sessions->monitors->line.ptr,
                    sessions->monitors->line.len);
@@ -110,19 +108,18 @@ static void send_line(struct sessions *sessions, const struct engine_session *s,
     }
 }
 
-void monitor_command(struct sessions *sessions, const struct engine_session *s,
-                     const struct engine_command *command, size_t argc, const struct rd_slice *argv)
+void monitor_command(struct sessions *sessions, const struct engine_request *request)
 {
-    const struct client *c = s->ctx;
+    const struct client *c = request->session->ctx;
     if (RD_LIKELY(sessions->monitors->n == 0) || c->conn == NULL ||
-        (command->flags & (ENGINE_CMD_SKIP_MONITOR | ENGINE_CMD_ADMIN)))
+        (request->command->flags & (ENGINE_CMD_SKIP_MONITOR | ENGINE_CMD_ADMIN)))
         return;
-    send_line(sessions, s, command, argc, argv);
+    send_line(sessions, request);
 }
 
-void monitor_script(struct sessions *sessions, struct client *c,
-                    const struct engine_command *command, size_t argc, const struct rd_slice *argv)
+void monitor_script(struct sessions *sessions, const struct engine_request *request)
 {
+    const struct client *c = request->session->ctx;
     if (RD_UNLIKELY(sessions->monitors->n > 0) && c->conn != NULL)
-        send_line(sessions, &c->session, command, argc, argv);
+        send_line(sessions, request);
 }

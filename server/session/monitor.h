@@ -1,6 +1,6 @@
 /* monitor.h - MONITOR: shows commands as they run.
  *
- *     monitor_command(sessions, session, command, argc, argv);     // after each command that ran
+ *     monitor_command(sessions, &request);     // after each command that ran
  *
  * A line is "1339518083.107412 [0 127.0.0.1:60866] "keys" "*"". Administrative commands and
  * passwords are not shown (redact.h).
@@ -14,13 +14,10 @@ struct monitors *monitors_new(void);
 void monitors_free(struct monitors *monitors);
 
 /* Sends the command to the monitors; cheap without monitors. */
-void monitor_command(struct sessions *sessions, const struct engine_session *s,
-                     const struct engine_command *command, size_t argc,
-                     const struct rd_slice *argv);
+void monitor_command(struct sessions *sessions, const struct engine_request *request);
 
 /* The same for a command that runs a script, before the script runs. */
-void monitor_script(struct sessions *sessions, struct client *c,
-                    const struct engine_command *command, size_t argc, const struct rd_slice *argv);
+void monitor_script(struct sessions *sessions, const struct engine_request *request);
 
 DISPATCH_HANDLER(monitor);
 

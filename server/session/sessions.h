@@ -68,8 +68,7 @@ struct session_hooks {
 
     /* As engine_admit_hooks.route, for a node of a cluster; NULL: it is none. */
     bool (*route)(struct client *c, const struct engine_admit_script *script,
-                  const struct engine_command *command, size_t argc, const struct rd_slice *argv,
-                  struct engine_refusal *ret);
+                  const struct engine_request *request, struct engine_refusal *ret);
 
     /* Evicts keys until the data set is within maxmemory; false: that is not possible. */
     bool (*make_room)(struct sessions *sessions);

@@ -132,12 +132,10 @@ static void elsewhere(struct engine_reply *reply, struct rd_slice name)
                         (const char *)name.ptr);
 }
 
-static void on_foreign(void *ctx, struct engine_session *s, const struct engine_command *command,
-                       size_t argc, const struct rd_slice *argv, struct engine_reply *reply,
-                       struct engine_effects *fx)
+static void on_foreign(void *ctx, const struct engine_request *request)
 {
-    (void)ctx, (void)s, (void)command, (void)argc, (void)fx;
-    elsewhere(reply, argv[0]);
+    (void)ctx;
+    elsewhere(request->reply, request->argv[0]);
 }
 
 static unsigned proto_of(void *ctx, const struct engine_session *s)

@@ -32,6 +32,16 @@ static size_t split(const char *line, struct rd_slice argv[32])
     return n;
 }
 
+static struct engine_request request_of(size_t argc, const struct rd_slice *argv,
+                                        struct engine_reply *reply)
+{
+    return (struct engine_request){.session = &s,
+                                   .command = engine_command_resolve(argv, argc),
+                                   .argc = argc,
+                                   .argv = argv,
+                                   .reply = reply};
+}
+
 /* The answer in one letter, or the text of the refusal. */
 static const char *ask(const struct engine_admit *admit, const char *line)
 {
@@ -41,8 +51,8 @@ static const char *ask(const struct engine_admit *admit, const char *line)
                                           [ENGINE_ADMIT_GONE] = "gone"};
     struct rd_slice argv[32];
     size_t argc = split(line, argv);
-    enum engine_admit_answer answer =
-        engine_admit(admit, &s, engine_command_resolve(argv, argc), argc, argv, &refusal);
+    const struct engine_request request = request_of(argc, argv, NULL);
+    enum engine_admit_answer answer = engine_admit(admit, &request, &refusal);
     return answer == ENGINE_ADMIT_REFUSE ? refusal.text : letters[answer];
 }
 
@@ -85,7 +95,8 @@ Test(admit, long_arguments_of_an_unknown_command_are_cut_and_fit)
     for (size_t len = 0; len < 200; len++) {
         for (size_t i = 1; i < 200; i++)
             argv[i] = rd_slice(letters, len);
-        cr_assert_eq(engine_admit(&any, &s, NULL, 200, argv, &refusal), ENGINE_ADMIT_REFUSE);
+        const struct engine_request request = {.session = &s, .argc = 200, .argv = argv};
+        cr_assert_eq(engine_admit(&any, &request, &refusal), ENGINE_ADMIT_REFUSE);
         cr_assert_lt(strlen(refusal.text), sizeof refusal.line - 1);
     }
 }
@@ -122,10 +133,9 @@ Test(admit, the_level_decides_which_commands_of_later_versions_clients_have)
 }
 
 static bool route(void *ctx, const struct engine_admit_script *script,
-                  const struct engine_command *command, size_t argc, const struct rd_slice *argv,
-                  struct engine_refusal *ret)
+                  const struct engine_request *request, struct engine_refusal *ret)
 {
-    (void)command, (void)argc, (void)argv;
+    (void)request;
     unsigned *asked = ctx;
     ++*asked;
     ret->text = script != NULL ? "ERR not here" : "MOVED 1 there:6379";
@@ -146,7 +156,9 @@ Test(admit, keys_of_other_nodes)
     queue("get k");
     expect(&admit, "exec", "MOVED 1 there:6379");
     struct engine_reply reply = {.proto = 2};
-    engine_refuse(&s, engine_command_find(rd_slice_str("exec")), &refusal, &reply);
+    const struct rd_slice exec = rd_slice_str("exec");
+    const struct engine_request request = request_of(1, &exec, &reply);
+    engine_refuse(&request, &refusal);
     cr_expect_eq(memcmp(reply.buf.ptr, "-MOVED 1 there:6379\r\n", reply.buf.len), 0);
     cr_expect_not(s.in_multi);
     engine_reply_done(&reply);
@@ -183,10 +195,9 @@ static enum engine_permit lacking;
 static bool open_after = true, room, protected_ok;
 static unsigned asked;
 
-static enum engine_permit permit(void *ctx, const struct engine_command *command, size_t argc,
-                                 const struct rd_slice *argv)
+static enum engine_permit permit(void *ctx, const struct engine_request *request)
 {
-    (void)ctx, (void)command, (void)argc, (void)argv;
+    (void)ctx, (void)request;
     asked++;
     return lacking;
 }
@@ -431,9 +442,9 @@ static void check_refuse(const char *line, const char *want)
     struct engine_reply reply = {.proto = 2};
     struct rd_slice argv[32];
     size_t argc = split(line, argv);
-    const struct engine_command *command = engine_command_resolve(argv, argc);
-    cr_assert_eq(engine_admit(&any, &s, command, argc, argv, &refusal), ENGINE_ADMIT_REFUSE);
-    engine_refuse(&s, command, &refusal, &reply);
+    const struct engine_request request = request_of(argc, argv, &reply);
+    cr_assert_eq(engine_admit(&any, &request, &refusal), ENGINE_ADMIT_REFUSE);
+    engine_refuse(&request, &refusal);
     cr_expect_str_eq(reply.text, want, "%s: %s", line, reply.text);
     engine_reply_done(&reply);
 }

@@ -217,9 +217,13 @@ static bool run_command(struct replay *replay, const struct aof_event *ev)
     if (ev->entry.ahead.argc > 1)
         engine_db_ahead(engine_db(durable->sessions->engine, replay->c->session.db),
                         &replay->keys_ahead, ev->entry.ahead.argv[1]);
-    enum engine_status status =
-        engine_apply_command(durable->sessions->engine, &replay->c->session, command, cmd->argc,
-                             cmd->argv, &env, &replay->reply, &replay->fx);
+    const struct engine_request request = {.session = &replay->c->session,
+                                           .command = command,
+                                           .argc = cmd->argc,
+                                           .argv = cmd->argv,
+                                           .reply = &replay->reply,
+                                           .fx = &replay->fx};
+    enum engine_status status = engine_apply_command(durable->sessions->engine, &request, &env);
     if (RD_UNLIKELY(status == ENGINE_ELSEWHERE))
         run_elsewhere(replay, command, cmd);
     if (RD_UNLIKELY(replay->reply.error)) {

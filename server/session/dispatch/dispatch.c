@@ -15,13 +15,13 @@
 
 /* ---- refusals ---- */
 
-static enum dispatch_status refuse(struct client *c, const struct engine_command *command,
+static enum dispatch_status refuse(struct client *c, const struct engine_request *request,
                                    const struct engine_refusal *refusal)
 {
     struct stats *stats = &c->sessions->loop->stats;
     if (refusal->why != ENGINE_REFUSED_UNKNOWN)
-        stats_rejected(stats, command);
-    engine_refuse(&c->session, command, refusal, client_reply(c));
+        stats_rejected(stats, request->command);
+    engine_refuse(request, refusal);
     stats_error(stats, client_reply(c)->text);
     client_reply(c)->error = false;
     return DISPATCH_DONE;
@@ -44,19 +44,19 @@ static bool may_use_protected(void *ctx, const struct engine_command *command)
 }
 
 /* Whether the rules of the client's user allow this command line. A refusal is added to ACL LOG. */
-static enum engine_permit permit(void *ctx, const struct engine_command *command, size_t argc,
-                                 const struct rd_slice *argv)
+static enum engine_permit permit(void *ctx, const struct engine_request *request)
 {
     struct client *c = ctx;
     size_t at = 0;
-    enum acl_verdict verdict = acl_check(c->user, command, argc, argv, &at);
+    enum acl_verdict verdict =
+        acl_check(c->user, request->command, request->argc, request->argv, &at);
     if (verdict == ACL_OK)
         return ENGINE_PERMIT_OK;
     enum acl_context context = c->session.in_multi ? ACL_CONTEXT_MULTI : ACL_CONTEXT_TOPLEVEL;
     const struct engine_running *running = engine_script_running(c->sessions->engine);
     if (running != NULL && running->caller == &c->session)
         context = ACL_CONTEXT_SCRIPT;
-    acl_log_refusal(c, verdict, context, command, argv[at]);
+    acl_log_refusal(c, verdict, context, request->command, request->argv[at]);
     return acl_permit(verdict);
 }
 
@@ -74,11 +74,10 @@ static bool make_room(void *ctx)
 }
 
 static bool route(void *ctx, const struct engine_admit_script *script,
-                  const struct engine_command *command, size_t argc, const struct rd_slice *argv,
-                  struct engine_refusal *ret)
+                  const struct engine_request *request, struct engine_refusal *ret)
 {
     struct client *c = ctx;
-    return c->sessions->hooks.route(c, script, command, argc, argv, ret);
+    return c->sessions->hooks.route(c, script, request, ret);
 }
 
 static const struct engine_command *find_name(void *ctx, struct rd_slice name)
@@ -141,43 +140,43 @@ struct engine_admit dispatch_describe(struct client *c)
 
 /* ---- running ---- */
 
-static void run_foreign(struct dispatch_call *call)
+static void run_foreign(struct sessions *sessions, const struct engine_request *request,
+                        bool in_exec)
 {
-    dispatch_fn fn = dispatch_handler(call->sessions, call->command);
+    struct dispatch_call call = {.sessions = sessions,
+                                 .c = request->session->ctx,
+                                 .command = request->command,
+                                 .argc = request->argc,
+                                 .argv = request->argv,
+                                 .reply = request->reply,
+                                 .fx = request->fx,
+                                 .in_exec = in_exec};
+    dispatch_fn fn = dispatch_handler(sessions, request->command);
     if (fn != NULL)
-        fn(call);
+        fn(&call);
     else
-        engine_reply_errorf(call->reply, "ERR '%s' is not supported yet", call->command->name);
+        engine_reply_errorf(call.reply, "ERR '%s' is not supported yet", call.command->name);
 }
 
 /* EXEC runs a command of the server: engine_hooks.foreign. */
-static void in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
-                    size_t argc, const struct rd_slice *argv, struct engine_reply *reply,
-                    struct engine_effects *fx)
+static void in_exec(void *ctx, const struct engine_request *request)
 {
-    struct sessions *sessions = ctx;
-    struct dispatch_call call = {.sessions = sessions,
-                                 .c = s->ctx,
-                                 .command = command,
-                                 .argc = argc,
-                                 .argv = argv,
-                                 .reply = reply,
-                                 .fx = fx,
-                                 .in_exec = true};
-    run_foreign(&call);
+    run_foreign(ctx, request, true);
 }
 
 /* Rules can change between queueing a command and EXEC: engine_hooks.may. */
-static bool may_in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
-                        size_t argc, const struct rd_slice *argv, struct engine_reply *reply)
+static bool may_in_exec(void *ctx, const struct engine_request *request)
 {
     struct sessions *sessions = ctx;
-    struct client *c = s->ctx;
+    struct client *c = request->session->ctx;
+    struct engine_reply *reply = request->reply;
     size_t at = 0;
-    enum acl_verdict verdict = c == NULL ? ACL_OK : acl_check(c->user, command, argc, argv, &at);
+    enum acl_verdict verdict =
+        c == NULL ? ACL_OK
+                  : acl_check(c->user, request->command, request->argc, request->argv, &at);
     if (verdict == ACL_OK)
         return true;
-    acl_log_refusal(c, verdict, ACL_CONTEXT_MULTI, command, argv[at]);
+    acl_log_refusal(c, verdict, ACL_CONTEXT_MULTI, request->command, request->argv[at]);
     engine_reply_errorf(reply,
                         "NOPERM ACLs rules changed between the moment the transaction was "
                         "accumulated and the EXEC call. This command is no longer allowed for the "
@@ -188,17 +187,14 @@ static bool may_in_exec(void *ctx, struct engine_session *s, const struct engine
     return false;
 }
 
-static bool reads_all(void *ctx, const struct engine_session *s,
-                      const struct engine_command *command, size_t argc,
-                      const struct rd_slice *argv)
+static bool reads_all(void *ctx, const struct engine_request *request)
 {
-    const struct client *c = s->ctx;
+    const struct client *c = request->session->ctx;
     (void)ctx;
-    return c == NULL || acl_reads_all_keys(c->user, command, argc, argv);
+    return c == NULL || acl_reads_all_keys(c->user, request->command, request->argc, request->argv);
 }
 
-static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
-                        size_t argc, const struct rd_slice *argv, struct engine_reply *reply);
+static void ran_in_exec(void *ctx, const struct engine_request *request);
 
 static const struct engine_command *named(void *ctx, struct rd_slice name)
 {
@@ -221,27 +217,17 @@ void dispatch_hooks(struct sessions *sessions, struct engine_hooks *hooks)
     hooks->ctx = sessions;
 }
 
-static enum engine_status run(struct client *c, const struct engine_command *command, bool queue,
-                              size_t argc, const struct rd_slice *argv)
+static enum engine_status run(struct client *c, const struct engine_request *request, bool queue)
 {
     struct sessions *sessions = c->sessions;
     struct engine_env env = session_env(sessions);
     engine_effects_reset(&sessions->fx);
     bool debugs = RD_UNLIKELY(c->ldb_mode != LDB_OFF) && !queue;
-    if (debugs && ldb_begin(c, command, argv) == LDB_ANSWERED)
+    if (debugs && ldb_begin(c, request->command, request->argv) == LDB_ANSWERED)
         return ENGINE_OK;
-    enum engine_status status =
-        engine_apply_admitted(sessions->engine, &c->session, command, queue, argc, argv, &env,
-                              client_reply(c), &sessions->fx);
+    enum engine_status status = engine_apply_admitted(sessions->engine, request, &env, queue);
     if (status == ENGINE_ELSEWHERE) {
-        struct dispatch_call call = {.sessions = sessions,
-                                     .c = c,
-                                     .command = command,
-                                     .argc = argc,
-                                     .argv = argv,
-                                     .reply = client_reply(c),
-                                     .fx = &sessions->fx};
-        run_foreign(&call);
+        run_foreign(sessions, request, false);
         status = ENGINE_OK;
     }
     if (debugs)
@@ -250,23 +236,23 @@ static enum engine_status run(struct client *c, const struct engine_command *com
 }
 
 /* EXEC ran a command: it is counted and shown as if it had been sent alone. */
-static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
-                        size_t argc, const struct rd_slice *argv, struct engine_reply *reply)
+static void ran_in_exec(void *ctx, const struct engine_request *request)
 {
     struct sessions *sessions = ctx;
-    struct client *c = s->ctx;
+    struct client *c = request->session->ctx;
+    struct engine_reply *reply = request->reply;
     int64_t began_us = sessions->loop->mono_us;
     if (c == NULL)
         return;
     if (reply->error && !reply->by_data && sessions->unknown_form[0] == '\0')
         snprintf(sessions->unknown_form, sizeof sessions->unknown_form, "%.150s (%s)", reply->text,
-                 command->name);
+                 request->command->name);
     reply->by_data = false;
     loop_clock(sessions->loop);
     sessions->loop->stats.commands++;
-    tracking_read(c, command, argc, argv);
-    account_ran(s, command, argc, argv, began_us, reply);
-    monitor_command(sessions, s, command, argc, argv);
+    tracking_read(c, request->command, request->argc, request->argv);
+    account_ran(request, began_us);
+    monitor_command(sessions, request);
     if (c->flags & (CLIENT_CLOSE_SOON | CLIENT_REPLY_OFF))
         reply->off = true; /* as of now, not only after EXEC */
 }
@@ -281,8 +267,8 @@ static int64_t monotonic(int64_t deadline_us, int64_t wall_us, int64_t mono_us)
     return at;
 }
 
-static inline enum dispatch_status execute(struct client *c, const struct engine_command *command,
-                                           bool queued, size_t argc, const struct rd_slice *argv)
+static inline enum dispatch_status execute(struct client *c, const struct engine_request *request,
+                                           bool queued)
 {
     struct sessions *sessions = c->sessions;
     struct client *before = sessions->current;
@@ -292,25 +278,25 @@ static inline enum dispatch_status execute(struct client *c, const struct engine
     client_output_limit(c);
     sessions->current = c;
     sessions->command_began_us = began_us;
-    enum engine_status status = run(c, command, queued, argc, argv);
+    enum engine_status status = run(c, request, queued);
     client_reply(c)->limit = 0;
     loop_clock(sessions->loop);
     sessions->loop->stats.commands += !queued;
     if (held)
         pubsub_release(sessions, answer_at);
     if (!queued)
-        tracking_read(c, command, argc, argv);
+        tracking_read(c, request->command, request->argc, request->argv);
     if (before == NULL)
         tracking_after(sessions);
     if (status == ENGINE_BLOCKED)
         client_block(c, CLIENT_WAITS_KEY,
                      monotonic(engine_block_deadline(&c->session), began_wall_us, began_us));
     if (c->flags & CLIENT_BLOCKED)
-        account_waits(c, command, argc, argv, began_us);
+        account_waits(c, request, began_us);
     else if (!queued)
-        account_ran(&c->session, command, argc, argv, began_us, client_reply(c));
+        account_ran(request, began_us);
     if (!queued)
-        monitor_command(sessions, &c->session, command, argc, argv);
+        monitor_command(sessions, request);
     if (sessions->fx.n > 0) {
         sessions_propagate(sessions, &sessions->fx);
         engine_effects_reset(&sessions->fx);
@@ -318,7 +304,7 @@ static inline enum dispatch_status execute(struct client *c, const struct engine
     sessions->current = before;
     client_run_end(c, begun);
     c->write_offset = *sessions->stream_offset;
-    c->last_command = command;
+    c->last_command = request->command;
     if (dispatch_script_busy(sessions) == 0 && engine_ready(sessions->engine))
         clients_serve(sessions);
     return DISPATCH_DONE;
@@ -347,17 +333,31 @@ static enum dispatch_status refuse_browser(struct client *c)
 }
 
 /* A script can declare that it does not write: then its command is judged as one that does not. */
-static const struct engine_command *with_script_flags(struct sessions *sessions,
-                                                      const struct engine_command *command,
-                                                      size_t argc, const struct rd_slice *argv,
-                                                      struct engine_command *own)
+static enum engine_admit_answer admit(struct sessions *sessions, const struct engine_admit *admit,
+                                      const struct engine_request *request,
+                                      struct engine_refusal *ret)
 {
+    const struct engine_command *command = request->command;
     if (RD_LIKELY(command == NULL || command->group != ENGINE_GROUP_SCRIPTING) ||
-        !engine_command_arity_ok(command, argc) || dispatch_script_busy(sessions) != 0)
-        return command;
-    *own = *command;
-    own->flags = engine_script_command_flags(sessions->engine, command, argc, argv);
-    return own;
+        !engine_command_arity_ok(command, request->argc) || dispatch_script_busy(sessions) != 0)
+        return engine_admit(admit, request, ret);
+    struct engine_command own = *command;
+    struct engine_request judged = *request;
+    own.flags =
+        engine_script_command_flags(sessions->engine, command, request->argc, request->argv);
+    judged.command = &own;
+    return engine_admit(admit, &judged, ret);
+}
+
+static struct engine_request request_of(struct client *c, const struct engine_command *command,
+                                        size_t argc, const struct rd_slice *argv)
+{
+    return (struct engine_request){.session = &c->session,
+                                   .command = command,
+                                   .argc = argc,
+                                   .argv = argv,
+                                   .reply = client_reply(c),
+                                   .fx = &c->sessions->fx};
 }
 
 static enum dispatch_status check_and_run(struct client *c, size_t argc,
@@ -368,24 +368,22 @@ static enum dispatch_status check_and_run(struct client *c, size_t argc,
         return refuse_browser(c);
     tracking_limit(c->sessions);
     struct engine_refusal refusal;
-    struct engine_admit admit = dispatch_describe(c);
-    struct engine_command own;
+    const struct engine_admit state = dispatch_describe(c);
+    const struct engine_request request = request_of(c, command, argc, argv);
     c->last_command = command; /* the log of refusals by rules shows it */
-    enum engine_admit_answer answer =
-        engine_admit(&admit, &c->session, with_script_flags(c->sessions, command, argc, argv, &own),
-                     argc, argv, &refusal);
+    enum engine_admit_answer answer = admit(c->sessions, &state, &request, &refusal);
     if (RD_UNLIKELY(answer == ENGINE_ADMIT_REFUSE) && refusal.why == ENGINE_REFUSED_UNKNOWN)
         c->last_command = NULL;
     switch (answer) {
     case ENGINE_ADMIT_REFUSE:
-        return refuse(c, command, &refusal);
+        return refuse(c, &request, &refusal);
     case ENGINE_ADMIT_GONE:
         return DISPATCH_DONE;
     case ENGINE_ADMIT_WAIT:
         client_block(c, CLIENT_WAITS_PAUSE, INT64_MAX);
         return DISPATCH_LATER;
     default:
-        return execute(c, command, answer == ENGINE_ADMIT_QUEUE, argc, argv);
+        return execute(c, &request, answer == ENGINE_ADMIT_QUEUE);
     }
 }
 
@@ -481,17 +479,17 @@ enum dispatch_applied dispatch_from_master(struct client *c, bool newer, size_t 
     client_reply(c)->text[0] = '\0'; /* the error is already counted */
     client_reply(c)->by_data = false;
     c->sessions->unknown_form[0] = '\0';
-    enum engine_admit_answer answer =
-        engine_admit(&admit, &c->session, command, argc, argv, &refusal);
+    const struct engine_request request = request_of(c, command, argc, argv);
+    enum engine_admit_answer answer = engine_admit(&admit, &request, &refusal);
     if (RD_UNLIKELY(answer == ENGINE_ADMIT_REFUSE)) {
         bool by_form = refusal.why == ENGINE_REFUSED_UNKNOWN || refusal.why == ENGINE_REFUSED_ARITY;
         if (newer && by_form)
             return refused_by_form(&refusal, why);
-        refuse(c, command, &refusal);
+        refuse(c, &request, &refusal);
     } else if (RD_UNLIKELY(newer && is_foreign(command))) {
         return foreign(command, why);
     } else {
-        execute(c, command, answer == ENGINE_ADMIT_QUEUE, argc, argv);
+        execute(c, &request, answer == ENGINE_ADMIT_QUEUE);
     }
     return judge(c, command, newer, why);
 }

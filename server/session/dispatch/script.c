@@ -140,14 +140,13 @@ static void on_refused(void *ctx, const struct engine_command *command, const ch
     stats_error(&sessions->loop->stats, error);
 }
 
-static bool on_permits(void *ctx, const struct engine_session *caller,
-                       const struct engine_command *command, size_t argc,
-                       const struct rd_slice *argv)
+static bool on_permits(void *ctx, const struct engine_request *request)
 {
-    const struct client *c = caller->ctx;
+    const struct client *c = request->session->ctx;
     size_t at;
     (void)ctx;
-    return c == NULL || acl_check(c->user, command, argc, argv, &at) == ACL_OK;
+    return c == NULL ||
+           acl_check(c->user, request->command, request->argc, request->argv, &at) == ACL_OK;
 }
 
 /* ---- the rest ---- */
@@ -161,11 +160,10 @@ static const struct engine_command *on_resolve(void *ctx, const struct rd_slice 
 }
 
 /* MONITOR shows a script before its commands. */
-static void on_command(void *ctx, struct engine_session *s, const struct engine_command *command,
-                       size_t argc, const struct rd_slice *argv)
+static void on_command(void *ctx, const struct engine_request *request)
 {
-    if (s->ctx != NULL)
-        monitor_script(ctx, s->ctx, command, argc, argv);
+    if (request->session->ctx != NULL)
+        monitor_script(ctx, request);
 }
 
 static void on_log(void *ctx, int level, struct rd_slice text)

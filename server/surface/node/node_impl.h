@@ -87,8 +87,7 @@ void node_file_close(struct node *n);
 /* ---- route.c ---- */
 
 bool node_route(struct client *c, const struct engine_admit_script *script,
-                const struct engine_command *command, size_t argc, const struct rd_slice *argv,
-                struct engine_refusal *ret);
+                const struct engine_request *request, struct engine_refusal *ret);
 
 /* "MOVED 1234 127.0.0.1:6379". to NULL: CLUSTERDOWN. */
 void node_redirect(const struct node *n, const struct client *c, const char *word, unsigned slot,

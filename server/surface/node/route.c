@@ -215,16 +215,16 @@ static enum verdict judge_slot(const struct keys *k, const struct client *c, boo
 }
 
 static enum verdict judge(struct keys *k, const struct client *c,
-                          const struct engine_command *command, size_t argc,
-                          const struct rd_slice *argv)
+                          const struct engine_request *request)
 {
+    const struct engine_command *command = request->command;
     bool queue = (command->flags & ENGINE_CMD_RUNS_QUEUE) != 0;
     bool asking = (c->flags & CLIENT_ASKING) != 0 || (command->flags & ENGINE_CMD_ASKING) != 0;
     uint64_t flags = command->flags | (queue ? c->session.queued_any : 0);
     bool writes = (flags & ENGINE_CMD_WRITE) != 0;
     k->channels = command->group == ENGINE_GROUP_PUBSUB;
     enum verdict verdict =
-        queue ? take_queue(k, &c->session) : take_command(k, command, argc, argv);
+        queue ? take_queue(k, &c->session) : take_command(k, command, request->argc, request->argv);
     if (verdict != HERE || !k->any)
         return verdict;
     verdict = judge_state(k, (command->flags & ENGINE_CMD_WRITE) != 0);
@@ -251,11 +251,10 @@ static bool route_in_script(const struct keys *k, struct client *c,
 }
 
 bool node_route(struct client *c, const struct engine_admit_script *script,
-                const struct engine_command *command, size_t argc, const struct rd_slice *argv,
-                struct engine_refusal *ret)
+                const struct engine_request *request, struct engine_refusal *ret)
 {
     struct keys k = {.n = server_of(c->sessions)->node};
-    enum verdict verdict = judge(&k, c, command, argc, argv);
+    enum verdict verdict = judge(&k, c, request);
     if (script != NULL)
         return route_in_script(&k, c, script, verdict, ret);
     c->slot = k.any ? (int)k.slot : -1;
