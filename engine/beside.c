@@ -44,8 +44,7 @@ void engine_adopt(struct engine *e, struct engine *beside, const struct engine_e
     engine_own_expires_forget(e);
     engine_leave(e, scope);
     engine_hold_tables(e, e->tables_held);
-    if (e->hooks.flushed != NULL)
-        e->hooks.flushed(e->hooks.ctx);
+    engine_report_flush(e);
     engine_discard(e, beside);
 }
 

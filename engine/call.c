@@ -34,12 +34,12 @@ static void delete_effect(struct engine_call *call, struct rd_slice key, bool la
         engine_effects_add(call->fx, call->db->id, 2, argv);
 }
 
-/* Signals client-side caches, if there are any. */
+/* Reports it to client-side caches and the like. */
 static void signal_changed(struct engine_call *call, struct rd_slice key, bool by_command)
 {
-    const struct engine_hooks *hooks = &call->engine->hooks;
-    if (hooks->touched != NULL)
-        hooks->touched(hooks->ctx, key, call->db->id, by_command);
+    for (const struct engine_listener *l = call->engine->listeners; l != NULL; l = l->next)
+        if (l->touched != NULL)
+            l->touched(l->ctx, key, call->db->id, by_command);
 }
 
 void engine_call_expire_now(struct engine_call *call, struct engine_entry *entry)
@@ -250,9 +250,11 @@ struct engine_db *engine_call_db(struct engine_call *call, int64_t id)
 void engine_notify(struct engine_call *call, enum engine_notify class, const char *event,
                    struct rd_slice key)
 {
-    const struct engine_hooks *hooks = &call->engine->hooks;
-    if ((call->config->notify_keyspace_events & (unsigned)class) != 0 && hooks->notify != NULL)
-        hooks->notify(hooks->ctx, class, event, key, call->db->id);
+    if ((call->config->notify_keyspace_events & (unsigned)class) == 0)
+        return;
+    for (const struct engine_listener *l = call->engine->listeners; l != NULL; l = l->next)
+        if (l->notify != NULL)
+            l->notify(l->ctx, class, event, key, call->db->id);
 }
 
 void engine_touch(struct engine_call *call, struct rd_slice key, uint64_t n)

@@ -100,6 +100,31 @@ void engine_set_hooks(struct engine *e, const struct engine_hooks *hooks)
     e->hooks = *hooks;
 }
 
+void engine_listen(struct engine *e, struct engine_listener *listener)
+{
+    struct engine_listener **at = &e->listeners;
+    while (*at != NULL)
+        at = &(*at)->next;
+    listener->next = NULL;
+    *at = listener;
+}
+
+void engine_unlisten(struct engine *e, struct engine_listener *listener)
+{
+    struct engine_listener **at = &e->listeners;
+    while (*at != NULL && *at != listener)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = listener->next;
+}
+
+void engine_report_flush(struct engine *e)
+{
+    for (const struct engine_listener *l = e->listeners; l != NULL; l = l->next)
+        if (l->flushed != NULL)
+            l->flushed(l->ctx);
+}
+
 struct engine_config *engine_config(struct engine *e)
 {
     return &e->config;
@@ -249,8 +274,9 @@ void engine_call_run_any(struct engine *e, const struct engine_request *request,
     else
         engine_reply_errorf(request->reply, "ERR the command '%s' is not available here",
                             request->command->name);
-    if (hooks->ran != NULL)
-        hooks->ran(hooks->ctx, request);
+    for (const struct engine_listener *l = e->listeners; l != NULL; l = l->next)
+        if (l->ran != NULL)
+            l->ran(l->ctx, request);
 }
 
 /* ---- one command, checked ---- */

@@ -40,6 +40,16 @@ struct engine_opts {
     const struct engine_config *config; /* copied; NULL: the defaults */
 };
 
+/* ---- what happens: listeners ----
+ *
+ *     p->listener = (struct engine_listener){.touched = on_touched, .ctx = p};
+ *     engine_listen(e, &p->listener);
+ *     ...
+ *     engine_unlisten(e, &p->listener);
+ *
+ * Any number of listeners hears of each event, in the order in which they began to listen. What has
+ * one answer is a hook (below). */
+
 /* Called for each keyspace event that config.notify_keyspace_events selects, such as event
  * "expired" of class ENGINE_NOTIFY_EXPIRED. Must not change the engine. */
 typedef void (*engine_notify_fn)(void *ctx, enum engine_notify class, const char *event,
@@ -52,6 +62,25 @@ typedef void (*engine_touched_fn)(void *ctx, struct rd_slice key, unsigned db, b
 /* Called once when a command removed all keys of a database or of all. Must not change the engine.
  */
 typedef void (*engine_flushed_fn)(void *ctx);
+
+/* Called after each command that EXEC or a script ran, for counters of commands. Must not change
+ * the engine. */
+struct engine_request;
+typedef void (*engine_ran_fn)(void *ctx, const struct engine_request *request);
+
+struct engine_listener {
+    engine_notify_fn notify; /* each may be NULL */
+    engine_touched_fn touched;
+    engine_flushed_fn flushed;
+    engine_ran_fn ran;
+    void *ctx;
+    struct engine_listener *next; /* set by engine_listen() */
+};
+
+/* The listener is borrowed until engine_unlisten() or engine_delete(). No listener may begin or end
+ * while it is called. */
+void engine_listen(struct engine *e, struct engine_listener *listener);
+void engine_unlisten(struct engine *e, struct engine_listener *listener);
 
 struct engine_env {
     int64_t now_us; /* Unix time in microseconds; may stop, should not go back */
@@ -102,10 +131,6 @@ enum engine_status engine_apply_admitted(struct engine *e, const struct engine_r
 
 /* Runs commands in EXEC that are not the engine's (PUBLISH, CONFIG): the caller replies to them. */
 typedef void (*engine_foreign_fn)(void *ctx, const struct engine_request *request);
-
-/* Called after each command that EXEC or a script ran, for counters of commands. Must not change
- * the engine. */
-typedef void (*engine_ran_fn)(void *ctx, const struct engine_request *request);
 
 /* Whether the session may run a queued command now, in EXEC. False: an error was added to the
  * reply. */
@@ -164,12 +189,9 @@ typedef const struct engine_command *(*engine_named_fn)(void *ctx, struct rd_sli
 /* Whether clients have a name for this command or container. */
 typedef bool (*engine_callable_fn)(void *ctx, const struct engine_command *command);
 
+/* The questions of an engine; each has one answer. */
 struct engine_hooks {
-    engine_notify_fn notify; /* each may be NULL */
-    engine_touched_fn touched;
-    engine_flushed_fn flushed;
-    engine_foreign_fn foreign;
-    engine_ran_fn ran;
+    engine_foreign_fn foreign; /* each may be NULL */
     engine_may_fn may;
     engine_reads_all_fn reads_all;
     engine_trash_fn trash;

@@ -21,7 +21,8 @@ struct engine {
     uint64_t random[4];
     struct engine_stats stats;
     struct engine_hooks hooks;
-    struct engine_mem mem; /* memory of the data set */
+    struct engine_listener *listeners; /* the first began first */
+    struct engine_mem mem;             /* memory of the data set */
     struct engine_block_state *block;
     struct engine_extra *extra;
     struct engine_scripts *scripts;         /* NULL: none were used so far */
@@ -36,6 +37,9 @@ struct engine {
     bool had_producers;    /* a stream may have settings for producers */
     uint64_t vector_sets;  /* that were given a number */
 };
+
+/* All keys of a database were removed: reports it to the listeners. */
+void engine_report_flush(struct engine *e);
 
 /* Encloses all changes of the data set, so that their bytes are counted for this engine. Can be
  * nested. */

@@ -39,17 +39,10 @@ static void flush(struct engine_call *call, struct engine_db *db, bool lazy)
     engine_mem_leave(before);
 }
 
-static void signal_flushed(struct engine_call *call)
-{
-    const struct engine_hooks *hooks = &call->engine->hooks;
-    if (hooks->flushed != NULL)
-        hooks->flushed(hooks->ctx);
-}
-
 /* Also for an empty database: a reader of the log must see the command. */
 static void flushed(struct engine_call *call)
 {
-    signal_flushed(call);
+    engine_report_flush(call->engine);
     engine_reply_ok(call->reply);
     engine_effect(call, call->argc, call->argv);
 }

@@ -34,6 +34,7 @@ struct pubsub {
     struct rd_buf channel; /* the name of a keyspace channel */
     struct client *held;   /* client of the current command */
     struct rd_buf kept;    /* messages to insert before the reply */
+    struct engine_listener listener;
 };
 
 struct pubsub_client {
@@ -59,19 +60,24 @@ static const struct engine_table_type topics_type = {.name = topic_name, .apart 
 static const struct engine_table_type subscriptions_type = {.name = subscription_name,
                                                             .apart = true};
 
+static void on_keyspace_event(void *ctx, enum engine_notify class, const char *event,
+                              struct rd_slice key, unsigned db);
+
 struct pubsub *pubsub_new(struct sessions *sessions)
 {
     struct pubsub *pubsub = engine_scratch_alloc(sizeof *pubsub);
     *pubsub = (struct pubsub){0};
     for (unsigned i = 0; i < PUBSUB_KINDS; i++)
         engine_table_init(&pubsub->kinds[i].by_name, &topics_type, sessions->table_seed);
+    pubsub->listener = (struct engine_listener){.notify = on_keyspace_event, .ctx = sessions};
+    engine_listen(sessions->engine, &pubsub->listener);
     return pubsub;
 }
 
-void pubsub_free(struct pubsub *pubsub)
+void pubsub_free(struct sessions *sessions)
 {
-    if (pubsub == NULL)
-        return;
+    struct pubsub *pubsub = sessions->pubsub;
+    engine_unlisten(sessions->engine, &pubsub->listener);
     for (unsigned i = 0; i < PUBSUB_KINDS; i++)
         engine_table_done(&pubsub->kinds[i].by_name);
     rd_buf_done(&pubsub->frame);
@@ -402,8 +408,8 @@ static struct rd_slice event_channel(struct pubsub *pubsub, const char *kind, un
     return rd_buf_slice(&pubsub->channel);
 }
 
-void pubsub_keyspace_event(void *ctx, enum engine_notify class, const char *event,
-                           struct rd_slice key, unsigned db)
+static void on_keyspace_event(void *ctx, enum engine_notify class, const char *event,
+                              struct rd_slice key, unsigned db)
 {
     struct sessions *sessions = ctx;
     unsigned wanted = sessions->loop->settings.notify_keyspace_events;

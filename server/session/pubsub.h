@@ -21,7 +21,7 @@ enum pubsub_kind { PUBSUB_CHANNEL, PUBSUB_PATTERN, PUBSUB_SHARD, PUBSUB_KINDS };
 struct pubsub *pubsub_new(struct sessions *sessions);
 
 /* All clients must be freed before. */
-void pubsub_free(struct pubsub *pubsub);
+void pubsub_free(struct sessions *sessions);
 
 /* False: the client has this subscription already. Sets CLIENT_PUBSUB. */
 bool pubsub_subscribe(struct client *c, enum pubsub_kind kind, struct rd_slice name);
@@ -68,9 +68,5 @@ void pubsub_each(const struct sessions *sessions, enum pubsub_kind kind, pubsub_
 
 /* The subscriptions of a client, the oldest first. */
 void pubsub_each_of(const struct client *c, enum pubsub_kind kind, pubsub_each_fn fn, void *ctx);
-
-/* Publishes keyspace events: engine_hooks.notify. */
-void pubsub_keyspace_event(void *ctx, enum engine_notify class, const char *event,
-                           struct rd_slice key, unsigned db);
 
 #endif

@@ -53,12 +53,7 @@ static void make_engine(struct sessions *sessions)
     settings_to_engine(&sessions->loop->settings, &config);
     sessions->engine = engine_new(&(struct engine_opts){
         .seed = sessions_seed(), .table_seed = sessions->table_seed, .config = &config});
-    struct engine_hooks hooks = {.notify = pubsub_keyspace_event,
-                                 .touched = tracking_touched,
-                                 .flushed = tracking_flushed,
-                                 .trash = lazyfree_take,
-                                 .clock = wall_clock,
-                                 .refused = refused};
+    struct engine_hooks hooks = {.trash = lazyfree_take, .clock = wall_clock, .refused = refused};
     dispatch_hooks(sessions, &hooks);
     dispatch_script_hooks(&hooks);
     engine_set_hooks(sessions->engine, &hooks);
@@ -85,8 +80,8 @@ void sessions_init(struct sessions *sessions, struct loop *loop)
 
 void sessions_free(struct sessions *sessions)
 {
-    pubsub_free(sessions->pubsub);
-    tracking_free(sessions->tracking);
+    pubsub_free(sessions);
+    tracking_free(sessions);
     slowlog_free(sessions->slowlog);
     monitors_free(sessions->monitors);
     acl_free(sessions->acl);

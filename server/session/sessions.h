@@ -91,6 +91,7 @@ struct sessions {
     struct slowlog *slowlog;
     struct monitors *monitors;
     struct dispatch_table *dispatch;
+    struct engine_listener listener; /* dispatch.c: commands of EXEC and of scripts */
     struct ldb_processes *debuggers;
     uint64_t lazyfree_pending; /* removed keys that are not freed yet */
 

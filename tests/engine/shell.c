@@ -58,6 +58,7 @@ struct list {
 
 struct shell {
     struct engine *engine;
+    struct engine_listener listener;
     struct engine_config config;
     struct client *clients;
     struct client *current;
@@ -179,8 +180,9 @@ static void client_close(struct shell *sh, struct client *c)
 static void begin(struct shell *sh)
 {
     sh->engine = engine_new(&(struct engine_opts){.seed = 1, .config = &sh->config});
-    engine_set_hooks(sh->engine,
-                     &(struct engine_hooks){.notify = on_event, .foreign = on_foreign, .ctx = sh});
+    engine_set_hooks(sh->engine, &(struct engine_hooks){.foreign = on_foreign, .ctx = sh});
+    sh->listener = (struct engine_listener){.notify = on_event, .ctx = sh};
+    engine_listen(sh->engine, &sh->listener);
     engine_block_set_proto(sh->engine, proto_of, sh);
     sh->current = client_new(sh, 0);
     sh->effects_db = 0;

@@ -148,7 +148,8 @@ Test(command_keys, the_keys_that_are_found_are_those_that_are_used)
     unsigned n_valid[sizeof forms / sizeof *forms] = {0};
     char line[1024];
     ask_init(&ask, ENGINE_CLIENT);
-    engine_set_hooks(ask.engine, &(struct engine_hooks){.touched = on_touched});
+    struct engine_listener listener = {.touched = on_touched};
+    engine_listen(ask.engine, &listener);
     state = 1;
     for (unsigned i = 0; i < LINES; i++) {
         size_t form = i % (sizeof forms / sizeof *forms);

@@ -93,14 +93,14 @@ Test(hash_cycle, events_are_those_of_an_access_and_watchers_are_notified)
 {
     struct ask ask;
     char events[200] = "";
-    struct engine_hooks hooks = {.notify = count_events, .ctx = events};
+    struct engine_listener listener = {.notify = count_events, .ctx = events};
     begin(&ask, 512);
     run(&ask, "SELECT 3");
     run(&ask, "HSET h a 1");
     run(&ask, "HPEXPIRE h 10 FIELDS 1 a");
     run(&ask, "WATCH h");
     engine_config(ask.engine)->notify_keyspace_events = ~0u;
-    engine_set_hooks(ask.engine, &hooks);
+    engine_listen(ask.engine, &listener);
     cr_expect_str_eq(cycle(&ask, 11), "HDEL h a");
     cr_expect_eq(ask.fx.list[0].db, 3);
     cr_expect_str_eq(events, "hexpired h 3; del h 3; ");

@@ -32,6 +32,7 @@ struct world {
     struct engine_effects fx;
     int64_t now_ms;
     char events[TEXT_MAX];
+    struct engine_listener listener;
 };
 
 static void on_event(void *ctx, enum engine_notify class, const char *event, struct rd_slice key,
@@ -52,8 +53,8 @@ static void open_world(struct world *w, size_t max_entries)
     *w = (struct world){.now_ms = start_ms};
     w->e = engine_new(&(struct engine_opts){.seed = 1, .config = &config});
     w->reply.proto = 2;
-    struct engine_hooks hooks = {.notify = on_event, .ctx = w};
-    engine_set_hooks(w->e, &hooks);
+    w->listener = (struct engine_listener){.notify = on_event, .ctx = w};
+    engine_listen(w->e, &w->listener);
     engine_session_init(&w->s, w->e, ENGINE_CLIENT);
 }
 

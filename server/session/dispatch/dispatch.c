@@ -209,12 +209,13 @@ static bool callable(void *ctx, const struct engine_command *command)
 void dispatch_hooks(struct sessions *sessions, struct engine_hooks *hooks)
 {
     hooks->foreign = in_exec;
-    hooks->ran = ran_in_exec;
     hooks->may = may_in_exec;
     hooks->reads_all = reads_all;
     hooks->named = named;
     hooks->callable = callable;
     hooks->ctx = sessions;
+    sessions->listener = (struct engine_listener){.ran = ran_in_exec, .ctx = sessions};
+    engine_listen(sessions->engine, &sessions->listener);
 }
 
 static enum engine_status run(struct client *c, const struct engine_request *request, bool queue)

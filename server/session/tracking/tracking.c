@@ -5,25 +5,6 @@
 #include "server/session/dispatch/dispatch.h"
 #include "server/session/tracking/tracking_impl.h"
 
-struct tracking *tracking_new(struct sessions *sessions)
-{
-    struct tracking *tracking = engine_scratch_alloc(sizeof *tracking);
-    *tracking = (struct tracking){.sessions = sessions, .chance = sessions->table_seed};
-    return tracking;
-}
-
-/* All clients were freed before. */
-void tracking_free(struct tracking *tracking)
-{
-    if (tracking == NULL)
-        return;
-    tracking_keys_clear(tracking);
-    engine_scratch_free(tracking->prefixes);
-    rd_buf_done(&tracking->pending);
-    rd_buf_done(&tracking->served_changes);
-    engine_scratch_free(tracking);
-}
-
 /* ---- the state of a client ---- */
 
 static struct tracker *tracker_of(struct client *c)
@@ -163,9 +144,11 @@ void tracking_read(struct client *c, const struct engine_command *command, size_
                  running->argv);
 }
 
+/* ---- changes of keys ---- */
+
 /* The engine counts the memory that is allocated and freed while it runs. These tables are not part
  * of the data set, so both functions below restore the counts. */
-void tracking_touched(void *ctx, struct rd_slice key, unsigned db, bool by_command)
+static void on_touched(void *ctx, struct rd_slice key, unsigned db, bool by_command)
 {
     struct sessions *sessions = ctx;
     struct tracking *tracking = sessions->tracking;
@@ -178,7 +161,7 @@ void tracking_touched(void *ctx, struct rd_slice key, unsigned db, bool by_comma
     engine_mem = before;
 }
 
-void tracking_flushed(void *ctx)
+static void on_flushed(void *ctx)
 {
     struct sessions *sessions = ctx;
     struct tracking *tracking = sessions->tracking;
@@ -195,6 +178,32 @@ void tracking_flushed(void *ctx)
     tracking_keys_clear(tracking);
     engine_mem = before;
 }
+
+/* ---- begin and end ---- */
+
+struct tracking *tracking_new(struct sessions *sessions)
+{
+    struct tracking *tracking = engine_scratch_alloc(sizeof *tracking);
+    *tracking = (struct tracking){.sessions = sessions, .chance = sessions->table_seed};
+    tracking->listener =
+        (struct engine_listener){.touched = on_touched, .flushed = on_flushed, .ctx = sessions};
+    engine_listen(sessions->engine, &tracking->listener);
+    return tracking;
+}
+
+/* All clients were freed before. */
+void tracking_free(struct sessions *sessions)
+{
+    struct tracking *tracking = sessions->tracking;
+    engine_unlisten(sessions->engine, &tracking->listener);
+    tracking_keys_clear(tracking);
+    engine_scratch_free(tracking->prefixes);
+    rd_buf_done(&tracking->pending);
+    rd_buf_done(&tracking->served_changes);
+    engine_scratch_free(tracking);
+}
+
+/* ---- figures ---- */
 
 void tracking_figures(const struct sessions *sessions, struct tracking_figures *ret)
 {

@@ -1,9 +1,8 @@
 /* tracking.h - client-side caching: notifies clients of changes to keys that they may have cached
  * (CLIENT TRACKING).
  *
- *     tracking_read(c, command, argc, argv);       // after each command: its keys may be cached
- *     tracking_touched(sessions, key, db, by_command); // a key has changed
- *     tracking_after(sessions);                        // a command has ended
+ *     tracking_read(c, command, argc, argv);   // after each command: its keys may be cached
+ *     tracking_after(sessions);                // a command has ended
  *
  * Without BCAST the server remembers which clients read a key, and sends each of them one message
  * when the key changes. With BCAST it remembers nothing: before the loop sleeps, it sends the keys
@@ -37,7 +36,7 @@ enum tracking_flag {
 };
 
 struct tracking *tracking_new(struct sessions *sessions);
-void tracking_free(struct tracking *tracking);
+void tracking_free(struct sessions *sessions);
 
 /* ---- CLIENT TRACKING ---- */
 
@@ -68,10 +67,6 @@ void tracking_forget(struct client *c);
  * script, the keys of EVAL or FCALL. */
 void tracking_read(struct client *c, const struct engine_command *command, size_t argc,
                    const struct rd_slice *argv);
-
-/* engine_hooks.touched and .flushed. */
-void tracking_touched(void *ctx, struct rd_slice key, unsigned db, bool by_command);
-void tracking_flushed(void *ctx);
 
 /* Sends the messages that had to wait for the reply. */
 void tracking_after(struct sessions *sessions);

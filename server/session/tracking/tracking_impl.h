@@ -38,6 +38,8 @@ struct tracking {
 
     /* Keys that the client that is served changes, until it is known: struct changed *. */
     struct rd_buf served_changes;
+
+    struct engine_listener listener; /* changes of keys */
 };
 
 static inline bool tracker_is_on(const struct tracker *t)
