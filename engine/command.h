@@ -14,7 +14,8 @@
  *             ... argv[keys[i].index] ...
  *
  * The table is text for maintainers: engine/commands/. It is constant, has static storage, and all
- * threads can read it at any time.
+ * threads can read it at any time. A program can add commands, which are found, listed, counted and
+ * allowed like those of the table from then on; see engine_command_add().
  *
  * Commands have two levels. A container ("config") has subcommands ("config|get"), which are
  * commands themselves: argv[0] and argv[1] name them, and their arity counts both.
@@ -26,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/slice.h"
 #include "engine/config.h"
 
@@ -186,7 +188,7 @@ struct engine_command {
     int16_t first_key; /* the keys as a simple range; 0: none, or not a simple range */
     int16_t last_key;  /* < 0: from the end */
     int16_t key_step;
-    uint16_t id;         /* 0 … engine_command_count() - 1, in table order */
+    uint16_t id;         /* below ENGINE_COMMAND_IDS, in table order */
     uint8_t name_len;    /* of name */
     uint8_t own_name_at; /* start of the last part of name: "get" of "config|get" */
     uint8_t group;       /* enum engine_group */
@@ -246,12 +248,41 @@ static inline bool engine_command_at_level(const struct engine_command *cmd,
  * server or the slots of a cluster. */
 bool engine_command_has_no_data(const struct engine_command *cmd);
 
-/* Iterates over the table, containers before their subcommands, including later commands:
+/* Iterates over the table, containers before their subcommands, including later commands, and then
+ * over what was added:
  *
  *     for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;)
  */
 const struct engine_command *engine_command_next(const struct engine_command *cmd);
-size_t engine_command_count(void);
+
+enum { ENGINE_COMMAND_IDS = 768 }; /* for arrays by engine_command.id */
+
+/* ---- commands that are added at run time ----
+ *
+ *     static const struct engine_command row = {ENGINE_ROW(…)};     // engine/command_row.h
+ *     const struct engine_command *near = engine_command_add(&row, 1, &err);
+ *     if (near == NULL)
+ *         ...
+ *     engine_command_remove(near);
+ *
+ * They are those of the process, like the table. Which servers have one is said by its levels, and
+ * by who registers a handler for it if its owner is the server (dispatch_register()).
+ *
+ * One thread adds and removes; others may look up commands meanwhile. */
+
+/* Adds a command, or a container and its subcommands: rows[0] is "name", the others are "name|sub".
+ * The caller fills them as ENGINE_ROW() does; the id, and what containers and subcommands have of
+ * each other, are set here. What the rows point to, except names, is borrowed until the command is
+ * removed. Who adds the same names again gets the same command, which then needs to be removed as
+ * often. NULL: RD_ERR_USAGE (a name is taken, or is not 1 to 24 printable characters in lower
+ * case), or RD_ERR_LIMIT (there are more than about 280 names). O(n). */
+const struct engine_command *engine_command_add(const struct engine_command *rows, size_t n,
+                                                struct rd_err *err);
+
+/* Once the command that engine_command_add() returned was removed as often as it was added, it is
+ * not found any more. Its name and id stay valid, and no other command gets them; what a queue of
+ * MULTI has of it answers that it is unknown. No engine runs it meanwhile. */
+void engine_command_remove(const struct engine_command *command);
 
 /* Words of a bit (0, 1, …) or group; NULL: no such bit, or not shown. */
 const char *engine_cmd_flag_name(unsigned bit);

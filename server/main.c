@@ -96,6 +96,7 @@ static void set_sentinel(struct settings *s)
     s->sentinel = true;
     s->port = SENTINEL_PORT;
     s->protected_mode = false;
+    watch_add_commands();
 }
 
 static char *own_path(const char *name)

@@ -1,4 +1,4 @@
-/* table.h - the table of all commands, which engine/command.c and engine/cmd/cmd.h expand.
+/* table.h - the table of commands, which engine/command.c and engine/cmd/cmd.h expand.
  *
  * The entries are in the other headers of this folder, one header per group, in alphabetical
  * order. Commands of newer servers and of modules that the engine does not run are in newer.h and
@@ -33,7 +33,8 @@
  *     ARGS("key@0 [count:integer]")           in the grammar of engine/command_args.h
  *     LEVELS(REDIS_8_6 | VALKEY_9_1)          with LATER_VERSION: which servers have it
  *     LEVELS(SENTINEL)                        a Sentinel has it, and its subcommands; with
- *                                             LATER_VERSION, nothing else has it
+ *                                             LATER_VERSION, nothing else has it. SENTINEL is
+ *                                             added at run time: server/surface/watch/table.c
  *
  * A spec gives the start of the search, the way to find the keys from there, and their use. The
  * numbers are those of struct engine_key_spec:
@@ -61,7 +62,6 @@
 #include "engine/commands/newer.h"
 #include "engine/commands/pubsub.h"
 #include "engine/commands/scripting.h"
-#include "engine/commands/sentinel.h"
 #include "engine/commands/server.h"
 #include "engine/commands/set.h"
 #include "engine/commands/stream.h"
@@ -89,7 +89,6 @@
     ENGINE_TABLE_SCRIPTING(CMD, BOX, SUB, END)                                                     \
     ENGINE_TABLE_SERVER(CMD, BOX, SUB, END)                                                        \
     ENGINE_TABLE_CLUSTER(CMD, BOX, SUB, END)                                                       \
-    ENGINE_TABLE_SENTINEL(CMD, BOX, SUB, END)                                                      \
     ENGINE_TABLE_NEWER(CMD, BOX, SUB, END)                                                         \
     ENGINE_TABLE_MODULES(CMD, BOX, SUB, END)
 

@@ -30,7 +30,7 @@ struct stats_errors {
 void stats_init(struct stats *stats)
 {
     *stats = (struct stats){0};
-    size_t size = engine_command_count() * sizeof *stats->by_command;
+    size_t size = ENGINE_COMMAND_IDS * sizeof *stats->by_command;
     stats->by_command = engine_scratch_alloc(size);
     memset(stats->by_command, 0, size);
     stats->errors = engine_scratch_alloc(sizeof *stats->errors);
@@ -39,7 +39,7 @@ void stats_init(struct stats *stats)
 
 static void forget_commands(struct stats *stats)
 {
-    for (size_t i = 0; i < engine_command_count(); i++) {
+    for (size_t i = 0; i < ENGINE_COMMAND_IDS; i++) {
         engine_scratch_free(stats->by_command[i].latency);
         stats->by_command[i] = (struct stats_command){0};
     }

@@ -32,6 +32,8 @@ enum {
     ACL_DIGEST = 64                  /* digits of a password's SHA-256 */
 };
 
+_Static_assert((int)ENGINE_COMMAND_IDS < (int)ACL_FUTURE, "each command has a bit");
+
 /* The bits of a key pattern. */
 enum { ACL_READS = 1, ACL_WRITES = 2, ACL_ANY_USE = 3 };
 

@@ -11,7 +11,7 @@ struct dispatch_table {
 struct dispatch_table *dispatch_table_new(void)
 {
     struct dispatch_table *table = rd_calloc(1, sizeof *table);
-    dispatch_fn *by_id = rd_calloc(engine_command_count(), sizeof *by_id);
+    dispatch_fn *by_id = rd_calloc(ENGINE_COMMAND_IDS, sizeof *by_id);
     if (table == NULL || by_id == NULL)
         log_panic("out of memory");
     table->by_id = by_id;

@@ -240,6 +240,7 @@ static void end(struct server *srv)
     struct watch *w = srv->watch;
     if (w == NULL)
         return;
+    watch_remove_commands();
     watch_peers_drop_all(w);
     watch_names_drop_all(w);
     watch_scripts_drop_all(w);

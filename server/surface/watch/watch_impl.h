@@ -72,6 +72,7 @@ void watch_sub_simulate(struct dispatch_call *call);
 
 /* ---- table.c ---- */
 
+void watch_remove_commands(void);
 void watch_register(struct server *srv);
 void watch_cmd_publish(struct dispatch_call *call);
 void watch_cmd_role(struct dispatch_call *call);
