@@ -8,7 +8,7 @@
  */
 #include "aof/log.h"
 
-#include "aof/read/item.h"
+#include "aof/read/log_impl.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/resp_frame.h"

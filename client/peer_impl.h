@@ -1,7 +1,7 @@
 /* peer_impl.h - private to client/.
  *
  *     target.c       which server is meant
- *     url.c          URLs
+ *     target_url.c   URLs
  *     peer.c         connecting; bytes in and out, not blocking
  *     peer_tls.c     the same through TLS
  *     peer_plain.c   whether a server that does not answer speaks without TLS

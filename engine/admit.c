@@ -1,6 +1,6 @@
 #include "engine/admit.h"
 
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 #include <stdarg.h>
 #include <stdio.h>

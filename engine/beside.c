@@ -2,7 +2,7 @@
 #include "engine/engine.h"
 
 #include "engine/block.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 #include "engine/trash_impl.h"
 #include "engine/watch.h"
 

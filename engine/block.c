@@ -1,7 +1,7 @@
 #include "engine/block.h"
 
 #include "base/copy.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 /* A waiter is in the queue of each key that its session waits for. */
 struct engine_link {

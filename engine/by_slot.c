@@ -1,6 +1,6 @@
 #include "engine/by_slot.h"
 
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 /* ---- the tables ---- */
 

@@ -3,7 +3,7 @@
 #include "engine/human.h"
 #include "engine/lru.h"
 #include "engine/own_expires.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 #include "engine/trash_impl.h"
 #include "engine/watch.h"
 

@@ -2,7 +2,7 @@
 
 #include "engine/call.h"
 #include "engine/intset.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 #include "engine/table_impl.h"
 #include "engine/value/hash.h"
 #include "engine/value/list.h"

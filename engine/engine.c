@@ -2,7 +2,7 @@
 
 #include "engine/admit.h"
 #include "engine/own_expires.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 static _Thread_local uint64_t table_seed = 0x9e3779b97f4a7c15u;
 

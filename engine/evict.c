@@ -7,7 +7,7 @@
 
 #include "base/copy.h"
 #include "engine/lru.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 enum { SAMPLES_MAX = 64 };
 

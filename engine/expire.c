@@ -8,7 +8,7 @@
  * Hash fields are handled in the same way: the hashes with field expiries are scanned, large ones
  * in parts. A hash counts as expired as long as its scan finds enough.
  */
-#include "engine/state.h"
+#include "engine/state_impl.h"
 #include "engine/value/hash.h"
 
 enum {

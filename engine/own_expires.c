@@ -1,6 +1,6 @@
 #include "engine/own_expires.h"
 
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 enum {
     VISIT_US_TENTHS = 10, /* the cost of a visit in tenths of a microsecond */

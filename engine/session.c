@@ -3,7 +3,7 @@
 #include "base/copy.h"
 #include "engine/block.h"
 #include "engine/script.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 #include "engine/watch.h"
 
 void engine_session_init(struct engine_session *s, struct engine *e, enum engine_role role)

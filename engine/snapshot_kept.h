@@ -7,7 +7,7 @@
 #define ENGINE_SNAPSHOT_KEPT_H
 
 #include "engine/snapshot.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 struct engine_kept_records {
     uint8_t *ptr;

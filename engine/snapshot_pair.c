@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/worker.h"
 #include "engine/call.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 #include <pthread.h>
 

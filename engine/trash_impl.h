@@ -4,7 +4,7 @@
 #define ENGINE_TRASH_IMPL_H
 
 #include "engine/db.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 /* Removes the key; if `lazy`, a large value goes to the hook. */
 void engine_trash_entry(struct engine *e, struct engine_db *db, struct engine_entry *entry,

@@ -1,7 +1,7 @@
 #include "engine/watch.h"
 
 #include "base/copy.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 /* A watched key, and its watchers. */
 struct watched {

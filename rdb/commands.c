@@ -1,7 +1,7 @@
 #include "base/mem.h"
 #include "base/sized.h"
 #include "rdb/beside.h"
-#include "rdb/commands/cmd.h"
+#include "rdb/commands/commands_impl.h"
 #include "rdb/library.h"
 #include "rdb/omission_impl.h"
 #include "rdb/plain.h"

@@ -3,7 +3,7 @@
  * the history: whole commands alone, and whole transactions. */
 #include "rdb/reader.h"
 #include "base/time.h"
-#include "rebuild/impl.h"
+#include "rebuild/rebuild_impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* log.c - a log as a dataset: which commands run, and where to end. */
 #include "rdb/reader.h"
-#include "rebuild/impl.h"
+#include "rebuild/rebuild_impl.h"
 
 #include <inttypes.h>
 

@@ -4,7 +4,7 @@
 
 #include "base/crc64.h"
 #include "base/mem.h"
-#include "repl/capture/write.h"
+#include "repl/capture/writer_impl.h"
 
 /* Writes with the functions of the writer, into a folder that is the sink. */
 struct repl_capture_merge {

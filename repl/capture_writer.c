@@ -1,4 +1,4 @@
-#include "repl/capture/write.h"
+#include "repl/capture/writer_impl.h"
 
 #include "base/crc64.h"
 

@@ -24,7 +24,7 @@ FOLDERS = ["base", "rdb", "rdb/commands", "rdb/enc", "rdb/read", "rdb/recover", 
            "engine/commands", "engine/script", "engine/value", "rebuild", "tools/cli",
            "tools/input", "tools/page", "tools/check_rdb", "tools/check_aof", "tools/stat",
            "tools/show", "tools/diff", "tools/convert", "web/wasm"]
-FILES = ["client/info.c", "client/secret.c", "client/target.c", "client/url.c"]
+FILES = ["client/info.c", "client/secret.c", "client/target.c", "client/target_url.c"]
 # Not in a page: processors, connections, encryption, databases.
 OMITTED = {"base/crc64_x86.c", "base/crc64_arm64.c", "base/digest_openssl.c", "base/seal.c",
            "tools/page/embed.c", "tools/cli/peer_default.c",

@@ -1,5 +1,5 @@
 /* walk.c - parses an entry of a log step by step, and identifies its first wrong byte. */
-#include "aof/read/item.h"
+#include "aof/read/log_impl.h"
 
 #include "base/resp_frame.h"
 

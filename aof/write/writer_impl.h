@@ -86,7 +86,7 @@ bool aof_folder_next(const struct aof_writer *w, enum aof_type type, bool snapsh
 /* "temp-NAME.incr": the file for commands of a log that is not valid yet. */
 bool aof_folder_temp_incr(const struct aof_writer *w, char *dst, struct rd_err *err);
 
-/* ---- flush.c ---- */
+/* ---- writer_flush.c ---- */
 
 /* The end of the last command or transaction that may be written. */
 uint64_t aof_flush_end(const struct aof_writer *w);
@@ -96,7 +96,7 @@ const char *aof_flush_file(const struct aof_writer *w);
 void aof_flush_sync_failed(struct aof_writer *w, const struct rd_err *why);
 bool aof_flush_dead(const struct aof_writer *w, struct rd_err *err);
 
-/* ---- rewrite.c ---- */
+/* ---- writer_rewrite.c ---- */
 
 /* Begins the next incremental file and switches to it. */
 bool aof_rewrite_next_file(struct aof_writer *w, struct rd_err *err);

@@ -1,7 +1,7 @@
 /* Commands on whole databases. */
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 #include "engine/trash_impl.h"
 #include "engine/watch.h"
 

@@ -6,7 +6,7 @@
 #include "engine/cmd/string_impl.h"
 #include "engine/lru.h"
 #include "engine/snapshot.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 #include "engine/value/kept.h"
 #include "engine/value/stream.h"
 #include "rdb/dump.h"

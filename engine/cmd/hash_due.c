@@ -1,7 +1,7 @@
 /* Expired fields, which are removed when a command accesses the hash. */
 #include "base/copy.h"
 #include "engine/cmd/hash_impl.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 struct loss {
     struct engine_call *call;

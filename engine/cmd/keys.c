@@ -4,7 +4,7 @@
 #include "engine/cmd/scan.h"
 #include "engine/glob.h"
 #include "engine/lru.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 #include "engine/value/kept.h"
 #include "engine/value/module.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "engine/command.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 /* COMMAND needs no dataset. */
 static const struct engine_hooks *hooks_of(const struct engine_call *call)

@@ -2,7 +2,7 @@
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
 #include "engine/lru.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 #include <limits.h>
 

@@ -1,7 +1,7 @@
 /* EVAL and its variants, SCRIPT. */
 #include "engine/cmd/cmd.h"
 #include "engine/mem.h"
-#include "engine/script/run.h"
+#include "engine/script/run_impl.h"
 
 /* ---- EVAL, EVALSHA ---- */
 

@@ -2,7 +2,7 @@
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/hash_impl.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 #include "engine/value/list.h"
 #include "engine/value/set.h"
 #include "engine/value/zset.h"

@@ -1,7 +1,7 @@
 /* Streams: code shared by their commands. */
 #include "base/copy.h"
 #include "engine/cmd/stream_impl.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 #include "engine/value/stream_idmp.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 #include "engine/watch.h"
 
 void engine_cmd_multi(struct engine_call *call)

@@ -4,7 +4,7 @@
 #include "engine/cmd/sample.h"
 #include "engine/cmd/vector_impl.h"
 #include "engine/reply.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 #include <inttypes.h>
 #include <math.h>

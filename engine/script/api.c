@@ -1,6 +1,6 @@
 /* The table `redis` of scripts. */
 #include "engine/script/debug.h"
-#include "engine/script/run.h"
+#include "engine/script/run_impl.h"
 
 #include "base/digest.h"
 #include "base/num.h"

@@ -1,6 +1,6 @@
 /* The library `bit`: operations on the lowest 32 bits of numbers, with results from -2^31 to
  * 2^31 - 1. */
-#include "engine/script/vm.h"
+#include "engine/script/vm_impl.h"
 
 enum { SHIFT_MASK = 31, HEX_DIGITS = 8 };
 

@@ -1,5 +1,5 @@
 /* The compiled scripts of EVAL and SCRIPT LOAD, by SHA-1. */
-#include "engine/script/run.h"
+#include "engine/script/run_impl.h"
 
 #include "base/digest.h"
 #include "engine/mem.h"

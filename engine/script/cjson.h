@@ -3,7 +3,7 @@
 #ifndef ENGINE_SCRIPT_CJSON_H
 #define ENGINE_SCRIPT_CJSON_H
 
-#include "engine/script/vm.h"
+#include "engine/script/vm_impl.h"
 
 enum { CJSON_REFUSE, CJSON_ALLOW, CJSON_NULL };
 

@@ -5,7 +5,7 @@
  * so does what MessagePack cannot hold.
  */
 #include "base/endian.h"
-#include "engine/script/vm.h"
+#include "engine/script/vm_impl.h"
 
 #include <limits.h>
 #include <math.h>

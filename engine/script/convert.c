@@ -1,5 +1,5 @@
 /* Replies to Lua values, and back. */
-#include "engine/script/run.h"
+#include "engine/script/run_impl.h"
 
 #include "base/num.h"
 

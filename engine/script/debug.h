@@ -3,7 +3,7 @@
 #ifndef ENGINE_SCRIPT_DEBUG_H
 #define ENGINE_SCRIPT_DEBUG_H
 
-#include "engine/script/run.h"
+#include "engine/script/run_impl.h"
 
 enum { DEBUG_BREAKPOINTS = 64, DEBUG_LINE_MAX = 256 };
 

@@ -7,7 +7,7 @@
 #define ENGINE_SCRIPT_FUNCTIONS_H
 
 #include "engine/library.h"
-#include "engine/script/run.h"
+#include "engine/script/run_impl.h"
 
 /* Compiles the libraries of the data set if that was not done. False: *ret_error is a reply, to be
  * freed with engine_scratch_free(). */

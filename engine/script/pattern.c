@@ -5,7 +5,7 @@
  * this is odd: a pattern ends at its first zero byte, and one without special characters before a
  * zero byte is plain text.
  */
-#include "engine/script/vm.h"
+#include "engine/script/vm_impl.h"
 
 #include <ctype.h>
 

@@ -1,6 +1,6 @@
 /* math.random() and math.randomseed(): the 48-bit generator of redis-server, so that a script gets
  * the same numbers on every machine. */
-#include "engine/script/run.h"
+#include "engine/script/run_impl.h"
 
 #include <math.h>
 

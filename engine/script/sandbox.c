@@ -4,7 +4,7 @@
  * it. What bypasses metatables knows locked tables.
  */
 #include "engine/script/debug.h"
-#include "engine/script/vm.h"
+#include "engine/script/vm_impl.h"
 
 #include <string.h>
 

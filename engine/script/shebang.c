@@ -2,7 +2,7 @@
 #include "base/words.h"
 #include "engine/library.h"
 #include "engine/mem.h"
-#include "engine/script/run.h"
+#include "engine/script/run_impl.h"
 
 #include <stdarg.h>
 #include <stdio.h>

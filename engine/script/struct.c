@@ -8,7 +8,7 @@
  *     s             a string and a byte 0
  *     x             a byte 0
  */
-#include "engine/script/vm.h"
+#include "engine/script/vm_impl.h"
 
 #include <ctype.h>
 #include <limits.h>

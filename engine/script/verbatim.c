@@ -5,7 +5,7 @@
  * keys in order, the same random numbers in each run, and could not write after a command whose
  * reply depends on chance or on the clock. What it did after that error is part of the data.
  */
-#include "engine/script/run.h"
+#include "engine/script/run_impl.h"
 
 static bool is_one_of(const struct engine_command *command, const char *const *names)
 {

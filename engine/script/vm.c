@@ -1,4 +1,4 @@
-#include "engine/script/vm.h"
+#include "engine/script/vm_impl.h"
 
 #include "base/mem.h"
 

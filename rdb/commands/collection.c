@@ -4,7 +4,7 @@
  * long or the number of elements was unknown, the header is corrected when the command is closed. A
  * string that arrives in pieces gets a command of its own, whose header is final from the start.
  */
-#include "rdb/commands/cmd.h"
+#include "rdb/commands/commands_impl.h"
 
 enum { SINCE_HSET = 8, SINCE_FIELD_TTL = 12 };
 

@@ -1,4 +1,4 @@
-#include "rdb/commands/cmd.h"
+#include "rdb/commands/commands_impl.h"
 
 bool rdb_cmd_bulk(struct rd_buf *buf, struct rd_slice text)
 {

@@ -1,19 +1,19 @@
 /* reader_impl.h - private to the reader.
  *
- *     record.c   opcodes and keys: everything outside of values
- *     value.c    the interpreter of shapes: walks a value of any type
- *     shape.c    the shapes: one small program for each value type
- *     string.c   strings: whole, in pieces, skipped or verified
- *     feed.c     the decoded bytes of one string, as a window
- *     packed.c   packed encodings, by element or as a blob
- *     stream.c   the parts that only streams have
- *     batch.c    checks deferred until the window is full
- *     skim.c     a fast walk over sound data; quick.h: the common encodings
- *     text.c     short strings of a value, many at a time
- *     module.c   module values
- *     bitmap.c   bitmaps, which are strings
- *     template.c field names that hashes share, and these hashes; templates.h: the names
- *     unique.c   finds duplicate members: rdb/hash.h by hash, duplicate.c by bytes
+ *     record.c       opcodes and keys: everything outside of values
+ *     value.c        the interpreter of shapes: walks a value of any type
+ *     shape.c        the shapes: one small program for each value type
+ *     string.c       strings: whole, in pieces, skipped or verified
+ *     feed.c         the decoded bytes of one string, as a window
+ *     packed.c       packed encodings, by element or as a blob
+ *     stream.c       the parts that only streams have
+ *     batch.c        checks deferred until the window is full
+ *     skim.c         a fast walk over sound data; quick.h: the common encodings
+ *     plain_text.c   short strings of a value, many at a time
+ *     module.c       module values
+ *     bitmap.c       bitmaps, which are strings
+ *     template.c     field names that hashes share, and these hashes; templates.h: the names
+ *     unique.c       finds duplicate members: rdb/hash.h by hash, duplicate.c by bytes
  *
  * A step returns an event, or continues (STEP_ON), or returns another status. Its state is in the
  * reader, so that it can be called again when there is more input.

@@ -1,19 +1,19 @@
 /* recover_impl.h - declarations shared by the parts of salvage.
  *
- *     record.c   reads one record, with the results of the deep check
- *     resync.c   searches for the next position from which records can be read
- *     survey.c   the first pass over the file: readable records and lost ranges
- *     grade.c    the evidence for each run of records, and its doubts
- *     version.c  finds out which version wrote the file
- *     place.c    finds the first record that may be damaged, before the point where parsing fails
- *     choose.c         the bytes that are read: as they are, or with a correction
- *     transfer.c       what a transfer did to the file
- *     correction.c     what the checksum proves, and reading with a correction
- *     misplaced.c      finds inserted bytes and exchanged blocks by the checksum
- *     fields.c   the end of a damaged hash with field expiries
- *     modules.c  what proves the type of a module
- *     part.c     the elements of a damaged collection that were read
- *     ../salvage.c   the second pass: writes and reports
+ *     record.c                 reads one record, with the results of the deep check
+ *     resync.c                 searches for the next position from which records can be read
+ *     survey.c                 the first pass over the file: readable records and lost ranges
+ *     grade.c                  the evidence for each run of records, and its doubts
+ *     version.c                finds out which version wrote the file
+ *     place.c                  finds the first record that may be damaged, before the failure
+ *     choose.c                 the bytes that are read: as they are, or with a correction
+ *     transfer.c               what a transfer did to the file
+ *     correction.c             what the checksum proves, and reading with a correction
+ *     correction_misplaced.c   finds inserted bytes and exchanged blocks by the checksum
+ *     fields.c                 the end of a damaged hash with field expiries
+ *     modules.c                what proves the type of a module
+ *     part.c                   the elements of a damaged collection that were read
+ *     ../salvage.c             the second pass: writes and reports
  */
 #ifndef RDB_RECOVER_RECOVER_IMPL_H
 #define RDB_RECOVER_RECOVER_IMPL_H

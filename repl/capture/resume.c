@@ -1,5 +1,5 @@
 #include "repl/capture/folder.h"
-#include "repl/capture/write.h"
+#include "repl/capture/writer_impl.h"
 #include "repl/monitor.h"
 
 /* ---- the last segment ---- */

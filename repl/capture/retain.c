@@ -1,7 +1,7 @@
 #include <errno.h>
 
 #include "repl/capture/folder.h"
-#include "repl/capture/write.h"
+#include "repl/capture/writer_impl.h"
 #include "repl/monitor.h"
 
 bool repl_capture_unlink(struct repl_capture_writer *w, const char *name)

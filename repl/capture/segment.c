@@ -1,6 +1,6 @@
 #include "base/crc64.h"
 #include "base/mem.h"
-#include "repl/capture/write.h"
+#include "repl/capture/writer_impl.h"
 
 #include <errno.h>
 

@@ -2,7 +2,7 @@
 
 #include "base/num.h"
 #include "repl/capture/snapshot.h"
-#include "repl/capture/write.h"
+#include "repl/capture/writer_impl.h"
 
 /* ---- the parts of it ---- */
 

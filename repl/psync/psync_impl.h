@@ -64,7 +64,7 @@ void repl_greet_begin(struct repl_psync *p);
 /* The next event of the steps up to REPL_STEP_SYNC. */
 enum repl_event_kind repl_greet_next(struct repl_psync *p, struct repl_event *ret);
 
-/* ---- repl/psync/refuse.c ---- */
+/* ---- repl/psync/psync_refuse.c ---- */
 
 /* The class of an error reply; the line begins with '-'. */
 enum repl_class repl_refuse_class(struct rd_slice line);

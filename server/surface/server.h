@@ -7,7 +7,7 @@
  *     readable connections   server/session/client/input.c reads, splits, and gives each command to
  *     dispatch.c             which asks whether it may run, lets the engine run it (or a handler of
  *                            server/surface/cmd/commands.h), and hands the effects to persist.c
- *     timers                 cron.c: expiry, eviction, children, save points, statistics
+ *     timers                 server_cron.c: expiry, eviction, children, save points, statistics
  *     before it sleeps       server.c: waiting sessions are served, the log is written and made
  *                            durable where `always` asks for it, then replies go out
  *
@@ -130,13 +130,13 @@ bool server_shutdown_abort(struct server *srv);
 /* The shutdown that a signal has requested. Does not return on success. */
 void server_stop_if_asked(struct server *srv);
 
-/* Every 1000/hz ms. cron.c */
+/* Every 1000/hz ms. server_cron.c */
 void server_cron(struct server *srv);
 
 /* Bytes in use: the data set, and recent figures for the rest of the process. Cheap. */
 uint64_t server_used_memory(const struct server *srv);
 
-/* Evicts keys until the data set is within maxmemory; false: that is not possible. cron.c */
+/* Evicts keys until the data set is within maxmemory; false: that is not possible. server_cron.c */
 bool server_make_room(struct server *srv);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "engine/call.h"
 #include "engine/reply.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 enum { LINE_MAX_LEN = 1 << 16, ARGS_MAX_N = 256 };
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "engine/engine.h"
-#include "engine/script/vm.h"
+#include "engine/script/vm_impl.h"
 
 enum { CASES = 150000, PIECES_MAX = 8, TEXT_MAX = 14, RESULT_MAX = 4096 };
 

@@ -3,7 +3,7 @@
  * Each line of the input is a rule. Then the user is described, another user is made from the
  * description, and both must have the same description and the same verdicts.
  */
-#include "server/session/acl/user.h"
+#include "server/session/acl/user_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

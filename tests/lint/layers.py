@@ -14,7 +14,7 @@ DOORS = {
     re.compile(r"<expat\.h>"): {"archive/s3_xml.c"},
     re.compile(r"<sqlite3\.h>"): {"jobs/sqlite_impl.h"},
     re.compile(r"<microhttpd\.h>"): {"tools/browse/http.c", "tools/metrics/http.c"},
-    re.compile(r"<lua5\.1/(lua|lauxlib|lualib)\.h"): {"engine/script/vm.h"},
+    re.compile(r"<lua5\.1/(lua|lauxlib|lualib)\.h"): {"engine/script/vm_impl.h"},
 }
 
 # Folders that may be left out of a build, with the library that only they include.

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "repl/capture/write.h"
+#include "repl/capture/writer_impl.h"
 #include "tests/repl/capture_world.h"
 #include "tests/support/alloc_fault.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "server/session/acl/user.h"
+#include "server/session/acl/user_impl.h"
 
 static struct acl_user *make(const char *const *rules)
 {

@@ -11,14 +11,14 @@
  * NULL may do everything: it is the user of the server's own clients (a log being loaded, a
  * master).
  *
- * Rules are described in user.h. A rule refers to commands by their names in the command table,
- * so rename-command does not change its meaning. Keys come from the key specs of the table.
+ * Rules are described in user_impl.h. A rule refers to commands by their names in the command
+ * table, so rename-command does not change its meaning. Keys come from the key specs of the table.
  *
  *     acl.c       the table of users, login, verdicts
  *     clients.c   disconnects clients when rules change
  *     file.c      user lines, aclfile, ACL LOAD, ACL SAVE
  *     log.c       ACL LOG
- *     rules.c, selector.c, describe.c, check.c, list.c   one user: user.h
+ *     rules.c, selector.c, describe.c, check.c, list.c   one user: user_impl.h
  */
 #ifndef SERVER_SESSION_ACL_ACL_H
 #define SERVER_SESSION_ACL_ACL_H

@@ -3,7 +3,7 @@
 #ifndef SERVER_SESSION_ACL_ACL_IMPL_H
 #define SERVER_SESSION_ACL_ACL_IMPL_H
 
-#include "server/session/acl/user.h"
+#include "server/session/acl/user_impl.h"
 
 struct acl_users {
     struct acl_user **list; /* by name */

@@ -1,5 +1,5 @@
 /* Whether a selector allows a command line. */
-#include "server/session/acl/user.h"
+#include "server/session/acl/user_impl.h"
 
 #include <strings.h>
 

@@ -1,5 +1,5 @@
 /* Describes a user as rules that make an equal user. */
-#include "server/session/acl/user.h"
+#include "server/session/acl/user_impl.h"
 
 /* ---- commands ---- */
 

@@ -1,5 +1,5 @@
 /* A user, and one rule at a time. */
-#include "server/session/acl/user.h"
+#include "server/session/acl/user_impl.h"
 
 #include <ctype.h>
 #include <strings.h>

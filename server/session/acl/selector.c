@@ -1,5 +1,5 @@
 /* The commands that a selector allows: a bit for each entry of the command table. */
-#include "server/session/acl/user.h"
+#include "server/session/acl/user_impl.h"
 
 const struct engine_command *acl_command(struct rd_slice path, enum engine_level level)
 {

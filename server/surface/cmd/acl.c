@@ -5,7 +5,7 @@
 #include <sys/random.h>
 
 #include "base/digest.h"
-#include "server/session/acl/user.h"
+#include "server/session/acl/user_impl.h"
 #include "server/surface/cmd/commands.h"
 #include "server/session/dispatch/subcommand.h"
 

@@ -1,4 +1,5 @@
-/* misplaced.c - finds bytes that are in the wrong place or missing, by the checksum of the file.
+/* correction_misplaced.c - finds bytes that are in the wrong place or missing, by the checksum of
+ * the file.
  *
  * CRC-64 is linear, so the checksum at any offset can be computed from both sides: forwards from
  * the start of the file, and backwards from the checksum that is stored at its end. If bytes were

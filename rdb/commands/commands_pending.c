@@ -6,7 +6,7 @@
  * Offsets exist since type 19 (the second generation), times of activity since 21, entries without
  * an owner since 27. */
 #include "base/mem.h"
-#include "rdb/commands/cmd.h"
+#include "rdb/commands/commands_impl.h"
 #include "rdb/enc/len.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* impl.h - private to rebuild/.
+/* rebuild_impl.h - private to rebuild/.
  *
  *     data.c      the engine: snapshots and commands into it, and a snapshot out of it
  *     knows.c     whether a command can be replayed, without replaying it
@@ -9,8 +9,8 @@
  *     stream.c    opens a capture and finds positions in it
  *     unknown.c   the keys whose values are not known
  */
-#ifndef REBUILD_IMPL_H
-#define REBUILD_IMPL_H
+#ifndef REBUILD_REBUILD_IMPL_H
+#define REBUILD_REBUILD_IMPL_H
 
 #include "aof/reader.h"
 #include "aof/timeline.h"

@@ -1,12 +1,12 @@
-/* run.h - private to engine/script/: the scripts of an engine, and the one that runs.
+/* run_impl.h - private to engine/script/: the scripts of an engine, and the one that runs.
  */
-#ifndef ENGINE_SCRIPT_RUN_H
-#define ENGINE_SCRIPT_RUN_H
+#ifndef ENGINE_SCRIPT_RUN_IMPL_H
+#define ENGINE_SCRIPT_RUN_IMPL_H
 
 #include "engine/admit.h"
 #include "engine/call.h"
 #include "engine/script.h"
-#include "engine/script/vm.h"
+#include "engine/script/vm_impl.h"
 #include "engine/table.h"
 
 enum { SCRIPT_SHA_LEN = 40, SCRIPT_NUMBER_LEN = 40 };

@@ -1,9 +1,9 @@
-/* write.h - declarations shared by the parts of the capture writer.
+/* writer_impl.h - declarations shared by the parts of the capture writer.
  *
  * Functions that can fail set w->err, which stops the writer.
  */
-#ifndef REPL_CAPTURE_WRITE_H
-#define REPL_CAPTURE_WRITE_H
+#ifndef REPL_CAPTURE_WRITER_IMPL_H
+#define REPL_CAPTURE_WRITER_IMPL_H
 
 #include "base/digest.h"
 #include "base/src.h"
@@ -129,7 +129,7 @@ bool repl_capture_unlink(struct repl_capture_writer *w, const char *name);
  * their file was deleted. One that cannot be deleted does no harm. */
 void repl_capture_clean_keys(struct repl_capture_writer *w, uint64_t first);
 
-/* ---- interrupt.c ---- */
+/* ---- capture_writer_interrupt.c ---- */
 
 /* Sets the interruption in the header of a segment that begins now. */
 void repl_capture_interrupt_segment(struct repl_capture_writer *w,

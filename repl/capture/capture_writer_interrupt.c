@@ -1,5 +1,5 @@
 /* Interruptions: times in which the stream was not received as the master wrote it. */
-#include "repl/capture/write.h"
+#include "repl/capture/writer_impl.h"
 
 static int64_t min_us(int64_t a, int64_t b)
 {

@@ -1,4 +1,4 @@
-/* normalise.c - replaces what looks like an id in a part of a name. */
+/* pattern_normalise.c - replaces what looks like an id in a part of a name. */
 #include "stat/pattern.h"
 
 struct census {

@@ -1,4 +1,4 @@
-/* compile.c - compiles code without running it. */
+/* script_compile.c - compiles code without running it. */
 #include "engine/script.h"
 
 #include <lauxlib.h>

@@ -1,13 +1,13 @@
-/* state.h - the engine's own state; private to engine/.
+/* state_impl.h - the engine's own state; private to engine/.
  */
-#ifndef ENGINE_STATE_H
-#define ENGINE_STATE_H
+#ifndef ENGINE_STATE_IMPL_H
+#define ENGINE_STATE_IMPL_H
 
 #include "engine/call.h"
 #include "engine/evict.h"
 
 struct engine_block_state;
-struct engine_scripts;     /* engine/script/run.h */
+struct engine_scripts;     /* engine/script/run_impl.h */
 struct engine_own_expires; /* engine/own_expires.c */
 struct engine_extra;       /* records of a snapshot other than keys; snapshot.c */
 

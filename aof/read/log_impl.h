@@ -1,6 +1,6 @@
-/* item.h - how aof/log.c and aof/read/walk.c share an item of a log; private to aof/. */
-#ifndef AOF_READ_ITEM_H
-#define AOF_READ_ITEM_H
+/* log_impl.h - how aof/log.c and aof/read/walk.c share an item of a log; private to aof/. */
+#ifndef AOF_READ_LOG_IMPL_H
+#define AOF_READ_LOG_IMPL_H
 
 #include "aof/log.h"
 #include "base/buf.h"

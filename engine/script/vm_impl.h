@@ -1,4 +1,4 @@
-/* vm.h - private to engine/script/: one Lua interpreter and its sandbox.
+/* vm_impl.h - private to engine/script/: one Lua interpreter and its sandbox.
  *
  *     struct script_vm *vm = script_vm_new(engine, SCRIPT_VM_EVAL);
  *     ... lua_cpcall(vm->lua, ...) ...
@@ -11,8 +11,8 @@
  * empty table (a locked table) whose metatable reads from it and refuses writes. The functions of
  * Lua that bypass metatables are replaced: engine/script/sandbox.c.
  */
-#ifndef ENGINE_SCRIPT_VM_H
-#define ENGINE_SCRIPT_VM_H
+#ifndef ENGINE_SCRIPT_VM_IMPL_H
+#define ENGINE_SCRIPT_VM_IMPL_H
 
 #include <lua5.1/lauxlib.h>
 #include <lua5.1/lua.h>
@@ -20,7 +20,7 @@
 
 #include "base/buf.h"
 #include "engine/script.h"
-#include "engine/state.h"
+#include "engine/state_impl.h"
 
 #include <string.h>
 
@@ -32,7 +32,7 @@ enum { SCRIPT_LOCKED_MAX = 32 };
  * function in C, or so many bytes that were allocated: each takes less than a few milliseconds. */
 enum { SCRIPT_HOOK_STEPS = 1000, SCRIPT_WORK_MAX = 100000, SCRIPT_BYTES_MAX = 16 << 20 };
 
-struct script_run; /* engine/script/run.h */
+struct script_run; /* engine/script/run_impl.h */
 
 struct script_vm {
     lua_State *lua;
@@ -187,7 +187,7 @@ void script_raw_field(lua_State *L, const char *name);
 /* The same for an error, which can be a table that takes its fields from another (__index). */
 void script_error_field(lua_State *L, const char *name);
 
-/* Runs the script of the VM: engine/script/run.c. Its argument is a light userdata, the run. */
+/* Runs the script of the VM: script_run.c. Its argument is a light userdata, the run. */
 int script_run_protected(lua_State *L);
 
 /* Adds source and line to the error on the stack. */

@@ -1,4 +1,4 @@
-/* text.c - returns short strings of a value, many at a time.
+/* plain_text.c - returns short strings of a value, many at a time.
  *
  * It covers the common forms that are whole in memory: the entries of a listpack or intset after
  * its first element, and the elements of a table up to the end of the window. Everything else

@@ -1,7 +1,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
-#include "repl/capture/write.h"
+#include "repl/capture/writer_impl.h"
 
 /* ---- open and close ---- */
 

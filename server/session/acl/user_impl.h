@@ -1,4 +1,4 @@
-/* user.h - a user and its rules, as values: no client, no file, no table of users. Private to
+/* user_impl.h - a user and its rules, as values: no client, no file, no table of users. Private to
  * server/session/acl/ and its tests; other code uses acl.h.
  *
  *     struct acl_user *user = acl_user_new(rd_slice_str("alice"), false,
@@ -18,8 +18,8 @@
  *     describe.c    a user as rules
  *     check.c       whether a selector allows a command line
  */
-#ifndef SERVER_SESSION_ACL_USER_H
-#define SERVER_SESSION_ACL_USER_H
+#ifndef SERVER_SESSION_ACL_USER_IMPL_H
+#define SERVER_SESSION_ACL_USER_IMPL_H
 
 #include "base/buf.h"
 #include "engine/command.h"

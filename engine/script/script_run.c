@@ -1,5 +1,5 @@
 /* Runs a compiled script or function. */
-#include "engine/script/run.h"
+#include "engine/script/run_impl.h"
 
 #include "engine/mem.h"
 #include "engine/script/debug.h"

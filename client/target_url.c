@@ -1,4 +1,4 @@
-/* url.c - URLs of servers.
+/* target_url.c - URLs of servers.
  *
  *     SCHEME :// [ [USER] : PASSWORD @ | PASSWORD @ ] [HOST | "[" ADDRESS "]"] [ : PORT ] [ / DB ]
  *     unix   :// [ [USER] : PASSWORD @ | PASSWORD @ ] / PATH

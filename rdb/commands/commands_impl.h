@@ -1,10 +1,10 @@
-/* cmd.h - private to rdb_commands.
+/* commands_impl.h - private to rdb_commands.
  *
- *     ../commands.c   the public functions; records other than values; strings
- *     out.c           commands under construction
- *     collection.c    lists, sets, sorted sets, hashes: many elements per command
- *     stream.c        streams and their groups
- *     pending.c       the pending entries, from the framing of a value
+ *     ../commands.c        the public functions; records other than values; strings
+ *     out.c                commands under construction
+ *     collection.c         lists, sets, sorted sets, hashes: many elements per command
+ *     commands_stream.c    streams and their groups
+ *     commands_pending.c   the pending entries, from the framing of a value
  *
  * Commands are built in `out`, which is flushed to the sink between commands. A command whose
  * number of arguments is not final yet is `open`: its header is provisional and is corrected when
@@ -12,8 +12,8 @@
  *
  * A function that fails sets rdb_commands.err, unless the sink or the memory failed.
  */
-#ifndef RDB_COMMANDS_CMD_H
-#define RDB_COMMANDS_CMD_H
+#ifndef RDB_COMMANDS_COMMANDS_IMPL_H
+#define RDB_COMMANDS_COMMANDS_IMPL_H
 
 #include "base/buf.h"
 #include "base/copy.h"
@@ -241,7 +241,7 @@ bool rdb_cmd_collection_elem(struct rdb_commands *c, const struct rdb_event *ev)
 bool rdb_cmd_collection_texts(struct rdb_commands *c, const struct rdb_text *texts, size_t n);
 bool rdb_cmd_collection_end(struct rdb_commands *c);
 
-/* stream.c */
+/* commands_stream.c */
 bool rdb_cmd_stream_announce(struct rdb_commands *c, const struct rdb_stream_id *ids, size_t n);
 void rdb_cmd_stream_begin(struct rdb_commands *c);
 bool rdb_cmd_stream_event(struct rdb_commands *c, const struct rdb_event *ev);

@@ -6,7 +6,7 @@
  *
  * If the pending ids were given in advance, each deleted one is added as an entry. The metadata of
  * the stream is then set after them, because adding and deleting entries changes it. */
-#include "rdb/commands/cmd.h"
+#include "rdb/commands/commands_impl.h"
 
 #include "base/mem.h"
 #include "rdb/omission_impl.h"

@@ -1,4 +1,4 @@
-/* decompress.c - detects compressed input by its first bytes.
+/* src_decompress.c - detects compressed input by its first bytes.
  *
  *     1f 8b        a gzip member
  *     04 22 4d 18  an LZ4 frame (its magic number, little-endian)
