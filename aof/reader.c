@@ -52,26 +52,27 @@ static bool copy_opts(struct aof_reader *r, const struct aof_reader_opts *opts, 
            rd_sized_copy(&r->rdb_opts, sizeof r->rdb_opts, r->opts.rdb, err);
 }
 
-static bool new_reader(struct aof_reader **ret, const struct aof_reader_opts *opts,
-                       struct rd_err *err)
+/* NULL: failed. */
+static struct aof_reader *new_reader(const struct aof_reader_opts *opts, struct rd_err *err)
 {
     struct aof_reader *r = rd_calloc(1, sizeof *r);
-    if (r == NULL)
-        return rd_err_nomem(err, sizeof *r);
+    if (r == NULL) {
+        rd_err_nomem(err, sizeof *r);
+        return NULL;
+    }
     if (!copy_opts(r, opts, err)) {
         rd_free(r);
-        return false;
+        return NULL;
     }
     r->time_s = AOF_NO_TIME;
-    *ret = r;
-    return true;
+    return r;
 }
 
 bool aof_reader_new(struct aof_reader **ret, const struct aof_manifest *manifest,
                     const struct aof_reader_opts *opts, struct rd_err *err)
 {
-    struct aof_reader *r = NULL;
-    if (!new_reader(&r, opts, err))
+    struct aof_reader *r = new_reader(opts, err);
+    if (r == NULL)
         return false;
     if (r->opts.open == NULL) {
         aof_reader_free(r);
@@ -85,10 +86,12 @@ bool aof_reader_new(struct aof_reader **ret, const struct aof_manifest *manifest
 bool aof_reader_new_file(struct aof_reader **ret, struct rd_src *src,
                          const struct aof_reader_opts *opts, struct rd_err *err)
 {
-    if (!new_reader(ret, opts, err))
+    struct aof_reader *r = new_reader(opts, err);
+    if (r == NULL)
         return false;
-    (*ret)->src = src;
-    (*ret)->name = rd_src_origin(src);
+    r->src = src;
+    r->name = rd_src_origin(src);
+    *ret = r;
     return true;
 }
 
