@@ -187,6 +187,9 @@ class Shards(ClusterCase):
                            ("into a folder", ("--to", "-", *at))):
             self.fails(2, text, "restore", *SHARDS, *args)
         self.fails(2, "all shards of a cluster", "restore", "--to", "x", *at)
+        for name in SHARDS:  # each one with the moments that it has
+            self.fails(2, f"the target {name}", "restore", *SHARDS, "--to", "x", "--target-time",
+                       "2001-02-03")
 
 
 if __name__ == "__main__":

@@ -40,18 +40,30 @@ static bool choose_folder(struct restore *run, size_t i, char path[BACKUP_PATH_M
     return true;
 }
 
-static bool restore_each(struct restore *run, enum restore_step step, struct rd_err *err)
+static bool restore_one(struct restore *run, size_t i, struct rd_err *err)
 {
     char path[BACKUP_PATH_MAX];
+    if ((restore_sends(run) || choose_folder(run, i, path, err)) && restore_target(run, i, err))
+        return true;
+    rd_err_doing(err, "the target %s", run->vault.config.targets[i].name);
+    return false;
+}
+
+/* Stops at the first target that fails, unless it only tries: then each one that fails is named. */
+static bool restore_each(struct restore *run, enum restore_step step, struct rd_err *err)
+{
     const char *shown = run->shown;
     bool ok = true;
     run->step = step;
     run->keys = 0;
-    for (size_t i = 0; ok && i < run->vault.config.n_targets; i++) {
-        ok =
-            (restore_sends(run) || choose_folder(run, i, path, err)) && restore_target(run, i, err);
+    for (size_t i = 0; (ok || step == RESTORE_TRY) && i < run->vault.config.n_targets; i++) {
+        struct rd_err one = {0};
+        if (restore_one(run, i, &one))
+            continue;
         if (!ok)
-            rd_err_doing(err, "the target %s", run->vault.config.targets[i].name);
+            cli_report(run->cli, err);
+        *err = one;
+        ok = false;
     }
     run->shown = shown;
     return ok;
