@@ -388,8 +388,8 @@ static bool read_targets(struct backup_config *config, const struct rd_watch *wa
     if (read_config(config, config->path != NULL ? config->path : BACKUP_CONFIG, &failed))
         return pick(config, names, n_names, err);
     if (!without_config(config, &failed)) {
-        rd_watch_hint(watch,
-                      "--config FILE names a configuration; --source and --repository do without");
+        rd_watch_hint(watch, "--config FILE names a configuration; with --repository, and --source "
+                             "for a backup, none is needed");
         if (config->path == NULL && failed.code == RD_ERR_IO && failed.sys == ENOENT)
             return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                               "no configuration: %s does not exist", BACKUP_CONFIG);

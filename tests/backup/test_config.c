@@ -125,8 +125,8 @@ Test(backup_config, what_is_wrong_is_named_with_its_line)
         cr_expect_str_eq(err.text, rows[i].error);
         cr_assert_eq(err.n_doing, 1);
         cr_expect_str_eq(err.doing[0], rows[i].doing);
-        cr_expect_str_eq(
-            hint, "--config FILE names a configuration; --source and --repository do without");
+        cr_expect_str_eq(hint, "--config FILE names a configuration; with --repository, and "
+                               "--source for a backup, none is needed");
     }
 }
 

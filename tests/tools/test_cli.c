@@ -195,5 +195,6 @@ Test(cli, the_nearest_name_is_found)
     cr_assert_str_eq(cli_nearest("conv", names, 4), "convert");
     cr_assert_str_eq(cli_nearest("sun", names, 4), "sum");
     cr_assert_null(cli_nearest("elephant", names, 4));
+    cr_assert_null(cli_nearest("bud", names, 4), "another first letter");
     cr_assert_null(cli_nearest("", names, 4));
 }

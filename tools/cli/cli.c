@@ -45,12 +45,15 @@ const char *cli_nearest(const char *word, const char *const *names, size_t n)
 {
     size_t best = 1 + strlen(word) / 3;
     const char *nearest = NULL;
+    for (size_t i = 0; strlen(word) >= 2 && i < n; i++)
+        if (strncmp(word, names[i], strlen(word)) == 0)
+            return names[i];
     for (size_t i = 0; i < n; i++) {
         size_t d = distance(word, names[i]);
-        bool begins = strlen(word) >= 2 && strncmp(word, names[i], strlen(word)) == 0;
-        if (d <= best || (begins && nearest == NULL)) {
+        /* Who begins with another letter rarely meant this one. */
+        if (d <= best && (d <= 1 || word[0] == names[i][0])) {
             nearest = names[i];
-            best = d > 0 && d <= best ? d - 1 : 0;
+            best = d > 0 ? d - 1 : 0;
         }
     }
     return nearest;
