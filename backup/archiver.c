@@ -475,8 +475,10 @@ static bool open_spool(struct backup_archiver *a, struct rd_err *err)
         !find_run(a, folder, err))
         return false;
     int len = snprintf(a->spool, sizeof a->spool, "%s/%s", folder, a->run);
+    int shard = snprintf(a->shard, sizeof a->shard, "%s/shard", folder);
     a->capture.out = a->spool;
-    return (size_t)len < sizeof a->spool ||
+    a->capture.shard.file = a->shard;
+    return ((size_t)len < sizeof a->spool && (size_t)shard < sizeof a->shard) ||
            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path of the spool is too long");
 }
 

@@ -95,6 +95,7 @@ struct backup_archiver {
     uint64_t restore_ms;         /* 0: not limited */
     char run[ARCHIVE_ID_MAX];    /* of the capture in the spool */
     char spool[BACKUP_PATH_MAX]; /* its folder */
+    char shard[BACKUP_PATH_MAX]; /* the file of its shard: capture/shard.h */
     struct rd_fs fs;             /* the spool, for all threads */
     struct repl_capture_lock lock;
     bool has_fs, locked;

@@ -19,6 +19,7 @@
 
 #include "capture/hosts.h"
 #include "capture/link.h"
+#include "capture/shard.h"
 
 enum { CAPTURE_SENTINELS_MAX = 16 };
 
@@ -34,6 +35,7 @@ struct capture {
     uint64_t until;       /* end at the command that reaches this offset */
     uint64_t duration_ms; /* end this long after the stream began; 0: no end */
     uint64_t max_size, segment_size;
+    struct capture_shard shard; /* its file: the target may be a member, whose shard is followed */
     const struct repl_capture_lock *lock; /* of the folder `out`; NULL: a link locks its own */
     const volatile sig_atomic_t *stop;    /* not 0: the loop ends; NULL: nothing stops it */
     const sigset_t *waiting; /* the mask of signals while the loop waits; NULL: unchanged */

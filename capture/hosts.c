@@ -1,4 +1,5 @@
-/* hosts.c - finds the masters: from the command line, from sentinels, or all of a cluster.
+/* hosts.c - finds the masters: from the command line, from sentinels, all of a cluster, or that of
+ * one shard.
  */
 #include "capture/hosts.h"
 
@@ -39,6 +40,11 @@ static void ask_cluster(void *arg)
     }
 }
 
+static void ask_shard(void *arg)
+{
+    capture_shard_ask(arg);
+}
+
 static void drop_seeds(struct capture_watch *w)
 {
     for (size_t i = 0; i < w->n_seeds; i++)
@@ -70,9 +76,15 @@ static bool collect_seeds(struct capture *c, struct rd_err *err)
 
 /* ---- queries ---- */
 
+static bool is_of_shard(const struct capture *c)
+{
+    return c->shard.file != NULL && !c->shard.off && !c->cluster && c->n_sentinels == 0 &&
+           c->target.socket[0] == '\0';
+}
+
 static bool is_watched(const struct capture *c)
 {
-    return c->cluster || c->n_sentinels > 0;
+    return c->cluster || c->n_sentinels > 0 || is_of_shard(c);
 }
 
 static bool ask(struct capture *c, struct rd_err *err)
@@ -82,7 +94,16 @@ static bool ask(struct capture *c, struct rd_err *err)
     rd_err_reset(&w->err);
     if (c->cluster && !collect_seeds(c, err))
         return false;
-    capture_job_start(&w->job, c->cluster ? ask_cluster : ask_sentinels, c);
+    if (is_of_shard(c)) {
+        drop_seeds(w);
+        if (!capture_shard_seeds(c, err))
+            return false;
+    }
+    capture_job_start(&w->job,
+                      c->cluster       ? ask_cluster
+                      : is_of_shard(c) ? ask_shard
+                                       : ask_sentinels,
+                      c);
     return true;
 }
 
@@ -135,11 +156,23 @@ static bool follow_master(struct capture *c, uint64_t now_ms, struct rd_err *err
 static bool apply(struct capture *c, uint64_t now_ms, struct rd_err *err)
 {
     struct capture_watch *w = &c->watch;
-    if (!c->cluster)
+    if (c->n_sentinels > 0)
         return follow_master(c, now_ms, err);
-    bool ok = capture_topology_apply(c, &w->cluster, now_ms, err);
+    bool ok = is_of_shard(c) ? capture_shard_apply(c, now_ms, err)
+                             : capture_topology_apply(c, &w->cluster, now_ms, err);
     client_topology_done(&w->cluster);
     return ok;
+}
+
+/* The server may be away: what its shard is, is asked meanwhile. */
+static bool begin_shard(struct capture *c, struct rd_err *err)
+{
+    struct capture_link *link;
+    struct client_target target;
+    c->watch.next_ms = capture_now_ms();
+    return capture_shard_load(c, err) &&
+           copy_target(&target, c, c->target.host, c->target.port, err) &&
+           capture_add_link(c, &target, "", &link, err);
 }
 
 bool capture_hosts_begin(struct capture *c, struct rd_err *err)
@@ -151,7 +184,11 @@ bool capture_hosts_begin(struct capture *c, struct rd_err *err)
         c->target.user = c->target.password = NULL; /* owned by the link now */
         return capture_add_link(c, &target, "", &link, err);
     }
-    if (!begin_watch(c, err) || (c->cluster && !capture_topology_load(c, err)) || !ask(c, err))
+    if (!begin_watch(c, err))
+        return false;
+    if (is_of_shard(c))
+        return begin_shard(c, err);
+    if ((c->cluster && !capture_topology_load(c, err)) || !ask(c, err))
         return false;
     while (!capture_job_ended(&w->job))
         poll(NULL, 0, 5);
@@ -190,6 +227,8 @@ bool capture_hosts_tick(struct capture *c, uint64_t now_ms, uint64_t *ret_wait_m
         w->next_ms = now_ms + (w->ok ? WATCH_MS : HURRY_MS);
         if (w->ok && !apply(c, now_ms, err))
             return false;
+        if (!w->ok && is_of_shard(c))
+            capture_shard_failed(c);
         for (size_t i = 0; i < c->n_links; i++)
             if (is_unsettled(c->links[i]))
                 w->next_ms = now_ms + HURRY_MS;
@@ -214,4 +253,5 @@ void capture_hosts_end(struct capture *c)
     client_target_done(&w->target);
     client_target_done(&w->master);
     client_topology_done(&w->cluster);
+    capture_shard_done(c);
 }

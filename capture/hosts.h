@@ -1,4 +1,5 @@
-/* hosts.h - finds the masters: the target itself, what sentinels name, or all of a cluster.
+/* hosts.h - finds the masters: the target itself, what sentinels name, all of a cluster, or that of
+ * one shard (shard.h).
  */
 #ifndef CAPTURE_HOSTS_H
 #define CAPTURE_HOSTS_H
@@ -19,6 +20,8 @@ struct capture_watch {
     struct rd_err err;
     struct client_target master;
     struct client_topology cluster;
+    char id[CLIENT_TOPOLOGY_ID_MAX]; /* of the target, if it is asked for its shard */
+    bool member;                     /* it is a member of a cluster */
     uint64_t next_ms;
 };
 

@@ -16,8 +16,10 @@ static bool strange(const struct client_peer *peer, const char *what, struct rd_
 
 void client_topology_done(struct client_topology *topology)
 {
-    for (size_t i = 0; i < topology->n; i++)
+    for (size_t i = 0; i < topology->n; i++) {
         rd_free(topology->nodes[i].ranges);
+        rd_free(topology->nodes[i].members);
+    }
     rd_free(topology->nodes);
     *topology = (struct client_topology){0};
 }
@@ -48,6 +50,32 @@ static struct client_topology_node *find_node(struct client_topology *t, struct 
     memcpy(node->host, host.ptr, host.len);
     memcpy(node->id, id.ptr, id.len);
     return node;
+}
+
+bool client_topology_has_member(const struct client_topology_node *node, const char *id)
+{
+    for (size_t i = 0; i < node->n_members; i++)
+        if (strcmp(node->members[i], id) == 0)
+            return true;
+    return strcmp(node->id, id) == 0;
+}
+
+/* Of Redis before 4.0, members have no id here. */
+static bool add_member(struct client_topology_node *node, struct rd_slice id, struct rd_err *err)
+{
+    char text[CLIENT_TOPOLOGY_ID_MAX] = "";
+    if (id.len == 0 || id.len >= sizeof text || memchr(id.ptr, '\0', id.len) != NULL)
+        return true;
+    memcpy(text, id.ptr, id.len);
+    if (client_topology_has_member(node, text))
+        return true;
+    size_t size = (node->n_members + 1) * sizeof *node->members;
+    char(*members)[CLIENT_TOPOLOGY_ID_MAX] = rd_realloc(node->members, size);
+    if (members == NULL)
+        return rd_err_nomem(err, size);
+    node->members = members;
+    memcpy(node->members[node->n_members++], text, sizeof text);
+    return true;
 }
 
 static bool add_range(struct client_topology *t, struct client_topology_node *node, uint64_t first,
@@ -84,15 +112,18 @@ static bool check_place(const struct client_peer *peer, struct place *place)
            place->port <= UINT16_MAX;
 }
 
-/* Slots that are assigned twice would make the count wrong. */
-static bool put(struct client_topology *t, const struct client_peer *peer,
-                const struct place *place, int64_t first, int64_t last, struct rd_err *err)
+/* Slots that are assigned twice would make the count wrong. Returns the node, or NULL. */
+static struct client_topology_node *put(struct client_topology *t, const struct client_peer *peer,
+                                        const struct place *place, int64_t first, int64_t last,
+                                        struct rd_err *err)
 {
     if (first < 0 || last < first || last >= RD_HASH_SLOTS ||
-        t->n_slots + (uint64_t)(last - first) >= RD_HASH_SLOTS)
-        return strange(peer, "CLUSTER", err);
+        t->n_slots + (uint64_t)(last - first) >= RD_HASH_SLOTS) {
+        strange(peer, "CLUSTER", err);
+        return NULL;
+    }
     struct client_topology_node *node = find_node(t, place->host, place->port, place->id, err);
-    return node != NULL && add_range(t, node, (uint64_t)first, (uint64_t)last, err);
+    return node != NULL && add_range(t, node, (uint64_t)first, (uint64_t)last, err) ? node : NULL;
 }
 
 /* ---- CLUSTER SHARDS ----
@@ -147,8 +178,15 @@ static bool take_shard(struct client_topology *t, const struct client_peer *peer
         rd_err_origin(err, client_peer_target(peer)->name);
         return false;
     }
-    for (size_t i = 0; i < slots->n_children; i += 2)
-        if (!put(t, peer, &place, slots[1 + i].integer, slots[2 + i].integer, err))
+    struct client_topology_node *master = NULL;
+    for (size_t i = 0; i < slots->n_children; i += 2) {
+        master = put(t, peer, &place, slots[1 + i].integer, slots[2 + i].integer, err);
+        if (master == NULL)
+            return false;
+    }
+    node = nodes + 1;
+    for (size_t i = 0; master != NULL && i < nodes->n_children; i++, node += node->span)
+        if (!add_member(master, text_of(node, "id"), err))
             return false;
     return true;
 }
@@ -189,8 +227,15 @@ static bool take_slots(struct client_topology *t, const struct client_peer *peer
                               .id = id != NULL ? id->text : rd_slice("", 0)};
         if (!check_place(peer, &place))
             return strange(peer, "CLUSTER SLOTS", err);
-        if (!put(t, peer, &place, range[1].integer, last->integer, err))
+        struct client_topology_node *master =
+            put(t, peer, &place, range[1].integer, last->integer, err);
+        if (master == NULL)
             return false;
+        for (size_t k = 2; k < range->n_children; k++) {
+            id = client_peer_item_at(client_peer_item_at(range, k), 2);
+            if (id != NULL && !add_member(master, id->text, err))
+                return false;
+        }
     }
     return true;
 }
@@ -247,6 +292,22 @@ bool client_topology_exists(struct client_peer *peer, bool *ret, struct rd_err *
         return true;
     rd_err_adopt(err, &why);
     return false;
+}
+
+bool client_topology_my_id(struct client_peer *peer, char ret[CLIENT_TOPOLOGY_ID_MAX],
+                           struct rd_err *err)
+{
+    struct client_peer_reply reply = {0};
+    bool ok = client_peer_ask(peer, "CLUSTER MYID", &reply, err);
+    struct rd_slice id = ok ? reply.items[0].text : rd_slice("", 0);
+    if (ok && (id.len == 0 || id.len >= CLIENT_TOPOLOGY_ID_MAX || memchr(id.ptr, '\0', id.len)))
+        ok = strange(peer, "CLUSTER MYID", err);
+    if (ok) {
+        memset(ret, 0, CLIENT_TOPOLOGY_ID_MAX);
+        memcpy(ret, id.ptr, id.len);
+    }
+    client_peer_reply_done(&reply);
+    return ok;
 }
 
 bool client_topology_read(struct client_topology *ret, struct client_peer *peer, struct rd_err *err)

@@ -34,6 +34,8 @@ struct client_topology_node {
     char id[CLIENT_TOPOLOGY_ID_MAX];
     struct client_topology_range *ranges; /* in the order of slots; owned */
     size_t n_ranges;
+    char (*members)[CLIENT_TOPOLOGY_ID_MAX]; /* ids of the master and its replicas; owned */
+    size_t n_members;
 };
 
 struct client_topology {
@@ -53,6 +55,13 @@ bool client_topology_exists(struct client_peer *peer, bool *ret, struct rd_err *
 bool client_topology_read(struct client_topology *ret, struct client_peer *peer,
                           struct rd_err *err);
 void client_topology_done(struct client_topology *topology);
+
+/* Whether the node, or a replica of it, has this id. */
+bool client_topology_has_member(const struct client_topology_node *node, const char *id);
+
+/* The id of a member. */
+bool client_topology_my_id(struct client_peer *peer, char ret[CLIENT_TOPOLOGY_ID_MAX],
+                           struct rd_err *err);
 
 /* Finds the master that sentinels know by this name. Each sentinel is asked in turn until one gives
  * the address of a server that reports itself as a master. A server that does not allow ROLE is

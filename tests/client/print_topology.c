@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SENTINELS_MAX = 8 };
 
@@ -27,6 +28,9 @@ static int print_cluster(struct peer_opts *opts, const char *url)
         printf("%s:%u %s", t.nodes[i].host, t.nodes[i].port, t.nodes[i].id);
         for (size_t j = 0; j < t.nodes[i].n_ranges; j++)
             printf(" %u-%u", t.nodes[i].ranges[j].first, t.nodes[i].ranges[j].last);
+        for (size_t j = 0; j < t.nodes[i].n_members; j++)
+            if (strcmp(t.nodes[i].members[j], t.nodes[i].id) != 0)
+                printf(" with %s", t.nodes[i].members[j]);
         printf("\n");
     }
     printf("%u\n", t.n_slots);

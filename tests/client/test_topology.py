@@ -47,13 +47,13 @@ class Cluster(unittest.TestCase):
             shard([4, 4, 10, 9999], node(port=7002, name=b"b")),
             shard([], node(port=7009, name=b"new")),
         ]))
-        self.assertEqual(out, ["10.0.0.1:7001 a 0-3 5-9", "10.0.0.1:7002 b 4-4 10-9999",
+        self.assertEqual(out, ["10.0.0.1:7001 a 0-3 5-9 with n1", "10.0.0.1:7002 b 4-4 10-9999",
                                "10.0.0.1:7003 c 10000-16383", "16384"])
 
     def test_a_master_that_failed_is_none(self):
         out = self.ask(array([shard([0, 9], node(port=7001, health=b"fail"),
                                     node(port=7002, name=b"b"))]))
-        self.assertEqual(out, ["10.0.0.1:7002 b 0-9", "10"])
+        self.assertEqual(out, ["10.0.0.1:7002 b 0-9 with n1", "10"])
         self.ask(array([shard([0, 9], node(health=b"fail"))]), status=6)
         self.assertIn("slots from 0 have no master", self.err)
 
@@ -72,7 +72,8 @@ class Cluster(unittest.TestCase):
             array([number(100), number(199), array([bulk(b"10.0.0.1"), number(7000),
                                                     bulk(b"a")])])])
         out = self.ask(b"-ERR Unknown subcommand or wrong number of arguments\r\n", slots)
-        self.assertEqual(out, ["10.0.0.1:7000 a 0-99 100-199", "127.0.0.1:7001  200-299", "300"])
+        self.assertEqual(out, ["10.0.0.1:7000 a 0-99 100-199 with r",
+                               "127.0.0.1:7001  200-299", "300"])
 
     def test_no_member_of_a_cluster(self):
         self.ask(b"-ERR This instance has cluster support disabled\r\n", status=6)

@@ -1,0 +1,123 @@
+"""redoubt archive of a shard of a cluster whose master fails: the promoted replica is followed."""
+
+import os
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from capture_case import acknowledged, eventually  # noqa: E402
+from test_backup_cluster import TAGS, ClusterCase  # noqa: E402
+
+
+class Failover(ClusterCase):
+    def shard(self):
+        """Three masters, and a replica of the first one, which is archived."""
+        self.masters = self.cluster()
+        replica = self.member()
+        replica.command("CLUSTER", "MEET", "127.0.0.1", self.masters[0].port,
+                        self.masters[0].config["cluster-port"])
+        first = self.masters[0].command("CLUSTER", "MYID").decode()
+        eventually("the replica knows its master",
+                   lambda: first.encode() in replica.command("CLUSTER", "NODES"))
+        replica.command("CLUSTER", "REPLICATE", first)
+        eventually("the replica follows",
+                   lambda: b"master_link_status:up" in replica.command("INFO"))
+        eventually("all know the replica", lambda: all(
+            b"slave " + first.encode() in n.command("CLUSTER", "NODES") for n in self.masters))
+        self.replica = replica
+        self.ids = [first, replica.command("CLUSTER", "MYID").decode()]
+        self.archived(self.masters[0].port)
+        return self.masters[0], replica
+
+    def known(self):
+        path = os.path.join(self.spool, "shard")
+        if not os.path.exists(path):
+            return []
+        with open(path, encoding="ascii") as file:
+            return file.readline().split()[1:]
+
+    def put(self, server, n):
+        for i in range(n):
+            server.command("SET", f"k{i}:{server.port}{TAGS[0]}", time.time_ns())
+
+    def fail(self, master, replica):
+        master.stop()
+        eventually("the replica is the master", lambda: b"role:master" in replica.command("INFO"))
+        eventually("it writes",
+                   lambda: b"cluster_state:ok" in replica.command("CLUSTER", "INFO"))
+
+    def test_the_promoted_replica_is_followed_without_a_gap(self):
+        master, replica = self.shard()
+        running = self.start()
+        running.says("snapshot received")
+        eventually("the shard is known", lambda: sorted(self.known()) == sorted(self.ids))
+        self.put(master, 30)
+        acknowledged(master, 2)
+        self.fail(master, replica)
+        running.says("connected to the new master")
+        self.put(replica, 30)
+        self.wait_for(replica)
+        offset, digest = self.moment(replica)
+        self.wait_for(replica)
+        self.assertEqual(running.end(), 0)
+        self.assertEqual(len(self.sets()), 1, "no second snapshot was needed")
+        self.check(digest, "--target-offset", str(offset))
+        # The configured server is still away: the next run knows where its shard is.
+        again = self.start()
+        again.says("connected to the new master")
+        self.put(replica, 10)
+        self.wait_for(replica)
+        offset, digest = self.moment(replica)
+        self.wait_for(replica)
+        self.assertEqual(again.end(), 0)
+        self.assertEqual(len(self.sets()), 1)
+        self.check(digest, "--target-offset", str(offset))
+
+    def test_a_slot_that_moves_is_not_followed(self):
+        """The shard is that of the node, not that of its slots."""
+        self.shard()
+        first, second, _ = self.masters
+        running = self.start()
+        running.says("snapshot received")
+        eventually("the shard is known", lambda: len(self.known()) == 2)
+        name = second.command("CLUSTER", "MYID").decode()
+        for node in (second, first, self.masters[2]):
+            for slot in range(5400, 5461):
+                node.command("CLUSTER", "SETSLOT", slot, "NODE", name)
+        self.put(first, 5)
+        self.wait_for(first)
+        offset, digest = self.moment(first)
+        self.wait_for(first)
+        self.assertEqual(running.end(), 0)
+        self.assertNotIn(b"connected to the new master", running.said)
+        self.check(digest, "--target-offset", str(offset))
+
+    def test_a_server_outside_of_clusters_has_no_shard(self):
+        server = self.server()
+        self.archived(server.port)
+        running = self.start()
+        running.says("snapshot received")
+        server.command("SET", "k", "1")
+        self.wait_for(server)
+        asked = server.command("INFO", "commandstats")
+        self.assertNotIn(b"cmdstat_cluster", asked)
+        self.assertEqual(running.end(), 0)
+        self.assertEqual(self.known(), [])
+
+    def test_who_may_not_ask_is_told_so(self):
+        master, _ = self.shard()
+        master.command("ACL", "SETUSER", "copy", "on", ">p", "+psync", "+replconf", "+ping",
+                       "+info", "+auth", "+hello", "+config|get", "+role", "+select")
+        self.write("pass", "p")
+        self.archived(master.port, more=f"user = copy\npass-file = {self.path('pass')}\n")
+        running = self.start()
+        running.says("its shard is not followed after a failover")
+        running.says("snapshot received")
+        self.put(master, 3)
+        self.wait_for(master)
+        self.assertEqual(running.end(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
