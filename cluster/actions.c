@@ -56,11 +56,24 @@ void cluster_unshare(struct cluster_shared *bytes)
     rd_free(bytes);
 }
 
+/* The next action; NULL: none. A mute node sends nothing. */
+static const struct cluster_queued *take(struct cluster *c)
+{
+    const struct cluster_queued *q;
+    while ((q = rd_queue_take(&c->actions)) != NULL) {
+        cluster_unshare(c->given);
+        c->given = q->shared;
+        if (!c->mute || q->action.kind != CLUSTER_SEND)
+            return q;
+    }
+    cluster_unshare(c->given);
+    c->given = NULL;
+    return NULL;
+}
+
 bool cluster_next(struct cluster *c, struct cluster_action *ret)
 {
-    const struct cluster_queued *q = rd_queue_take(&c->actions);
-    cluster_unshare(c->given);
-    c->given = q != NULL ? q->shared : NULL;
+    const struct cluster_queued *q = take(c);
     if (q == NULL)
         return false;
     if (q == c->save)

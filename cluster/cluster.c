@@ -133,10 +133,25 @@ void cluster_set_replication(struct cluster *c, const struct cluster_replication
     c->replication = *state;
 }
 
+/* A master that ended before it saved its promotion would come back as a replica. If others had
+ * heard of it meanwhile, its old master would be a replica of it, and the slots would have no
+ * master. */
+static void note_claims(struct cluster *c, bool ok)
+{
+    bool was_mute = c->mute;
+    c->claims = c->claims && !ok;
+    c->mute = c->claims;
+    if (c->mute != was_mute)
+        cluster_update_state(c);
+    if (was_mute && !c->mute)
+        cluster_broadcast_pong(c);
+}
+
 void cluster_saved(struct cluster *c, bool ok)
 {
     struct cluster_node *n;
     c->save_due = !ok;
+    note_claims(c, ok);
     if (!c->vote.waits)
         return;
     c->vote.waits = false;

@@ -29,9 +29,10 @@
  * Durability. CLUSTER_SAVE precedes whatever the saved state promises. The caller handles actions
  * in their order, replaces the file with the text of cluster_write(), and reports the result with
  * cluster_saved() before any other call. With `sync` the file must be on the disk before that. A
- * vote that could not be saved is not given. Without it, only open slots and a slot that an
- * operator gave away are new: the file has to outlive the process, and the caller syncs it soon
- * after, once for many slots.
+ * vote that could not be saved is not given; a node that took slots and could not save that sends
+ * nothing and is not ok until it is saved. Without it, only open slots, a slot that an operator
+ * gave away, and what other nodes said of each other's slots are new: the file has to outlive the
+ * process, and the caller syncs it soon after, once for many slots.
  *
  * Replication. The caller says with cluster_set_replication() how far it is, before a tick and
  * before it passes bytes.

@@ -79,6 +79,8 @@ struct cluster {
     struct cluster_replication replication;
     bool started, no_memory, ok;
     bool save_due; /* the last one failed */
+    bool claims;   /* this node took slots, and that was not saved yet */
+    bool mute;     /* it could not be saved: nobody hears of it until it is */
 
     int64_t wall_ms, ahead_ms, now_ms;
     int64_t started_ms, minority_ms;

@@ -116,6 +116,7 @@ enum cluster_result cluster_set_owner(struct cluster *c, unsigned slot, struct c
     if (imported) {
         cluster_bump(c);
         c->importing[slot] = NULL;
+        c->claims = true;
         cluster_save_synced(c); /* the old owner gives it away next */
     }
     cluster_give_slot(c, slot, owner);

@@ -138,6 +138,7 @@ void cluster_replace_master(struct cluster *c)
     cluster_node_make_master(c, me);
     cluster_act(c, &(struct cluster_action){.kind = CLUSTER_PROMOTE});
     cluster_take_all_slots(c, old, me);
+    c->claims = true;
     cluster_save_synced(c);
     cluster_update_state(c);
     cluster_broadcast_pong(c);

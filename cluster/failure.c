@@ -116,7 +116,7 @@ static bool may_work_again(const struct cluster *c)
 void cluster_update_state(struct cluster *c)
 {
     bool majority = reaches_majority(c, true);
-    bool ok = majority && (c->ok || reaches_majority(c, false)) &&
+    bool ok = majority && !c->mute && (c->ok || reaches_majority(c, false)) &&
               (!c->settings.require_full_coverage || all_slots_work(c));
     if (!majority)
         c->minority_ms = c->now_ms;

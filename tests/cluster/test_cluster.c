@@ -224,6 +224,26 @@ Test(cluster, a_vote_that_is_not_saved_is_not_given)
     rig_done(&r);
 }
 
+Test(cluster, a_promotion_that_is_not_saved_is_not_told)
+{
+    struct rig r;
+    rig_make(&r, 3);
+    int replica = rig_add(&r, 0);
+    rig_run(&r, 3000);
+    r.save_fails[replica] = true;
+    r.cut[0] = true;
+    rig_until(&r, is_master(&r, replica));
+    rig_run(&r, 3000);
+    cr_expect_not(cluster_is_ok(r.c[replica]), "it takes no writes");
+    for (int i = 1; i < 3; i++)
+        cr_expect_eq(cluster_owner(r.c[i], 0), rig_seen(&r, i, 0));
+    r.save_fails[replica] = false;
+    rig_until(&r, cluster_owner(r.c[1], 0) == rig_seen(&r, 1, replica) &&
+                      cluster_owner(r.c[2], 0) == rig_seen(&r, 2, replica) &&
+                      cluster_is_ok(r.c[replica]));
+    rig_done(&r);
+}
+
 Test(cluster, a_replica_with_old_data_is_not_promoted)
 {
     struct rig r;
@@ -371,6 +391,14 @@ Test(cluster, only_the_new_epoch_of_a_moved_slot_is_synced)
     cr_expect_eq(r.saves[1], saves + 2);
     cr_expect_eq(r.syncs[1], syncs[1] + 1);
     cr_expect_eq(r.syncs[0], syncs[0] + 1, "it heard of the epoch");
+    unsigned before[] = {r.syncs[0], r.syncs[1], r.syncs[2]};
+    cluster_set_migrating(r.c[0], 1, rig_seen(&r, 0, 1));
+    cluster_set_owner(r.c[1], 1, cluster_myself(r.c[1]));
+    rig_act(&r);
+    for (int i = 0; i < 3; i++) {
+        cr_expect_eq(cluster_owner(r.c[i], 1), rig_seen(&r, i, 1));
+        cr_expect_eq(r.syncs[i], before[i] + (i == 1), "only the new owner waits");
+    }
     rig_done(&r);
 }
 
