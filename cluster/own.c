@@ -47,6 +47,17 @@ struct claimed {
     unsigned n, n_lost;
 };
 
+/* Other nodes say again who owns a slot; only a slot that is taken from this node, or its master,
+ * without having been given away is not to come back with a file from before. */
+static void save_claim(struct cluster *c, const struct cluster_node *owner,
+                       const struct cluster_node *ours, bool given)
+{
+    if (owner != NULL && owner == ours && !given)
+        cluster_save_synced(c);
+    else
+        cluster_save(c);
+}
+
 static void claim_slot(struct cluster *c, unsigned slot, struct cluster_node *by, uint64_t epoch,
                        struct claimed *sum)
 {
@@ -66,8 +77,8 @@ static void claim_slot(struct cluster *c, unsigned slot, struct cluster_node *by
         sum->lost = true;
         sum->n_lost++;
     }
+    save_claim(c, owner, ours, c->migrating[slot] == by);
     cluster_give_slot(c, slot, by);
-    cluster_save_synced(c);
 }
 
 /* A node that was away takes a slot for that of its old owner, whose epoch may have grown since for
