@@ -158,6 +158,7 @@ static bool ask_at(struct capture_watch *w, const struct client_target *target, 
 {
     struct client_peer *peer;
     rd_err_reset(&w->err);
+    w->cluster.partial = true; /* another shard may be without a master */
     if (!client_peer_open(&peer, target, &w->err))
         return false;
     bool ok = itself ? ask_server(w, peer) : client_topology_read(&w->cluster, peer, &w->err);

@@ -172,6 +172,8 @@ static bool take_shard(struct client_topology *t, const struct client_peer *peer
     for (size_t i = 0; i < nodes->n_children && !found; i++, node += node->span)
         found = is_master(node) && place_of(peer, node, &place);
     /* A shard without slots belongs to a master that has none yet. */
+    if (!found && t->partial)
+        return true;
     if (!found && slots->n_children > 0) {
         rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "slots from %lld have no master",
                    (long long)slots[1].integer);
@@ -313,7 +315,7 @@ bool client_topology_my_id(struct client_peer *peer, char ret[CLIENT_TOPOLOGY_ID
 bool client_topology_read(struct client_topology *ret, struct client_peer *peer, struct rd_err *err)
 {
     struct client_peer_reply reply = {0};
-    struct client_topology t = {0};
+    struct client_topology t = {.partial = ret->partial};
     bool shards;
     bool ok =
         ask(peer, &reply, &shards, err) &&

@@ -39,6 +39,7 @@ struct client_topology_node {
 };
 
 struct client_topology {
+    bool partial; /* set by the caller: slots without a master are left out, and no error */
     struct client_topology_node *nodes; /* in the order of their first slots */
     size_t n;
     unsigned n_slots; /* assigned to a master, of RD_HASH_SLOTS */
@@ -50,8 +51,8 @@ bool client_topology_exists(struct client_peer *peer, bool *ret, struct rd_err *
 
 /* Asks a member with CLUSTER SHARDS, or CLUSTER SLOTS before Redis 7.0. With TLS, the ports are
  * those of TLS. A member that does not know its own address gets the one at which it was asked.
- * RD_ERR_PROTOCOL if it is not a member of a cluster, or its reply is invalid. *ret is zeroed or
- * contains an earlier answer. */
+ * RD_ERR_PROTOCOL if it is not a member of a cluster, or its reply is invalid. *ret is zeroed but
+ * for `partial`, or contains an earlier answer. */
 bool client_topology_read(struct client_topology *ret, struct client_peer *peer,
                           struct rd_err *err);
 void client_topology_done(struct client_topology *topology);

@@ -1,4 +1,4 @@
-/* print_topology cluster URL | sentinel NAME LIKE URL… - prints what client/topology.h
+/* print_topology cluster|partial URL | sentinel NAME LIKE URL… - prints what client/topology.h
  * finds, for tests. */
 #include "client/topology.h"
 #include "tools/cli/peer_options.h"
@@ -16,11 +16,11 @@ static int fail(const struct rd_err *err)
     return rd_err_exit_status(err->code);
 }
 
-static int print_cluster(struct peer_opts *opts, const char *url)
+static int print_cluster(struct peer_opts *opts, const char *url, bool partial)
 {
     struct rd_err err = {0};
     struct client_target target = {0};
-    struct client_topology t = {0};
+    struct client_topology t = {.partial = partial};
     struct client_peer *peer = NULL;
     bool ok = peer_target_find(&target, opts, url, &err) &&
               client_peer_open(&peer, &target, &err) && client_topology_read(&t, peer, &err);
@@ -65,8 +65,8 @@ int main(int argc, char **argv)
     peer_opts_init(&opts);
     opts.connect.timeout_ms = 2000;
     opts.connect.insecure = getenv("PRINT_INSECURE") != NULL;
-    if (argc == 3 && strcmp(argv[1], "cluster") == 0)
-        status = print_cluster(&opts, argv[2]);
+    if (argc == 3 && (strcmp(argv[1], "cluster") == 0 || strcmp(argv[1], "partial") == 0))
+        status = print_cluster(&opts, argv[2], strcmp(argv[1], "partial") == 0);
     else if (argc >= 4 && strcmp(argv[1], "sentinel") == 0)
         status = print_master(&opts, argv + 2, argc - 2);
     peer_opts_done(&opts);

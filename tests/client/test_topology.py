@@ -33,9 +33,9 @@ def run(*args):
 
 
 class Cluster(unittest.TestCase):
-    def ask(self, shards, slots=b"-ERR unknown\r\n", status=0):
+    def ask(self, shards, slots=b"-ERR unknown\r\n", status=0, how="cluster"):
         with FakeServer(lambda args: shards if args[1] == b"SHARDS" else slots) as server:
-            done = run("cluster", f"redis://127.0.0.1:{server.port}")
+            done = run(how, f"redis://127.0.0.1:{server.port}")
         self.assertEqual(done.returncode, status, (done.stdout, done.stderr))
         self.err = done.stderr.decode()
         return done.stdout.decode().splitlines()
@@ -56,6 +56,11 @@ class Cluster(unittest.TestCase):
         self.assertEqual(out, ["10.0.0.1:7002 b 0-9 with n1", "10"])
         self.ask(array([shard([0, 9], node(health=b"fail"))]), status=6)
         self.assertIn("slots from 0 have no master", self.err)
+
+    def test_who_wants_one_shard_gets_it_while_another_has_no_master(self):
+        out = self.ask(array([shard([0, 9], node(health=b"fail")),
+                              shard([10, 19], node(port=7001, name=b"a"))]), how="partial")
+        self.assertEqual(out, ["10.0.0.1:7001 a 10-19", "10"])
 
     def test_who_does_not_know_its_address_has_the_one_it_was_asked_at(self):
         for host in (b"", b"?", None):
