@@ -141,6 +141,16 @@ bool rd_words_quote(struct rd_buf *out, struct rd_slice word)
     return rd_buf_add_byte(out, '"') && rd_words_escape(out, word) && rd_buf_add_byte(out, '"');
 }
 
+struct rd_slice rd_word_cut(struct rd_slice *rest, char end)
+{
+    const uint8_t *at = rest->len > 0 ? memchr(rest->ptr, end, rest->len) : NULL;
+    size_t len = at != NULL ? (size_t)(at - rest->ptr) : rest->len;
+    size_t used = at != NULL ? len + 1 : len;
+    struct rd_slice found = rd_slice(rest->ptr, len);
+    *rest = rd_slice(rest->ptr + used, rest->len - used);
+    return found;
+}
+
 bool rd_word_is(struct rd_slice text, const char *word)
 {
     size_t len = strlen(word);

@@ -29,6 +29,9 @@ void rd_words_done(struct rd_words *words);
 bool rd_words_quote(struct rd_buf *out, struct rd_slice word);
 bool rd_words_escape(struct rd_buf *out, struct rd_slice word); /* without the quotes */
 
+/* Returns the text up to the next `end`, or all of it, and moves *rest past it. No quotes. */
+struct rd_slice rd_word_cut(struct rd_slice *rest, char end);
+
 /* Whether a text is this word; upper and lower case are the same. */
 bool rd_word_is(struct rd_slice text, const char *word);
 

@@ -40,11 +40,6 @@ static void ask_cluster(void *arg)
     }
 }
 
-static void ask_shard(void *arg)
-{
-    capture_shard_ask(arg);
-}
-
 static void drop_seeds(struct capture_watch *w)
 {
     for (size_t i = 0; i < w->n_seeds; i++)
@@ -101,7 +96,7 @@ static bool ask(struct capture *c, struct rd_err *err)
     }
     capture_job_start(&w->job,
                       c->cluster       ? ask_cluster
-                      : is_of_shard(c) ? ask_shard
+                      : is_of_shard(c) ? capture_shard_ask
                                        : ask_sentinels,
                       c);
     return true;

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/sink.h"
+#include "base/words.h"
 #include "capture/capture.h"
 
 #include <errno.h>
@@ -71,29 +72,18 @@ static bool save(const struct capture_shard *s, struct rd_err *err)
     return rd_sink_close(out, err);
 }
 
-/* Returns the text up to the next `end`, and moves past it. */
-static struct rd_slice cut(struct rd_slice *rest, char end)
-{
-    const uint8_t *at = rest->len > 0 ? memchr(rest->ptr, end, rest->len) : NULL;
-    size_t len = at != NULL ? (size_t)(at - rest->ptr) : rest->len;
-    size_t used = at != NULL ? len + 1 : len;
-    struct rd_slice found = rd_slice(rest->ptr, len);
-    *rest = rd_slice(rest->ptr + used, rest->len - used);
-    return found;
-}
-
 static bool take_text(struct capture_shard *s, struct rd_slice text, struct rd_err *err)
 {
-    struct rd_slice line = cut(&text, '\n');
-    if (!rd_slice_is(cut(&line, ' '), "shard"))
+    struct rd_slice line = rd_word_cut(&text, '\n');
+    if (!rd_slice_is(rd_word_cut(&line, ' '), "shard"))
         return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "it does not begin with \"shard\"");
     while (line.len > 0)
-        if (!add_id(&s->ids, cut(&line, ' '), err))
+        if (!add_id(&s->ids, rd_word_cut(&line, ' '), err))
             return false;
     while (text.len > 0) {
         uint64_t port = 0;
-        line = cut(&text, '\n');
-        struct rd_slice host = cut(&line, ' ');
+        line = rd_word_cut(&text, '\n');
+        struct rd_slice host = rd_word_cut(&line, ' ');
         if (!rd_num_get_u64(line, &port) || n_places(s) == NODES_MAX)
             return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "invalid line");
         if (!add_place(&s->places, host, port, err))
@@ -167,8 +157,9 @@ static bool ask_at(struct capture_watch *w, const struct client_target *target, 
 }
 
 /* The other masters first: a server that is cut off from them takes itself for a master. */
-void capture_shard_ask(struct capture *c)
+void capture_shard_ask(void *capture)
 {
+    struct capture *c = capture;
     struct capture_watch *w = &c->watch;
     w->member = true;
     if (w->id[0] == '\0')
@@ -197,17 +188,19 @@ static bool is_of_shard(const struct capture_shard *s, const char *id)
     return false;
 }
 
-/* The node of the link, or its master; else a master that was a node of the shard. */
+/* The master of the shard: the node of the link, or another one that was a node of the shard. A
+ * master that lost all its slots may be a replica of another shard now, which is not followed. */
 static const struct client_topology_node *find(const struct capture_shard *s,
                                                const struct client_topology *t, const char *id)
 {
-    for (size_t i = 0; id[0] != '\0' && i < t->n; i++)
-        if (client_topology_has_member(&t->nodes[i], id))
+    const struct client_topology_node *found = NULL;
+    for (size_t i = 0; i < t->n; i++) {
+        if (strcmp(t->nodes[i].id, id) == 0)
             return &t->nodes[i];
-    for (size_t i = 0; i < t->n; i++)
         if (is_of_shard(s, t->nodes[i].id))
-            return &t->nodes[i];
-    return NULL;
+            found = &t->nodes[i];
+    }
+    return found;
 }
 
 static bool same(const struct rd_buf *a, const struct rd_buf *b)
@@ -263,11 +256,11 @@ bool capture_shard_apply(struct capture *c, uint64_t now_ms, struct rd_err *err)
     const struct client_topology_node *node = find(s, &w->cluster, link->id);
     if (node == NULL || node->id[0] == '\0')
         return true;
-    if (strcmp(node->id, link->id) == 0)
-        return remember(s, &w->cluster, node, err);
     /* A replica has the stream of its master: it is left only when it is lost. */
-    return n_ids(s) == 0 || link->state != CAPTURE_WAITING ||
-           (move(c, node, now_ms, err) && remember(s, &w->cluster, node, err));
+    if (strcmp(node->id, link->id) != 0 && link->state == CAPTURE_WAITING &&
+        !move(c, node, now_ms, err))
+        return false;
+    return remember(s, &w->cluster, node, err);
 }
 
 void capture_shard_done(struct capture *c)

@@ -36,8 +36,8 @@ struct capture_place {
 bool capture_shard_load(struct capture *capture, struct rd_err *err);
 /* The masters as capture->watch.seeds. */
 bool capture_shard_seeds(struct capture *capture, struct rd_err *err);
-/* Asks one of them, or at first the server itself. */
-void capture_shard_ask(struct capture *capture);
+/* Asks one of them, or at first the server itself. A job: the argument is the capture. */
+void capture_shard_ask(void *capture);
 /* Takes the answer. */
 bool capture_shard_apply(struct capture *capture, uint64_t now_ms, struct rd_err *err);
 /* What the failure of the question says: whether to ask again. */

@@ -14,6 +14,7 @@
 
 #include "base/num.h"
 #include "base/sink.h"
+#include "base/words.h"
 #include "capture/capture.h"
 
 enum { PATH_SIZE = 4096, LINE_WINDOW = 256 * 1024, N_WORDS = RD_HASH_SLOTS / 64 };
@@ -84,23 +85,12 @@ static bool save(const struct capture *c, struct rd_err *err)
     return rd_sink_close(out, err);
 }
 
-/* Returns the text up to the next blank, and moves past it. */
-static struct rd_slice word(struct rd_slice *rest, char end)
-{
-    const uint8_t *at = rest->len > 0 ? memchr(rest->ptr, end, rest->len) : NULL;
-    size_t len = at != NULL ? (size_t)(at - rest->ptr) : rest->len;
-    size_t used = at != NULL ? len + 1 : len;
-    struct rd_slice found = rd_slice(rest->ptr, len);
-    *rest = rd_slice(rest->ptr + used, rest->len - used);
-    return found;
-}
-
 static bool get_ranges(struct rd_slice text, struct capture_slots *ret)
 {
     while (text.len > 0) {
-        struct rd_slice range = word(&text, ',');
+        struct rd_slice range = rd_word_cut(&text, ',');
         uint64_t first, last;
-        if (!rd_num_get_u64(word(&range, '-'), &first) || !rd_num_get_u64(range, &last) ||
+        if (!rd_num_get_u64(rd_word_cut(&range, '-'), &first) || !rd_num_get_u64(range, &last) ||
             first > last || last >= RD_HASH_SLOTS)
             return false;
         add_range(ret, (unsigned)first, (unsigned)last);
@@ -116,8 +106,9 @@ static bool is_folder_name(struct rd_slice name)
 
 static bool load_line(struct capture *c, struct rd_slice line, struct rd_err *err)
 {
-    struct rd_slice folder = word(&line, ' '), host = word(&line, ' '), port = word(&line, ' ');
-    struct rd_slice id = word(&line, ' ');
+    struct rd_slice folder = rd_word_cut(&line, ' '), host = rd_word_cut(&line, ' '),
+                    port = rd_word_cut(&line, ' ');
+    struct rd_slice id = rd_word_cut(&line, ' ');
     struct capture_slots slots = {{0}};
     struct client_target target;
     struct capture_link *link;

@@ -52,7 +52,7 @@ static struct client_topology_node *find_node(struct client_topology *t, struct 
     return node;
 }
 
-bool client_topology_has_member(const struct client_topology_node *node, const char *id)
+static bool has_member(const struct client_topology_node *node, const char *id)
 {
     for (size_t i = 0; i < node->n_members; i++)
         if (strcmp(node->members[i], id) == 0)
@@ -67,7 +67,7 @@ static bool add_member(struct client_topology_node *node, struct rd_slice id, st
     if (id.len == 0 || id.len >= sizeof text || memchr(id.ptr, '\0', id.len) != NULL)
         return true;
     memcpy(text, id.ptr, id.len);
-    if (client_topology_has_member(node, text))
+    if (has_member(node, text))
         return true;
     size_t size = (node->n_members + 1) * sizeof *node->members;
     char(*members)[CLIENT_TOPOLOGY_ID_MAX] = rd_realloc(node->members, size);

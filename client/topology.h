@@ -57,9 +57,6 @@ bool client_topology_read(struct client_topology *ret, struct client_peer *peer,
                           struct rd_err *err);
 void client_topology_done(struct client_topology *topology);
 
-/* Whether the node, or a replica of it, has this id. */
-bool client_topology_has_member(const struct client_topology_node *node, const char *id);
-
 /* The id of a member. */
 bool client_topology_my_id(struct client_peer *peer, char ret[CLIENT_TOPOLOGY_ID_MAX],
                            struct rd_err *err);

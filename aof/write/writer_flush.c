@@ -147,7 +147,7 @@ bool aof_writer_sync_end(struct aof_writer *w, const struct aof_sync *sync, int 
 
 bool aof_writer_sync(struct aof_writer *w, struct rd_err *err)
 {
-    struct aof_sync sync = {.upto = 0};
+    struct aof_sync sync;
     return aof_writer_sync_begin(w, &sync, err) &&
            aof_writer_sync_end(w, &sync, w->fs.sync(w->fs.ctx, sync.fd), err);
 }

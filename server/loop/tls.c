@@ -193,7 +193,7 @@ static bool new_context(struct tls **ret, const SSL_METHOD *method, struct rd_er
 bool tls_new(struct tls **ret, const struct settings *s, struct rd_err *err)
 {
     const struct identity id = of_server(s);
-    struct tls *tls = NULL;
+    struct tls *tls;
     if (!check(s, s->tls_auth_clients != SETTINGS_TLS_AUTH_NO, err) ||
         !new_context(&tls, TLS_server_method(), err))
         return false;
@@ -210,7 +210,7 @@ bool tls_new(struct tls **ret, const struct settings *s, struct rd_err *err)
 bool tls_new_client(struct tls **ret, const struct settings *s, struct rd_err *err)
 {
     const struct identity id = of_client(s);
-    struct tls *tls = NULL;
+    struct tls *tls;
     if (!check(s, true, err) || !new_context(&tls, TLS_client_method(), err))
         return false;
     SSL_CTX_set_verify(tls->ctx, SSL_VERIFY_PEER, NULL);

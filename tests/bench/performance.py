@@ -1,4 +1,4 @@
-"""docs/performance.md: the tables of a run of ./run bench as a page."""
+"""The tables of a run of ./run bench as a page of Markdown."""
 
 import datetime
 import re

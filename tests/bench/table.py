@@ -5,7 +5,7 @@ usage: ./run bench [--types] [--json | --page FILE] [--runs N] [QUESTION…]
 
     --types     a table for each kind of value instead: where check-rdb is weak
     --json      one object instead of the tables
-    --page FILE writes the tables as a page, too: docs/performance.md
+    --page FILE also writes the tables to FILE, as a page of Markdown
     --runs N    how often each program runs; 5 by default
     QUESTION    only the lines whose question contains one of these words
 

@@ -1,6 +1,5 @@
 #include "tools/browse/items.h"
 
-#include "base/mem.h"
 #include "base/seal.h"
 
 #include <dirent.h>
@@ -31,8 +30,7 @@ static bool is_data(const char *name)
     return false;
 }
 
-/* The folder that is being listed: where it is, its name below the root ("" or "…/"), and in the
- * page. */
+/* A folder that is being listed, and its name in the page. */
 struct listing {
     struct browse_items *items;
     const char *name;
