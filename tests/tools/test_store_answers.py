@@ -132,10 +132,10 @@ class Answers:
         return self.archive_on()
 
     def archive_on(self):
-        running = subprocess.Popen(
+        running = subprocess.Popen(  # without a buffer, which communicate() would not see
             [REDOUBT, "archive", "nightly", "--config", self.config, "--source",
              "redis://127.0.0.1:1", "--spool", self.path("spool")], stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, bufsize=0,
             env={**os.environ, "ASAN_OPTIONS": self.options()})
         said = running.stderr.readline()  # of the master that is not there: it catches signals
         end = time.monotonic() + 120
