@@ -1,5 +1,6 @@
 #include "base/thread.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,7 +15,21 @@ bool rd_thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg)
     return failed == 0;
 }
 
+unsigned rd_thread_processors(void)
+{
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned n = online > 0 ? (unsigned)online : 1;
+#ifdef __linux__
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+        unsigned count = (unsigned)CPU_COUNT(&allowed);
+        n = count < n ? count : n;
+    }
+#endif
+    return n;
+}
+
 bool rd_thread_can_help(void)
 {
-    return sysconf(_SC_NPROCESSORS_ONLN) > 1;
+    return rd_thread_processors() > 1;
 }

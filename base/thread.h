@@ -13,7 +13,10 @@
 
 bool rd_thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg);
 
-/* Whether a second thread can run in parallel: the machine has more than one processor. */
+/* How many threads can run in parallel: the processors that this process may use. */
+unsigned rd_thread_processors(void);
+
+/* Whether a second thread can run in parallel. */
 bool rd_thread_can_help(void);
 
 #endif

@@ -8,15 +8,22 @@
 /* Spinning for this time costs about as much as sleeping and being woken. */
 enum { LOOKS = 1000 };
 
-struct rd_worker {
+struct helper {
+    struct rd_worker *worker;
     pthread_t thread;
+    unsigned number; /* from 1 */
+};
+
+struct rd_worker {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     void (*work)(void *arg, unsigned worker);
     void *arg;
-    atomic_bool busy; /* the helper has work; changed under the lock */
-    bool again;       /* more work came while it was busy */
+    atomic_uint round; /* how often work was started; changed under the lock */
+    atomic_uint busy;  /* helpers that have not done the last round; changed under the lock */
     bool quit;
+    unsigned n;
+    struct helper helpers[];
 };
 
 static inline void relax(void)
@@ -28,65 +35,76 @@ static inline void relax(void)
 #endif
 }
 
-/* Spins for a moment before sleeping, because runs follow each other closely. */
-static void linger(struct rd_worker *worker, bool while_busy)
+/* Spins for a moment before sleeping, because rounds follow each other closely. */
+static void linger(const atomic_uint *value, unsigned old)
 {
     for (int i = 0; i < LOOKS; i++, relax())
-        if (atomic_load_explicit(&worker->busy, memory_order_relaxed) != while_busy)
+        if (atomic_load_explicit(value, memory_order_relaxed) != old)
             return;
 }
 
-static void *helper(void *ptr)
+static void *help(void *ptr)
 {
-    struct rd_worker *worker = ptr;
+    const struct helper *self = ptr;
+    struct rd_worker *worker = self->worker;
+    unsigned seen = 0;
     pthread_mutex_lock(&worker->lock);
     for (;;) {
-        while (!worker->busy && !worker->quit)
+        while (seen == worker->round && !worker->quit)
             pthread_cond_wait(&worker->changed, &worker->lock);
         if (worker->quit)
             break;
-        do {
-            worker->again = false;
+        while (seen != worker->round) {
+            seen = worker->round;
             pthread_mutex_unlock(&worker->lock);
-            worker->work(worker->arg, 1);
+            worker->work(worker->arg, self->number);
             pthread_mutex_lock(&worker->lock);
-        } while (worker->again);
-        worker->busy = false;
-        pthread_cond_broadcast(&worker->changed);
+        }
+        if (--worker->busy == 0)
+            pthread_cond_broadcast(&worker->changed);
         pthread_mutex_unlock(&worker->lock);
-        linger(worker, false);
+        linger(&worker->round, seen);
         pthread_mutex_lock(&worker->lock);
     }
     pthread_mutex_unlock(&worker->lock);
     return NULL;
 }
 
-struct rd_worker *rd_worker_new(void)
+struct rd_worker *rd_worker_new(unsigned helpers)
 {
-    if (!rd_thread_can_help())
+    unsigned n = helpers < RD_TEAM_MAX ? helpers : RD_TEAM_MAX - 1;
+    if (n == 0 || !rd_thread_can_help())
         return NULL;
-    struct rd_worker *worker = rd_calloc(1, sizeof *worker);
+    struct rd_worker *worker = rd_calloc(1, sizeof *worker + n * sizeof worker->helpers[0]);
     if (worker == NULL)
         return NULL;
     pthread_mutex_init(&worker->lock, NULL);
     pthread_cond_init(&worker->changed, NULL);
-    if (!rd_thread_start(&worker->thread, helper, worker)) {
-        rd_free(worker);
-        return NULL;
+    for (struct helper *self = worker->helpers; worker->n < n; worker->n++, self++) {
+        *self = (struct helper){.worker = worker, .number = worker->n + 1};
+        if (!rd_thread_start(&self->thread, help, self))
+            break;
     }
-    return worker;
+    if (worker->n > 0)
+        return worker;
+    rd_worker_free(worker);
+    return NULL;
+}
+
+unsigned rd_worker_helpers(const struct rd_worker *worker)
+{
+    return worker != NULL ? worker->n : 0;
 }
 
 void rd_worker_start(struct rd_worker *worker, void (*work)(void *arg, unsigned worker), void *arg)
 {
     pthread_mutex_lock(&worker->lock);
-    if (worker->busy) {
-        worker->again = true;
-    } else {
+    if (worker->busy == 0) {
         worker->arg = arg;
         worker->work = work;
-        worker->busy = true;
     }
+    worker->round++;
+    worker->busy = worker->n;
     pthread_cond_broadcast(&worker->changed);
     pthread_mutex_unlock(&worker->lock);
 }
@@ -94,9 +112,11 @@ void rd_worker_start(struct rd_worker *worker, void (*work)(void *arg, unsigned 
 void rd_worker_join(struct rd_worker *worker)
 {
     worker->work(worker->arg, 0);
-    linger(worker, true);
+    unsigned busy = worker->busy;
+    if (busy > 0)
+        linger(&worker->busy, busy);
     pthread_mutex_lock(&worker->lock);
-    while (worker->busy)
+    while (worker->busy > 0)
         pthread_cond_wait(&worker->changed, &worker->lock);
     pthread_mutex_unlock(&worker->lock);
 }
@@ -109,7 +129,8 @@ void rd_worker_free(struct rd_worker *worker)
     worker->quit = true;
     pthread_cond_broadcast(&worker->changed);
     pthread_mutex_unlock(&worker->lock);
-    pthread_join(worker->thread, NULL);
+    for (unsigned i = 0; i < worker->n; i++)
+        pthread_join(worker->helpers[i].thread, NULL);
     pthread_cond_destroy(&worker->changed);
     pthread_mutex_destroy(&worker->lock);
     rd_free(worker);

@@ -11,7 +11,7 @@ static void run_job(void *arg, unsigned worker)
 
 void capture_job_init(struct capture_job *job)
 {
-    *job = (struct capture_job){.worker = rd_worker_new()};
+    *job = (struct capture_job){.worker = rd_worker_new(1)};
 }
 
 void capture_job_start(struct capture_job *job, void (*run)(void *arg), void *arg)

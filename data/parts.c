@@ -327,7 +327,7 @@ bool parts_new(struct parts **ret, const struct parts_ops *ops, void *ctx, struc
                struct rd_err *err)
 {
     *ret = NULL;
-    struct rd_worker *worker = rd_worker_new();
+    struct rd_worker *worker = rd_worker_new(1);
     if (worker == NULL)
         return false;
     struct parts *parts = rd_calloc(1, sizeof *parts);

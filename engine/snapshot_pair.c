@@ -283,7 +283,7 @@ struct engine_pair *engine_pair_new(const struct rdb_writer_opts *given,
     how.no_checksum = true;
     if (rd_sink_open_buf(&pair->sink, &pair->buf, &opts, NULL) &&
         rdb_writer_new(&pair->writer, pair->sink, &how, NULL))
-        pair->worker = rd_worker_new();
+        pair->worker = rd_worker_new(1);
     if (pair->worker == NULL) {
         engine_pair_free(pair);
         return NULL;

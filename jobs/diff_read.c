@@ -339,7 +339,7 @@ static bool run_both(struct passes *passes, struct rd_err *err)
 {
     struct pass *a = &passes->pass[DIFF_A], *b = &passes->pass[DIFF_B];
     struct diff *diff = a->diff;
-    struct rd_worker *worker = rd_worker_new();
+    struct rd_worker *worker = rd_worker_new(1);
     bool whole = passes->read == read_all;
     b->shown = whole;
     a->shown = whole && worker == NULL;

@@ -201,7 +201,7 @@ static void place_some(void *arg, unsigned worker)
 bool split_place(struct split *split, struct rd_err *err)
 {
     struct placing placing = {.split = split};
-    struct rd_worker *worker = rd_worker_new();
+    struct rd_worker *worker = rd_worker_new(1);
     if (worker != NULL) {
         rd_worker_start(worker, place_some, &placing);
         rd_worker_join(worker);

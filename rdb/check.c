@@ -759,8 +759,8 @@ static bool run(struct check *c, struct rd_src *src)
 static bool open_reader(struct check *c, struct rd_src *src)
 {
     const struct rdb_check_opts *opts = &c->opts;
-    if (!opts->quick && !opts->single_thread)
-        c->worker = rd_worker_new();
+    unsigned threads = opts->quick || opts->single_thread ? 1 : opts->threads;
+    c->worker = rd_worker_new((threads == 0 ? RD_TEAM_WORKERS : threads) - 1);
     const struct rdb_reader_opts how =
         RDB_READER_OPTS(.detail = opts->quick ? RDB_DETAIL_FRAMES : RDB_DETAIL_CHECK,
                         .notes = !opts->quick, .batch = true, .newer = true, .updates = true,

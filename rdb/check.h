@@ -21,9 +21,8 @@
  * version that is not known yet, in a file of Dragonfly, and where the checksum of the whole file
  * matches although its version has no such type or opcode. That is RD_ERR_UNSUPPORTED.
  *
- * Threads: one thread calls rdb_check(), which may start a second one and ends it before it
- *   returns; callbacks run on the calling thread. Different sources may be checked at the same
- *   time.
+ * Threads: one thread calls rdb_check(), which may start others and ends them before it returns;
+ *   callbacks run on the calling thread. Different sources may be checked at the same time.
  * Ownership: the caller owns everything it passes. What a callback receives is valid until it
  *   returns.
  * Errors: damage is part of the result. A function returns false only if it could not check.
@@ -124,11 +123,12 @@ struct rdb_check_opts {
     uint64_t seed[2];   /* key of the hashes that find duplicates: random, new for each run. If the
                          source can be read again, equal hashes are confirmed by comparing the
                          names. */
-    bool single_thread; /* do everything on the calling thread */
+    bool single_thread; /* do everything on the calling thread: like threads = 1 */
     bool part;          /* bytes after the trailer do not belong to the snapshot: they are left in
                            the source */
     rdb_compile_fn compile; /* may be NULL: code is not compiled. Code longer than a piece
                                (rdb/reader.h) is never compiled */
+    unsigned threads; /* how many may work, at most 32; 0: two. On a single processor one works */
 };
 #define RDB_CHECK_OPTS(...) RD_SIZED(rdb_check_opts, __VA_ARGS__)
 

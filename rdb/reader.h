@@ -71,7 +71,7 @@ struct rdb_reader_opts {
     size_t max_name; /* bytes of a key's name; 0: 16 MiB */
     bool batch; /* RDB_DETAIL_CHECK: strings are verified a window at a time. Faster, but events may
                    run ahead of a failure by a window, and value_end.count is not kept. */
-    struct rd_worker *worker; /* with batch: the helper thread; see base/worker.h */
+    struct rd_worker *worker; /* with batch: the helper threads; see base/worker.h */
     uint64_t seed[2]; /* key of the hashes that find equal members: random, new for each run */
     const struct rd_src *again; /* a source over the same file, to read members a second time; NULL:
                                    the source itself, if it can be opened again */

@@ -1,14 +1,14 @@
 /* batch.c - deferred checks of the strings in a window.
  *
  * A check walks the framing first and keeps the compressed and packed strings of one window as
- * jobs. They do not depend on each other, so that two threads share them, and LZF strings are
- * verified four at a time.
+ * jobs. They do not depend on each other, so that threads share them, and LZF strings are verified
+ * four at a time.
  *
- * With a helper thread, the jobs of the last windows run while the next window is walked. Parts of
- * a file are mostly framing, others mostly jobs, and neither thread should wait for the other. The
- * walker can be SETS - 1 windows ahead; then it helps with the jobs. The results of a window are
- * always collected when the walk is SETS - 1 windows further, so that the order of events and the
- * first error do not depend on the speed of the helper.
+ * With helper threads, the jobs of the last windows run while the next window is walked. Parts of
+ * a file are mostly framing, others mostly jobs, and no thread should wait for another. The walker
+ * can be SETS - 1 windows ahead; then it helps with the jobs. The results of a window are always
+ * collected when the walk is SETS - 1 windows further, so that the order of events and the first
+ * error do not depend on the speed of the helpers.
  */
 #include "base/copy.h"
 #include "base/src_impl.h"
@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { JOBS_MAX = 512, VERIFY_UNIT = 32, PACK_UNIT = 4, WORKERS = 2, SETS = 12 };
+enum { JOBS_MAX = 512, VERIFY_UNIT = 32, PACK_UNIT = 4, SETS = 12 };
 
 /* The key that a job belongs to. */
 struct owner {
@@ -70,18 +70,19 @@ struct jobs {
     uint64_t owner_record; /* of the last owner; records begin at 9 or later, so 0 is none */
     _Atomic uint64_t take;
     atomic_uint left; /* units that are not finished */
-    struct outcome outcomes[WORKERS];
+    struct outcome outcomes[RD_TEAM_MAX];
 };
 
 struct rdb_batch {
     struct jobs *sets; /* a ring */
     unsigned n_sets;
-    struct jobs *now;       /* being filled with the jobs of the current window */
-    uint64_t joined;        /* sets that are finished and collected, since the beginning */
-    _Atomic uint64_t begun; /* … that are finished or started: `now` is the next one */
-    uint64_t helped;        /* … that the helper has examined; only the helper uses it */
-    bool has_helper;        /* it was started */
-    struct rdb_reader *walkers[WORKERS]; /* walk packed strings; never read from their source */
+    struct jobs *now;             /* being filled with the jobs of the current window */
+    uint64_t joined;              /* sets that are finished and collected, since the beginning */
+    _Atomic uint64_t begun;       /* … that are finished or started: `now` is the next one */
+    uint64_t helped[RD_TEAM_MAX]; /* … that each helper has examined; only the helper uses it */
+    bool started;                 /* the helpers were */
+    unsigned n_workers;           /* the walker, which is 0, and its helpers */
+    struct rdb_reader *walkers[RD_TEAM_MAX]; /* walk packed strings; never read from their source */
 };
 
 bool rdb_batch_new(struct rdb_reader *r, struct rd_err *err)
@@ -96,10 +97,11 @@ bool rdb_batch_new(struct rdb_reader *r, struct rd_err *err)
     if (r->opts.worker != NULL && !rd_src_keep(r->src, SETS - 1))
         r->opts.worker = NULL;
     b->n_sets = r->opts.worker != NULL ? SETS : 1;
+    b->n_workers = 1 + rd_worker_helpers(r->opts.worker);
     b->sets = b->now = rd_calloc(b->n_sets, sizeof *b->sets);
     if (b->sets == NULL)
         return rd_err_nomem(err, b->n_sets * sizeof *b->sets);
-    for (int i = 0; i < WORKERS; i++)
+    for (unsigned i = 0; i < b->n_workers; i++)
         if (!rdb_reader_new_records(&b->walkers[i], r->src, RDB_REDIS, RDB_VERSION_REDIS_MAX, &opts,
                                     err) ||
             !rdb_unique_begin(&b->walkers[i]->unique, 0))
@@ -111,12 +113,12 @@ void rdb_batch_free(struct rdb_batch *b, struct rd_worker *worker)
 {
     if (b == NULL)
         return;
-    if (b->has_helper)
+    if (b->started)
         rd_worker_join(worker);
     for (unsigned i = 0; b->sets != NULL && i < b->n_sets; i++)
-        for (int k = 0; k < WORKERS; k++)
+        for (unsigned k = 0; k < b->n_workers; k++)
             rd_buf_done(&b->sets[i].outcomes[k].notes);
-    for (int i = 0; i < WORKERS; i++)
+    for (unsigned i = 0; i < b->n_workers; i++)
         rdb_reader_free(b->walkers[i]);
     rd_free(b->sets);
     rd_free(b);
@@ -272,8 +274,8 @@ static void run_unit(struct jobs *set, struct outcome *o, struct rdb_reader *v, 
         run_pack(set, o, v, &set->packs[i]);
 }
 
-/* Does units of the set until none is left. The helper may come late, when the set was joined and
- * is being filled again or was started again: it then takes nothing, or units of the new jobs. */
+/* Does units of the set until none is left. A helper may come late, when the set was joined and is
+ * being filled again or was started again: it then takes nothing, or units of the new jobs. */
 static void run_set(struct rdb_batch *b, struct jobs *set, unsigned worker)
 {
     for (;;) {
@@ -285,14 +287,14 @@ static void run_set(struct rdb_batch *b, struct jobs *set, unsigned worker)
     }
 }
 
-/* The helper's work. The walker helps when it waits: see join(). */
+/* The work of a helper. The walker helps when it waits: see join(). */
 static void work(void *arg, unsigned worker)
 {
     struct rdb_batch *b = arg;
     if (worker == 0)
         return;
-    for (; b->helped < atomic_load(&b->begun); b->helped++)
-        run_set(b, &b->sets[b->helped % b->n_sets], worker);
+    for (uint64_t *at = &b->helped[worker]; *at < atomic_load(&b->begun); ++*at)
+        run_set(b, &b->sets[*at % b->n_sets], worker);
 }
 
 static int by_offset(const void *a, const void *b)
@@ -307,7 +309,7 @@ static int by_offset(const void *a, const void *b)
 /* Puts the notes of all threads in the order of the file. */
 static bool collect_notes(struct rdb_reader *r, struct jobs *set)
 {
-    for (int i = 0; i < WORKERS; i++) {
+    for (unsigned i = 0; i < r->batch->n_workers; i++) {
         struct rd_buf *notes = &set->outcomes[i].notes;
         if (notes->len > 0 && !rd_buf_add(&r->notes, notes->ptr, notes->len))
             return false;
@@ -334,7 +336,7 @@ bool rdb_batch_next_note(struct rdb_reader *r, struct rdb_event *ret)
     return true;
 }
 
-/* The helper's last unit is short, so this spins. */
+/* The last units of helpers are short, so this spins. */
 static void await(struct jobs *set)
 {
     enum { LOOKS = 1000 };
@@ -353,7 +355,7 @@ static int join(struct rdb_reader *r)
     atomic_store(&set->take, 0);
     b->joined++;
     const struct outcome *bad = NULL;
-    for (int i = 0; i < WORKERS; i++) {
+    for (unsigned i = 0; i < b->n_workers; i++) {
         const struct outcome *o = &set->outcomes[i];
         if (o->err.code != RD_ERR_OK && (bad == NULL || o->err_off < bad->err_off))
             bad = o;
@@ -379,7 +381,7 @@ static void begin(struct rdb_reader *r)
     b->now = &b->sets[begun % b->n_sets];
     if (r->opts.worker == NULL || units == 0)
         return;
-    b->has_helper = true;
+    b->started = true;
     rd_worker_start(r->opts.worker, work, b);
 }
 

@@ -43,6 +43,7 @@ import measure
 import performance
 import server
 import snapshots
+import threads
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
@@ -282,6 +283,10 @@ class Bench:
             with tempfile.TemporaryDirectory(dir=memory) as folder:
                 self.table(f"A mixed snapshot of {os.path.getsize(path):,} bytes",
                            wanted(mixed_questions(path, folder), words))
+        if wanted([("check-rdb threads",)], words):
+            path = self.snapshot(float(os.environ.get("BENCH_MB", "350")))
+            lines = threads.measure_check(path, self.args.runs, self.say)
+            self.add("check-rdb, by its threads", lines, threads.rows(lines), ())
         if wanted(log_questions(""), words):
             mb = float(os.environ.get("BENCH_LOG_MB", "650"))
             path = self.cached(snapshots.make_log(self.cache, mb, self.say))

@@ -388,7 +388,7 @@ static void check_windows(struct rd_slice file, const struct rdb_check_opts *mor
     rd_src_close(src);
 }
 
-Test(check, finds_the_same_however_far_the_walk_is_ahead_of_the_helper)
+Test(check, finds_the_same_however_many_help_and_however_far_the_walk_is_ahead)
 {
     enum { N = 12000, NONE = N, ROUNDS = 5 };
     static const unsigned broken[] = {NONE, 0, 141, 5000, 9999, N - 1};
@@ -411,7 +411,8 @@ Test(check, finds_the_same_however_far_the_walk_is_ahead_of_the_helper)
         cr_expect_geq(n_reported, duplicates, "%u: %s", broken[b], one.text);
         cr_expect_eq(strstr(one.text, "corrupt") != NULL, broken[b] != NONE, "%s", one.text);
         for (int round = 0; round < ROUNDS; round++) {
-            check_windows(rd_buf_slice(&file), &RDB_CHECK_OPTS(), &two);
+            unsigned threads = round == 0 ? 0 : 1U << round;
+            check_windows(rd_buf_slice(&file), &RDB_CHECK_OPTS(.threads = threads), &two);
             cr_expect_str_eq(one.text, two.text, "%u: %s", broken[b], two.text);
         }
         rd_buf_done(&file);

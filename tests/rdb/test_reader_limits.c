@@ -561,7 +561,7 @@ Test(reader_limits, more_members_than_are_compared_are_reported)
 Test(reader_limits, a_source_that_is_fed_is_checked_on_one_thread)
 {
     static const char file[] = "REDIS0009\2\1s\2\1a\1a\0\1k\1v\xff\0\0\0\0\0\0\0\0";
-    struct rd_worker *worker = rd_worker_new();
+    struct rd_worker *worker = rd_worker_new(1);
     struct rdb_reader_opts opts =
         RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .batch = true, .notes = true, .worker = worker);
     struct rd_src *src;

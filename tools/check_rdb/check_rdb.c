@@ -7,6 +7,8 @@
 #include "rdb/check.h"
 
 #include "base/mem.h"
+#include "base/thread.h"
+#include "base/worker.h"
 #include "engine/script.h"
 #include "rdb/damage.h"
 #include "tools/cli/filter.h"
@@ -17,9 +19,12 @@
 
 #include <sys/stat.h>
 
+enum { USUAL_THREADS = 8 }; /* without --threads: at most */
+
 struct run {
     struct cli *cli;
     bool quick, partial, force, strict, reseal;
+    uint64_t threads;
     struct peer_opts servers;
     struct server_in_opts server;
     const char *out;        /* --salvage */
@@ -37,36 +42,6 @@ struct work {
     struct check_file *file;
     char fault[160]; /* of code that does not compile */
 };
-
-const char *check_verdict_word(enum check_verdict verdict)
-{
-    static const char *const words[] = {"ok",        "warnings",    "checksum",   "damaged",
-                                        "truncated", "unsupported", "other-kind", "unreadable"};
-    return words[verdict];
-}
-
-const char *check_sum_word(enum rdb_sum_state state)
-{
-    static const char *const words[] = {"unknown", "none", "disabled", "ok", "bad"};
-    return words[state];
-}
-
-const char *check_loss_word(enum rdb_loss_kind kind)
-{
-    static const char *const words[] = {"range", "key", "partial"};
-    return words[kind];
-}
-
-bool check_is_structural(const struct finding *f)
-{
-    return f->id == RDB_FINDING_CORRUPT || f->id == RDB_FINDING_TRUNCATED ||
-           f->id == RDB_FINDING_UNSUPPORTED || f->id == RDB_FINDING_LIMIT;
-}
-
-bool check_is_earlier(const struct check_file *file)
-{
-    return file->res.damaged && file->damage < file->res.record;
-}
 
 struct rd_slice check_aux_find(const struct check_file *file, const char *name)
 {
@@ -234,98 +209,6 @@ static void on_offset(void *ctx, uint64_t offset)
     cli_progress_at(work->run->cli, offset);
 }
 
-/* ---- the verdict ---- */
-
-/* Whether only the end of the file is lost. Bytes after the break that hold no key are the tail of
- * a value that happens to look like records. */
-static bool only_end_lost(const struct check_file *file)
-{
-    const struct rdb_salvage_result *sv = &file->salvage;
-    return !file->searched || (sv->ranges <= 1 && !sv->found_end &&
-                               sv->keys + sv->keys_dropped + sv->keys_unwanted <= file->whole);
-}
-
-static enum check_verdict verdict_of_damage(const struct check_file *file)
-{
-    const struct rdb_check_result *res = &file->res;
-    bool before = file->searched && file->salvage.first_loss < res->record && !res->newer;
-    if (before || (file->searched && file->salvage.corrected))
-        return CHECK_DAMAGED; /* the damage begins before the break, or its place is proved */
-    if (res->err.code == RD_ERR_UNSUPPORTED)
-        return CHECK_UNSUPPORTED;
-    return res->err.code == RD_ERR_TRUNCATED && only_end_lost(file) ? CHECK_TRUNCATED
-                                                                    : CHECK_DAMAGED;
-}
-
-/* Whether the structure breaks inside a value; its key was counted. */
-static bool broke_in_key(const struct check_file *file)
-{
-    for (size_t i = 0; i < file->findings.n; i++)
-        if (check_is_structural(&file->findings.all[i]))
-            return file->findings.all[i].has_key;
-    return false;
-}
-
-static void judge(struct check_file *file)
-{
-    const struct rdb_check_result *res = &file->res;
-    if (file->kind != NULL) {
-        file->verdict = CHECK_OTHER;
-        file->damage = RD_NO_OFFSET;
-        return;
-    }
-    file->damage = rdb_damage_start(res, &file->evidence, file->searched ? &file->salvage : NULL);
-    if (res->damaged) {
-        file->whole = res->keys - broke_in_key(file);
-        file->verdict = verdict_of_damage(file);
-    } else if (res->errors > (res->sum == RDB_SUM_BAD)) {
-        file->verdict = CHECK_DAMAGED;
-    } else if (res->sum == RDB_SUM_BAD) {
-        file->verdict = CHECK_CHECKSUM;
-    } else {
-        file->verdict = res->warnings > 0 ? CHECK_WARNINGS : CHECK_OK;
-    }
-}
-
-/* Whether the input is sound and all of it was kept. */
-static bool kept_all(const struct check_file *file)
-{
-    const struct rdb_salvage_result *sv = &file->salvage;
-    return (file->verdict == CHECK_OK || file->verdict == CHECK_WARNINGS) && sv->ranges == 0 &&
-           sv->keys_dropped == 0 && sv->keys_doubted == 0 && sv->keys_left_out == 0 &&
-           file->torn == RD_NO_OFFSET && !file->res.trailing_data;
-}
-
-/* Whether the filters exclude every key that could be recovered. */
-static bool nothing_matches(const struct check_file *file)
-{
-    const struct rdb_salvage_result *sv = &file->salvage;
-    bool sound = !file->res.damaged && file->torn == RD_NO_OFFSET;
-    return file->filtered && sv->keys == 0 && (sv->keys_unwanted > 0 || sound);
-}
-
-static int status_of_salvage(const struct check_file *file)
-{
-    if (file->out == NULL)
-        return CLI_FINDINGS;
-    return kept_all(file) ? CLI_OK : CLI_PARTIAL;
-}
-
-static int status_of(const struct check_file *file)
-{
-    if (file->salvaged && (file->kind == NULL || file->out != NULL))
-        return status_of_salvage(file);
-    switch (file->verdict) {
-    case CHECK_OK:
-        return CLI_OK;
-    case CHECK_UNSUPPORTED:
-    case CHECK_OTHER:
-        return CLI_UNSUPPORTED;
-    default:
-        return CLI_FINDINGS;
-    }
-}
-
 /* An unreadable file has precedence over a damaged one, and that over an unsupported one. */
 static int worst(const struct run *run)
 {
@@ -358,7 +241,8 @@ static bool check_source(struct work *work, struct rd_src *src, struct rd_err *e
     struct rdb_check_opts opts =
         RDB_CHECK_OPTS(.quick = work->run->quick, .now_ms = cli_now_ms(), .finding = on_finding,
                        .tick = on_key, .event = on_event, .ctx = work, .spool = &for_keys,
-                       .compile = work->run->quick ? NULL : compile);
+                       .compile = work->run->quick ? NULL : compile,
+                       .threads = (unsigned)work->run->threads);
     cli_seed(opts.seed);
     work->file->res = RDB_CHECK_RESULT();
     bool ok = rdb_check(src, &opts, &work->file->res, err);
@@ -497,7 +381,7 @@ static bool end_doubtful(struct work *work, struct rd_err *err)
 static bool end_output(struct work *work, struct rd_sink *out, struct rd_err *err)
 {
     struct check_file *file = work->file;
-    file->nothing_matched = nothing_matches(file);
+    file->nothing_matched = check_nothing_matches(file);
     if (holds_nothing(file) || file->nothing_matched) {
         rd_sink_abort(out);
         return true;
@@ -610,9 +494,9 @@ static bool check_one(struct run *run, const char *path, struct rd_err *err)
     bool ok = work_on(&work, &file->err);
     file->verdict = CHECK_UNREADABLE;
     if (file->checked)
-        judge(file);
+        check_judge(file);
     check_report(run->cli, run->report, file);
-    run->had[file->checked ? status_of(file) : CLI_OK] = true;
+    run->had[file->checked ? check_status(file) : CLI_OK] = true;
     if (!ok)
         run->had[rd_err_exit_status(file->err.code)] = true;
     if (file->out != NULL && !is_stdin(file->out) && !file->well_formed)
@@ -700,6 +584,8 @@ static int check_all(struct run *run)
         return cli_usage_error(cli, "OUT and FILE are the same file");
     if (run->partial && run->out == NULL)
         return cli_usage_error(cli, "--partial requires --salvage");
+    if (run->threads < 1 || run->threads > RD_TEAM_MAX)
+        return cli_usage_error(cli, "--threads must be between 1 and %d", RD_TEAM_MAX);
     int status = check_doubtful(run);
     if (status != CLI_OK)
         return status;
@@ -731,14 +617,25 @@ static int check_all(struct run *run)
     return worst(run);
 }
 
+static unsigned usual_threads(void)
+{
+    unsigned n = rd_thread_processors();
+    return n < USUAL_THREADS ? n : USUAL_THREADS;
+}
+
 int tool_check_rdb(struct cli *cli, int argc, char **argv)
 {
-    struct run run = {.cli = cli};
+    struct run run = {.cli = cli, .threads = usual_threads()};
     const struct cli_opt opts[] = {
         {.name = "quick",
          .kind = CLI_FLAG,
          .flag = &run.quick,
          .help = "check checksum and framing, not packed values"},
+        {.name = "threads",
+         .kind = CLI_COUNT,
+         .arg = "N",
+         .number = &run.threads,
+         .help = "threads to use (default: one a processor, up to 8)"},
         {.name = "salvage",
          .kind = CLI_STRING,
          .arg = "OUT",
@@ -770,7 +667,7 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
         {0},
     };
     const struct cli_usage usage = {
-        .synopsis = "[--quick] FILE…\n--salvage OUT [OPTION…] [FILTER…] FILE",
+        .synopsis = "[--quick] [--threads=N] FILE…\n--salvage OUT [OPTION…] [FILTER…] FILE",
         .about = "Verifies every byte of snapshots, and reports which keys can be recovered.\n"
                  "\"-\" is standard input, a folder all its snapshots, redis://HOST a server.\n"
                  "Exit status 1: damage or warnings; with --salvage 8: saved, but incomplete\n"

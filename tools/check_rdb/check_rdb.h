@@ -113,6 +113,14 @@ struct rd_err check_other_kind(const struct check_file *file);
 /* Whether a finding ended the check: the structure breaks there. */
 bool check_is_structural(const struct finding *f);
 
+/* Sets the verdict, and what belongs to it, after the check and the search. */
+void check_judge(struct check_file *file);
+
+int check_status(const struct check_file *file);
+
+/* Whether the filters exclude every key that could be recovered. */
+bool check_nothing_matches(const struct check_file *file);
+
 /* The number of keys before the record where the structure breaks. False: it is not known. */
 bool check_keys_before(const struct check_file *file, uint64_t *ret);
 
