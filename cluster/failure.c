@@ -118,7 +118,7 @@ void cluster_update_state(struct cluster *c)
     bool majority = reaches_majority(c, true);
     bool ok = majority && !c->mute && (c->ok || reaches_majority(c, false)) &&
               (!c->settings.require_full_coverage || all_slots_work(c));
-    if (!majority)
+    if (!majority && cluster_size(c) > 0) /* otherwise there was no majority to lose */
         c->minority_ms = c->now_ms;
     if (ok == c->ok || (ok && !may_work_again(c)))
         return;

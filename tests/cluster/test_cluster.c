@@ -151,6 +151,20 @@ Test(cluster, a_node_that_moved_is_found_by_its_pings)
 
 /* ---- failures ---- */
 
+/* It waits for what has changed only if there was a majority that it did not reach. */
+Test(cluster, a_first_node_works_as_soon_as_it_has_all_slots)
+{
+    struct rig r;
+    struct cluster_slots slots = {0};
+    rig_alone(&r, 1);
+    rig_run(&r, 10000);
+    cr_expect_not(cluster_is_ok(r.c[0]));
+    cluster_slots_add_range(&slots, 0, RD_HASH_SLOTS - 1);
+    cr_assert_eq(cluster_add_slots(r.c[0], &slots), CLUSTER_OK);
+    cr_expect(cluster_is_ok(r.c[0]));
+    rig_done(&r);
+}
+
 Test(cluster, the_majority_finds_a_master_failed_and_the_minority_stops)
 {
     struct rig r;
