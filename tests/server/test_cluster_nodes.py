@@ -95,6 +95,20 @@ class Masters(unittest.TestCase):
                     self.assertEqual(c.read()[1][2], ("$", b"text"))
                     c.command("UNSUBSCRIBE", "news")
 
+    def test_links_with_a_node_are_beside_each_other(self):
+        def links(c):
+            rows = [dict(zip(row[::2], row[1::2])) for row in c.command("CLUSTER", "LINKS")]
+            return [(row[b"node"], row[b"direction"]) for row in rows]
+
+        with masters(Redoubt, Redoubt, Redis, Redis) as all_nodes:
+            for one in all_nodes:
+                c = one.client()
+                wait_for(lambda c=c: len(links(c)) == 6)
+                found = links(c)
+                self.assertEqual([node for node, _ in found[::2]],
+                                 [node for node, _ in found[1::2]])
+                self.assertEqual([way for _, way in found], [b"to", b"from"] * 3)
+
     def test_nodes_that_were_forgotten_are_gone(self):
         with masters(Redoubt, Redis, Redoubt) as all_nodes:
             gone = all_nodes[2]
