@@ -22,6 +22,7 @@ struct capture_watch {
     struct client_topology cluster;
     char id[CLIENT_TOPOLOGY_ID_MAX]; /* of the target, if it is asked for its shard */
     bool member;                     /* it is a member of a cluster */
+    bool hidden;                     /* or may be: the user may not know it */
     uint64_t next_ms;
 };
 

@@ -139,7 +139,7 @@ bool capture_shard_seeds(struct capture *c, struct rd_err *err)
 /* The server itself: whether it is a member of a cluster, and which. */
 static bool ask_server(struct capture_watch *w, struct client_peer *peer)
 {
-    return client_topology_exists(peer, &w->member, &w->err) &&
+    return client_topology_exists(peer, &w->member, &w->hidden, &w->err) &&
            (!w->member || (client_topology_my_id(peer, w->id, &w->err) &&
                            client_topology_read(&w->cluster, peer, &w->err)));
 }
@@ -162,6 +162,7 @@ void capture_shard_ask(void *capture)
     struct capture *c = capture;
     struct capture_watch *w = &c->watch;
     w->member = true;
+    w->hidden = false;
     if (w->id[0] == '\0')
         w->ok = ask_at(w, &w->target, true);
     for (size_t i = 0; i < w->n_seeds && !w->ok; i++)
@@ -249,6 +250,10 @@ bool capture_shard_apply(struct capture *c, uint64_t now_ms, struct rd_err *err)
     struct capture_link *link = c->links[0];
     if (!w->member) {
         s->off = true;
+        if (w->hidden)
+            capture_event(c, link, "shard", false,
+                          "INFO is not permitted to the user: if this is a cluster, a failover is "
+                          "not followed");
         return true;
     }
     if (link->id[0] == '\0')

@@ -280,7 +280,8 @@ static bool ask(struct client_peer *peer, struct client_peer_reply *reply, bool 
     return false;
 }
 
-bool client_topology_exists(struct client_peer *peer, bool *ret, struct rd_err *err)
+bool client_topology_exists(struct client_peer *peer, bool *ret, bool *ret_hidden,
+                            struct rd_err *err)
 {
     struct client_peer_reply reply = {0};
     struct rd_err why = {0};
@@ -289,8 +290,11 @@ bool client_topology_exists(struct client_peer *peer, bool *ret, struct rd_err *
     if (ok)
         client_info_u64(reply.items[0].text, "cluster_enabled", &enabled);
     client_peer_reply_done(&reply);
+    bool hidden = !ok && why.reason.id == RESP_REASON_NOPERM;
     *ret = enabled != 0;
-    if (ok || why.reason.id == RESP_REASON_NOPERM)
+    if (ret_hidden != NULL)
+        *ret_hidden = hidden;
+    if (ok || hidden)
         return true;
     rd_err_adopt(err, &why);
     return false;

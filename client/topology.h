@@ -46,8 +46,9 @@ struct client_topology {
 };
 
 /* Whether a server is a member of a cluster, by its INFO. A user without the right to know it needs
- * none on a server that is no cluster: false. */
-bool client_topology_exists(struct client_peer *peer, bool *ret, struct rd_err *err);
+ * none on a server that is no cluster: false, and *ret_hidden, unless it is NULL, is set. */
+bool client_topology_exists(struct client_peer *peer, bool *ret, bool *ret_hidden,
+                            struct rd_err *err);
 
 /* Asks a member with CLUSTER SHARDS, or CLUSTER SLOTS before Redis 7.0. With TLS, the ports are
  * those of TLS. A member that does not know its own address gets the one at which it was asked.

@@ -105,18 +105,30 @@ class Failover(ClusterCase):
         self.assertEqual(running.end(), 0)
         self.assertEqual(self.known(), [])
 
-    def test_who_may_not_ask_is_told_so(self):
+    def with_rights(self, *rights):
         master, _ = self.shard()
         master.command("ACL", "SETUSER", "copy", "on", ">p", "+psync", "+replconf", "+ping",
-                       "+info", "+auth", "+hello", "+config|get", "+role", "+select")
+                       *rights)
         self.write("pass", "p")
         self.archived(master.port, more=f"user = copy\npass-file = {self.path('pass')}\n")
-        running = self.start()
-        running.says("its shard is not followed after a failover")
+        return master, self.start()
+
+    def works(self, master, running):
         running.says("snapshot received")
         self.put(master, 3)
         self.wait_for(master)
         self.assertEqual(running.end(), 0)
+
+    def test_who_may_not_ask_is_told_so(self):
+        master, running = self.with_rights("+info", "+auth", "+hello", "+config|get", "+role",
+                                           "+select")
+        running.says("its shard is not followed after a failover")
+        self.works(master, running)
+
+    def test_who_may_not_know_whether_it_is_a_cluster_is_told_so(self):
+        master, running = self.with_rights()
+        running.says("if this is a cluster, a failover is not followed")
+        self.works(master, running)
 
 
 if __name__ == "__main__":

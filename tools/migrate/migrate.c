@@ -14,7 +14,7 @@ static bool ask_clustered(const struct client_target *target, bool *ret, struct 
     struct client_peer *peer;
     if (!client_peer_open(&peer, target, err))
         return false;
-    bool ok = client_topology_exists(peer, ret, err);
+    bool ok = client_topology_exists(peer, ret, NULL, err);
     client_peer_close(peer);
     if (!ok)
         rd_err_origin(err, target->name);

@@ -154,7 +154,7 @@ static bool ask_member(const struct client_target *target, bool *ret_clustered,
     struct client_peer *peer;
     if (!client_peer_open(&peer, target, err))
         return false;
-    bool ok = client_topology_exists(peer, ret_clustered, err) &&
+    bool ok = client_topology_exists(peer, ret_clustered, NULL, err) &&
               (!*ret_clustered || client_topology_read(cluster, peer, err));
     client_peer_close(peer);
     if (!ok)

@@ -27,7 +27,7 @@ static bool find_masters(struct send *s, struct rd_err *err)
     bool clustered;
     if (!client_peer_open(&peer, &s->run->server, err))
         return false;
-    bool ok = client_topology_exists(peer, &clustered, err) &&
+    bool ok = client_topology_exists(peer, &clustered, NULL, err) &&
               (!clustered || client_topology_read(&s->cluster, peer, err));
     client_peer_close(peer);
     if (ok && clustered && s->cluster.n_slots != RD_HASH_SLOTS) {

@@ -88,7 +88,7 @@ static bool read_topology(struct undo *u, struct rd_err *err)
 bool undo_nodes_open(struct undo *u, struct rd_err *err)
 {
     if (!client_peer_open(&u->member, &u->server, err) ||
-        !client_topology_exists(u->member, &u->cluster, err))
+        !client_topology_exists(u->member, &u->cluster, NULL, err))
         return false;
     u->peer_now = u->member;
     u->peer_db = u->server.has_db ? (unsigned)u->server.db : 0;
