@@ -12,7 +12,7 @@ in seconds, the best of the runs. "cpu" is the time of all threads, "MiB" the mo
 resident. A ratio says how many times as fast Redoubt is; below 1 it is slower. "met" and "missed"
 compare the figures with the limits that the project sets itself.
 
-| | |
+| setting | value |
 |---|---|
 | date | {date} |
 | processor | {processor}, {processors} in use |

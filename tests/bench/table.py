@@ -86,6 +86,12 @@ def theirs(*argv):
     return measure.Run(list(argv)) if shutil.which(argv[0]) else None
 
 
+def name_of(argv):
+    """Of a program; with the tool, if it is Redoubt."""
+    name = os.path.basename(argv[0])
+    return f"{name} {argv[1]}" if argv[0] == REDOUBT else name
+
+
 CHECK_BAR = Bar(wall=10, cpu=8, mib=32)
 
 
@@ -157,7 +163,7 @@ def answer(question, run, peer, bar, times):
     }
     if peer:
         line["peer"] = costs["peer"].data()
-        line["peer_program"] = peer.argv[0]
+        line["peer_program"] = name_of(peer.argv)
         line["wall_ratio"] = costs["peer"].wall.best / costs["ours"].wall.best
         line["cpu_ratio"] = costs["peer"].cpu.best / max(costs["ours"].cpu.best, 1e-6)
     line["bar"] = bar.text()

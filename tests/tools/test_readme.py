@@ -45,6 +45,15 @@ class Readme(unittest.TestCase):
         for row in rows:
             self.assertIn(row, text())
 
+    def test_the_figures_of_speed_are_those_of_the_page(self):
+        rows = re.findall(r"^\| .* \| [a-z-]+: ([\d.]+) \| (?:[a-z-]+: )?([\d.]+) \| ([\d.x]+) \|$",
+                          text(), re.M)
+        self.assertEqual(len(rows), 6)
+        with open(os.path.join(SOURCE, "docs", "performance.md"), encoding="utf-8") as file:
+            lines = [{cell.strip() for cell in line.split("|")} for line in file]
+        for row in rows:
+            self.assertTrue(any(set(row) <= line for line in lines), row)
+
     def test_the_picture_is_small(self):
         path = os.path.join(SOURCE, "docs", "report.png")
         self.assertLess(os.path.getsize(path), PICTURE_MAX)
