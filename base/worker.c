@@ -11,12 +11,15 @@ enum { LOOKS = 1000 };
 struct helper {
     struct rd_worker *worker;
     pthread_t thread;
+    pthread_cond_t wake;
     unsigned number; /* from 1 */
+    unsigned seen;   /* the last round that it took part in; under the lock, as the next one */
+    bool sleeps;
 };
 
 struct rd_worker {
     pthread_mutex_t lock;
-    pthread_cond_t changed;
+    pthread_cond_t done; /* busy is 0 */
     void (*work)(void *arg, unsigned worker);
     void *arg;
     atomic_uint round; /* how often work was started; changed under the lock */
@@ -43,27 +46,50 @@ static void linger(const atomic_uint *value, unsigned old)
             return;
 }
 
+/* Wakes one helper that sleeps and has something to do. It wakes the next one, so that starting a
+ * round costs the caller the same with any number of helpers. */
+static void wake_one(struct rd_worker *worker)
+{
+    for (unsigned i = 0; i < worker->n; i++) {
+        struct helper *h = &worker->helpers[i];
+        if (!h->sleeps || (h->seen == worker->round && !worker->quit))
+            continue;
+        h->sleeps = false;
+        pthread_cond_signal(&h->wake);
+        return;
+    }
+}
+
+static void sleep_until_woken(struct helper *self)
+{
+    struct rd_worker *worker = self->worker;
+    self->sleeps = true;
+    while (self->sleeps)
+        pthread_cond_wait(&self->wake, &worker->lock);
+    wake_one(worker);
+}
+
 static void *help(void *ptr)
 {
-    const struct helper *self = ptr;
+    struct helper *self = ptr;
     struct rd_worker *worker = self->worker;
-    unsigned seen = 0;
     pthread_mutex_lock(&worker->lock);
-    for (;;) {
-        while (seen == worker->round && !worker->quit)
-            pthread_cond_wait(&worker->changed, &worker->lock);
-        if (worker->quit)
-            break;
-        while (seen != worker->round) {
-            seen = worker->round;
+    while (!worker->quit) {
+        if (self->seen == worker->round) {
+            sleep_until_woken(self);
+            continue;
+        }
+        while (self->seen != worker->round) {
+            self->seen = worker->round;
             pthread_mutex_unlock(&worker->lock);
             worker->work(worker->arg, self->number);
             pthread_mutex_lock(&worker->lock);
         }
         if (--worker->busy == 0)
-            pthread_cond_broadcast(&worker->changed);
+            pthread_cond_signal(&worker->done);
+        unsigned round = worker->round;
         pthread_mutex_unlock(&worker->lock);
-        linger(&worker->round, seen);
+        linger(&worker->round, round);
         pthread_mutex_lock(&worker->lock);
     }
     pthread_mutex_unlock(&worker->lock);
@@ -79,11 +105,14 @@ struct rd_worker *rd_worker_new(unsigned helpers)
     if (worker == NULL)
         return NULL;
     pthread_mutex_init(&worker->lock, NULL);
-    pthread_cond_init(&worker->changed, NULL);
+    pthread_cond_init(&worker->done, NULL);
     for (struct helper *self = worker->helpers; worker->n < n; worker->n++, self++) {
         *self = (struct helper){.worker = worker, .number = worker->n + 1};
-        if (!rd_thread_start(&self->thread, help, self))
+        pthread_cond_init(&self->wake, NULL);
+        if (!rd_thread_start(&self->thread, help, self)) {
+            pthread_cond_destroy(&self->wake);
             break;
+        }
     }
     if (worker->n > 0)
         return worker;
@@ -105,7 +134,7 @@ void rd_worker_start(struct rd_worker *worker, void (*work)(void *arg, unsigned 
     }
     worker->round++;
     worker->busy = worker->n;
-    pthread_cond_broadcast(&worker->changed);
+    wake_one(worker);
     pthread_mutex_unlock(&worker->lock);
 }
 
@@ -117,7 +146,7 @@ void rd_worker_join(struct rd_worker *worker)
         linger(&worker->busy, busy);
     pthread_mutex_lock(&worker->lock);
     while (worker->busy > 0)
-        pthread_cond_wait(&worker->changed, &worker->lock);
+        pthread_cond_wait(&worker->done, &worker->lock);
     pthread_mutex_unlock(&worker->lock);
 }
 
@@ -127,11 +156,13 @@ void rd_worker_free(struct rd_worker *worker)
         return;
     pthread_mutex_lock(&worker->lock);
     worker->quit = true;
-    pthread_cond_broadcast(&worker->changed);
+    wake_one(worker);
     pthread_mutex_unlock(&worker->lock);
-    for (unsigned i = 0; i < worker->n; i++)
+    for (unsigned i = 0; i < worker->n; i++) {
         pthread_join(worker->helpers[i].thread, NULL);
-    pthread_cond_destroy(&worker->changed);
+        pthread_cond_destroy(&worker->helpers[i].wake);
+    }
+    pthread_cond_destroy(&worker->done);
     pthread_mutex_destroy(&worker->lock);
     rd_free(worker);
 }
