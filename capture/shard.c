@@ -162,7 +162,6 @@ void capture_shard_ask(void *capture)
     struct capture *c = capture;
     struct capture_watch *w = &c->watch;
     w->member = true;
-    w->hidden = false;
     if (w->id[0] == '\0')
         w->ok = ask_at(w, &w->target, true);
     for (size_t i = 0; i < w->n_seeds && !w->ok; i++)
@@ -252,8 +251,8 @@ bool capture_shard_apply(struct capture *c, uint64_t now_ms, struct rd_err *err)
         s->off = true;
         if (w->hidden)
             capture_event(c, link, "shard", false,
-                          "INFO is not permitted to the user: if this is a cluster, a failover is "
-                          "not followed");
+                          "the user may not run INFO, so it is unknown whether the server is in a "
+                          "cluster; a failover there will not be followed");
         return true;
     }
     if (link->id[0] == '\0')

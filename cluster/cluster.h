@@ -215,6 +215,9 @@ struct cluster_link_info {
 };
 /* The connections, i from 0. False: there are no more. */
 bool cluster_link_at(const struct cluster *c, size_t i, struct cluster_link_info *ret);
+/* The next connection with one node in one direction, from *at on, which is 0 at first. */
+bool cluster_link_with(const struct cluster *c, const struct cluster_node *node, bool inbound,
+                       size_t *at, struct cluster_link_info *ret);
 
 /* Bytes that are kept of messages of which a part is missing. It grows with what arrives, not with
  * the length that a message declares, and what is longer than its sender may send is not kept. */

@@ -59,6 +59,22 @@ bool cluster_link_at(const struct cluster *c, size_t i, struct cluster_link_info
     return true;
 }
 
+bool cluster_link_with(const struct cluster *c, const struct cluster_node *node, bool inbound,
+                       size_t *at, struct cluster_link_info *ret)
+{
+    while (*at < c->n_links) {
+        const struct cluster_link *link = c->links[(*at)++];
+        bool found = inbound ? link->node == NULL && cluster_id_eq(&link->from, &node->id)
+                             : link->node == node;
+        if (!found)
+            continue;
+        *ret = (struct cluster_link_info){
+            .conn = link->number, .inbound = inbound, .node = node, .created_ms = link->created_ms};
+        return true;
+    }
+    return false;
+}
+
 void cluster_links_free(struct cluster *c)
 {
     while (c->n_links > 0) {

@@ -34,7 +34,7 @@ SETTLE_SECONDS = 1  # from the begin of the load until it is measured
 KEYS = 100000
 RATE_BAR, CPU_BAR = 0.95, 20  # of the peer's; percent of a core
 WALL_BAR, MIB_BAR = 1.1, 32
-HEADS = ("question", "unit", "ours", "redis-cli", "ratio", "bar")
+HEADS = ("benchmark", "unit", "Redoubt", "redis-cli", "ratio", "target")
 
 
 def missing():
@@ -275,8 +275,7 @@ def _text(figure):
 def rows(lines):
     found = [HEADS]
     for line in lines:
-        verdict = "missed" if line["missed"] else "met"
         found.append([line["question"], line["unit"], _text(line["ours"]), _text(line["peer"]),
                       f"{line['ratio']:.2f}" if line["ratio"] else "-",
-                      f"{line['bar']}: {verdict}" if line["bar"] else ""])
+                      measure.verdict(line["bar"], line["missed"])])
     return found

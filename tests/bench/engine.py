@@ -104,7 +104,7 @@ def _line(question, unit, own, peer, bar, more_is_better):
     if more_is_better:
         line.update(ratio=b / a, bar=f"{bar:g}x", missed=b / a < bar)
     else:
-        line.update(ratio=a / b, bar=f"{bar:g} of it", missed=a / b > bar)
+        line.update(ratio=a / b, bar=f"at most {bar:g}", missed=a / b > bar)
     return line
 
 
@@ -125,8 +125,8 @@ def measure_files(snapshot, log, runs, say):
         line("engine: load the snapshot", "load_s", 2.7),
         line("engine: save it", "save_s", 2.5),
         line("engine: replay the log", "replay_s", 3),
-        line("engine: resident, snapshot", "load_kib", 0.95, False),
-        line("engine: resident, log", "replay_kib", 0.95, False),
+        line("engine: memory after loading the snapshot", "load_kib", 0.95, False),
+        line("engine: memory after replaying the log", "replay_kib", 0.95, False),
     ]
 
 
@@ -143,7 +143,7 @@ def measure_conversion(log, runs, say):
     return [
         _line("engine: convert the log of collections", "s", [m["wall"] for m in mine],
               [t["replay_s"] for t in theirs], 2.5, True),
-        _line("engine: convert it, cpu", "s", [m["user"] + m["sys"] for m in mine],
+        _line("engine: convert it, CPU time", "s", [m["user"] + m["sys"] for m in mine],
               [t["cpu_s"] for t in theirs], 2.5, True),
     ]
 
@@ -166,7 +166,7 @@ def measure_pauses(keys, say):
     return lines
 
 
-HEADS = ("question", "unit", "ours", "peer", "its own", "ratio", "bar")
+HEADS = ("benchmark", "unit", "Redoubt", "compared with", "its result", "ratio", "target")
 
 
 def rows(lines):
@@ -176,7 +176,7 @@ def rows(lines):
 
     found = [HEADS]
     for line in lines:
-        verdict = "missed" if line["missed"] else "met"
+        verdict = measure.verdict(line["bar"], line["missed"])
         if "steps" in line:
             each_second = line["steps_above_bar"] / max(line["seconds"], 1e-3)
             verdict += f", {line['steps_above_bar']} of {line['steps']:,} steps above, "
@@ -184,5 +184,5 @@ def rows(lines):
         ratio = f"{line['ratio']:.2f}" if line["ratio"] else "-"
         found.append((line["question"], line["unit"], figure(line["ours"]),
                       line["peer_program"] or "-", figure(line["peer"]), ratio,
-                      f"{line['bar']}: {verdict}"))
+                      verdict))
     return found

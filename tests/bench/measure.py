@@ -50,6 +50,15 @@ class Cost:
         }
 
 
+def verdict(target, missed):
+    """A cell of a table. missed: whether the target was missed, or in what."""
+    if not target:
+        return ""
+    if not missed:
+        return f"{target}: met"
+    return f"{target}: not met" + ("" if missed is True else f" ({', '.join(missed)})")
+
+
 @contextlib.contextmanager
 def _input(feed):
     if feed is None:

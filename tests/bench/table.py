@@ -60,9 +60,9 @@ class Bar:
     def text(self):
         parts = []
         if self.wall:
-            parts.append(f"{self.wall:.2g}x wall")
+            parts.append(f"{self.wall:.2g}x")
         if self.cpu:
-            parts.append(f"{self.cpu:.2g}x cpu")
+            parts.append(f"CPU {self.cpu:.2g}x")
         if self.mib:
             parts.append(f"{self.mib} MiB")
         return ", ".join(parts)
@@ -70,9 +70,9 @@ class Bar:
     def missed(self, line):
         found = []
         if self.wall and line["wall_ratio"] and line["wall_ratio"] < self.wall:
-            found.append("wall")
+            found.append("time")
         if self.cpu and line["cpu_ratio"] and line["cpu_ratio"] < self.cpu:
-            found.append("cpu")
+            found.append("CPU")
         if self.mib and line["ours"]["peak_kib"] > self.mib * 1024:
             found.append("memory")
         return found
@@ -112,7 +112,7 @@ def mixed_questions(path, folder=""):
         ("convert --to resp --restore", ours("convert", "--to", "resp", "--restore", path), peer,
          Bar(wall=5, mib=64)),
         ("convert --to csv", ours("convert", "--to", "csv", path), peer, Bar(mib=64)),
-        ("convert --to sqlite beside ndjson",
+        ("convert --to sqlite, compared with ndjson",
          ours("convert", "--to", "sqlite", "--force", path, "-o", database),
          ours("convert", "--to", "ndjson", path), Bar(wall=1 / 2.5, mib=96)),
         ("convert --to rdb", ours("convert", "--to", "rdb", path), peer, Bar(wall=10, mib=64)),
@@ -123,7 +123,7 @@ def mixed_questions(path, folder=""):
          Bar(wall=10, mib=64)),
         ("stat", ours("stat", path), peer, Bar(wall=6, mib=64)),
         ("diff", ours("diff", path, path), peer, Bar(mib=64)),
-        ("diff beside check-rdb", ours("diff", path, path), ours("check-rdb", path),
+        ("diff, compared with check-rdb", ours("diff", path, path), ours("check-rdb", path),
          Bar(wall=1 / 3)),
     ]
 
@@ -133,7 +133,7 @@ def log_questions(path):
     run = ours("check-aof", path)
     return [
         ("check-aof", run, theirs("redis-check-aof", path), Bar(wall=12, mib=16)),
-        ("check-aof beside cat", run, theirs("cat", path), Bar(wall=1 / 5)),
+        ("check-aof, compared with cat", run, theirs("cat", path), Bar(wall=1 / 5)),
     ]
 
 
@@ -171,8 +171,8 @@ def answer(question, run, peer, bar, times):
     return line, costs
 
 
-HEADS = ("question", "our wall", "cpu", "MiB", "peer", "its wall", "cpu", "MiB", "wall", "cpu",
-         "bar")
+HEADS = ("benchmark", "our time", "our CPU", "our MiB", "compared with", "its time", "its CPU",
+         "its MiB", "speedup", "CPU speedup", "target")
 
 
 def _cells(line, costs):
@@ -186,12 +186,9 @@ def _cells(line, costs):
     def ratio(name):
         return f"{line[name]:.2f}x" if line[name] else "-"
 
-    verdict = ""
-    if line["bar"]:
-        verdict = f"{line['bar']}: " + (", ".join(line["missed"]) + " missed"
-                                        if line["missed"] else "met")
     return [line["question"], *cost("ours"), line["peer_program"] or "-", *cost("peer"),
-            ratio("wall_ratio"), ratio("cpu_ratio"), verdict]
+            ratio("wall_ratio"), ratio("cpu_ratio"),
+            measure.verdict(line["bar"], line["missed"])]
 
 
 def _print(rows, left):
@@ -283,16 +280,16 @@ class Bench:
 
     def mixed(self):
         words = self.args.question
-        if wanted(mixed_questions(""), words):
+        by_threads = wanted([("check-rdb threads",)], words)
+        if by_threads or wanted(mixed_questions(""), words):
             path = self.snapshot(float(os.environ.get("BENCH_MB", "350")))
             memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
             with tempfile.TemporaryDirectory(dir=memory) as folder:
                 self.table(f"A mixed snapshot of {os.path.getsize(path):,} bytes",
                            wanted(mixed_questions(path, folder), words))
-        if wanted([("check-rdb threads",)], words):
-            path = self.snapshot(float(os.environ.get("BENCH_MB", "350")))
+        if by_threads:
             lines = threads.measure_check(path, self.args.runs, self.say)
-            self.add("check-rdb, by its threads", lines, threads.rows(lines), ())
+            self.add("check-rdb, by number of threads", lines, threads.rows(lines), ())
         if wanted(log_questions(""), words):
             mb = float(os.environ.get("BENCH_LOG_MB", "650"))
             path = self.cached(snapshots.make_log(self.cache, mb, self.say))
@@ -325,7 +322,7 @@ class Bench:
             log = self.cached(snapshots.make_log(self.cache, mb, self.say, True))
             lines += engine.measure_conversion(log, self.args.runs, self.say)
         lines += engine.measure_pauses(int(os.environ.get("BENCH_KEYS", "10000000")), self.say)
-        self.add("The data set library beside a server", lines, engine.rows(lines), (0, 3, 6))
+        self.add("The engine, compared with redis-server", lines, engine.rows(lines), (0, 3, 6))
 
     def server(self):
         def wanted_one(question):
@@ -338,13 +335,13 @@ class Bench:
             mb = float(os.environ.get("BENCH_LOG_MB", "650"))
             log = self.cached(snapshots.make_log(self.cache, mb, self.say))
             lines = server.measure_files(snapshot, log, self.args.runs, self.say)
-            self.add("redoubt-server beside redis-server: files", lines,
+            self.add("redoubt-server, compared with redis-server: loading and saving", lines,
                      server.file_rows(lines), (0, 1, 5))
         n = int(os.environ.get("BENCH_N", "1000000"))
         lines = server.measure_commands(n, self.args.runs, wanted_one, self.say)
         if lines:
-            self.add("redoubt-server beside redis-server: redis-benchmark -c 50", lines,
-                     server.command_rows(lines), (0, 7))
+            title = "redoubt-server, compared with redis-server: redis-benchmark, 50 clients"
+            self.add(title, lines, server.command_rows(lines), (0, 7))
 
     def server_is_wanted(self):
         words = self.args.question

@@ -28,7 +28,7 @@ def measure_check(path, runs, say):
 
 
 def rows(lines):
-    heads = ("threads", "wall", "cpu", "MiB", "MB/s", "MB/s of a core")
+    heads = ("threads", "time", "CPU", "MiB", "MB/s", "MB/s per core")
     return [heads, *([str(line["threads"]), f"{line['wall_s']['best']:.3f}",
                       f"{line['cpu_s']['best']:.3f}", f"{line['peak_kib'] / 1024:.1f}",
                       f"{line['bytes_per_s'] / 1e6:,.0f}",

@@ -127,7 +127,7 @@ class Failover(ClusterCase):
 
     def test_who_may_not_know_whether_it_is_a_cluster_is_told_so(self):
         master, running = self.with_rights()
-        running.says("if this is a cluster, a failover is not followed")
+        running.says("a failover there will not be followed")
         self.works(master, running)
 
 

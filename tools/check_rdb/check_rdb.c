@@ -19,8 +19,6 @@
 
 #include <sys/stat.h>
 
-enum { USUAL_THREADS = 8 }; /* without --threads: at most */
-
 struct run {
     struct cli *cli;
     bool quick, partial, force, strict, reseal;
@@ -617,8 +615,10 @@ static int check_all(struct run *run)
     return worst(run);
 }
 
+/* Without --threads. */
 static unsigned usual_threads(void)
 {
+    enum { USUAL_THREADS = 8 };
     unsigned n = rd_thread_processors();
     return n < USUAL_THREADS ? n : USUAL_THREADS;
 }
@@ -635,7 +635,7 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &run.threads,
-         .help = "threads to use (default: one a processor, up to 8)"},
+         .help = "number of threads (default: processors, up to 8)"},
         {.name = "salvage",
          .kind = CLI_STRING,
          .arg = "OUT",
@@ -667,7 +667,7 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
         {0},
     };
     const struct cli_usage usage = {
-        .synopsis = "[--quick] [--threads=N] FILE…\n--salvage OUT [OPTION…] [FILTER…] FILE",
+        .synopsis = "[--quick | --threads=N] [FILE…]\n--salvage OUT [OPTION…] [FILTER…] FILE",
         .about = "Verifies every byte of snapshots, and reports which keys can be recovered.\n"
                  "\"-\" is standard input, a folder all its snapshots, redis://HOST a server.\n"
                  "Exit status 1: damage or warnings; with --salvage 8: saved, but incomplete\n"

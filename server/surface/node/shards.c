@@ -1,6 +1,4 @@
 /* CLUSTER SLOTS, SHARDS and LINKS. */
-#include "base/mem.h"
-#include "server/loop/log.h"
 #include "server/durable/replication/replication.h"
 #include "server/session/client/client.h"
 #include "server/surface/node/node_impl.h"
@@ -198,40 +196,28 @@ static void put_link(struct dispatch_call *call, const struct cluster_link_info 
     engine_reply_int(call->reply, (int64_t)report->used);
 }
 
-/* All links, whose nodes are then known; *ret_n of them. */
-static struct cluster_link_info *all_links(const struct cluster *c, size_t *ret_n)
+static uint64_t put_links(struct dispatch_call *call, const struct cluster_node *with, bool inbound)
 {
-    struct cluster_link_info link, *links;
-    size_t n = 0;
-    while (cluster_link_at(c, n, &link))
+    const struct node *own = node_of(call);
+    struct cluster_link_info link;
+    struct node_link_report report;
+    uint64_t n = 0;
+    for (size_t at = 0; cluster_link_with(own->cluster, with, inbound, &at, &link);) {
+        if (!node_links_report(own, link.conn, &report))
+            continue;
+        put_link(call, &link, &report);
         n++;
-    links = rd_calloc(n + 1, sizeof *links);
-    if (links == NULL)
-        log_panic("out of memory");
-    for (size_t i = 0; i < n; i++)
-        cluster_link_at(c, i, &links[i]);
-    *ret_n = n;
-    return links;
+    }
+    return n;
 }
 
 /* Clients expect both links with a node beside each other: the one to it, and the one from it. */
 void node_sub_links(struct dispatch_call *call)
 {
-    const struct node *own = node_of(call);
-    struct node_link_report report;
+    const struct cluster *c = node_of(call)->cluster;
     uint64_t n = 0;
-    size_t n_links, mark = engine_reply_mark(call->reply);
-    struct cluster_link_info *links = all_links(own->cluster, &n_links);
-    for (size_t i = 0; i < 2 * cluster_count(own->cluster); i++) {
-        const struct cluster_node *with = cluster_at(own->cluster, i / 2);
-        for (size_t k = 0; k < n_links; k++) {
-            if (links[k].node != with || links[k].inbound != (i % 2 == 1) ||
-                !node_links_report(own, links[k].conn, &report))
-                continue;
-            put_link(call, &links[k], &report);
-            n++;
-        }
-    }
+    size_t mark = engine_reply_mark(call->reply);
+    for (size_t i = 0; i < cluster_count(c); i++)
+        n += put_links(call, cluster_at(c, i), false) + put_links(call, cluster_at(c, i), true);
     engine_reply_mark_array(call->reply, mark, n);
-    rd_free(links);
 }
