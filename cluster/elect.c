@@ -126,6 +126,7 @@ static void ask(struct cluster *c)
 {
     struct cluster_election *e = &c->election;
     e->epoch = ++c->current_epoch;
+    c->last_vote_epoch = e->epoch; /* once elected, it has no second vote in its own epoch */
     e->sent = true;
     cluster_save_synced(c);
     cluster_log(c, CLUSTER_LEVEL_NOTICE, "asking for votes in epoch %ju", (uintmax_t)e->epoch);

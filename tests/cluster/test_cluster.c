@@ -212,6 +212,8 @@ Test(cluster, a_replica_takes_the_place_of_its_master)
     cr_expect_not(is_master(&r, a));
     rig_until(&r, cluster_myself(r.c[a])->master == rig_seen(&r, a, b));
     cr_expect_eq(r.seen[b][CLUSTER_PROMOTE], 1);
+    cr_expect_eq(cluster_last_vote_epoch(r.c[b]), cluster_myself(r.c[b])->epoch,
+                 "its shard has voted in the epoch in which it was elected");
     cr_expect_str_eq(cluster_myself(r.c[b])->shard.s, cluster_myself(r.c[0])->id.s);
     rig_until(&r, rig_all_ok(&r));
     r.cut[0] = false;
