@@ -110,6 +110,7 @@ struct payload {
     uint64_t left; /* of it, with the foot */
     uint64_t crc;
     uint8_t foot[FOOT];
+    int version; /* known when it has ended */
 };
 
 /* Copies `len` bytes of the source and adds them to the checksum. */
@@ -139,21 +140,42 @@ static bool fail(const struct client_live *live, enum rd_err_code code, const ch
     return false;
 }
 
+static enum rdb_dialect dialect_of(int version)
+{
+    return version >= RDB_VERSION_VALKEY_MIN ? RDB_VALKEY : RDB_REDIS;
+}
+
+/* Whether each type of the lower version has the same meaning in the higher one. Redis and Valkey
+ * have the same types up to the last version before the fork. */
+static bool agree(int low, int high)
+{
+    enum { GCRA_OR_OTHER = 33 };
+    bool same_dialect =
+        low < RDB_VERSION_OF_7_4 || high < RDB_VERSION_VALKEY_MIN || low >= RDB_VERSION_VALKEY_MIN;
+    return same_dialect && (!rdb_is_gcra(RDB_REDIS, low, GCRA_OR_OTHER) ||
+                            rdb_is_gcra(RDB_REDIS, high, GCRA_OR_OTHER));
+}
+
+/* Some servers write each payload in the oldest version that can hold its value. The snapshot gets
+ * the highest of them. */
 static bool take_version(struct client_live *live, int version, struct rd_err *err)
 {
-    enum rdb_dialect dialect = version >= RDB_VERSION_VALKEY_MIN ? RDB_VALKEY : RDB_REDIS;
-    if (live->version == version)
+    enum rdb_dialect dialect = dialect_of(version);
+    int before = live->version;
+    if (before == version)
         return true;
-    if (live->version != 0)
-        return fail(live, RD_ERR_PROTOCOL, "payloads of different versions", err);
     if (!rdb_version_known(dialect, version)) {
         rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "payloads of %s",
                    rdb_version_text(dialect, version).s);
         rd_err_origin(err, live->opts->target->name);
         return false;
     }
-    live->version = version;
-    live->dialect = dialect;
+    if (before != 0 && !(before < version ? agree(before, version) : agree(version, before)))
+        return fail(live, RD_ERR_PROTOCOL, "payloads of different versions", err);
+    if (before < version) {
+        live->version = version;
+        live->dialect = dialect;
+    }
     return true;
 }
 
@@ -169,7 +191,8 @@ static bool end_payload(struct client_live *live, struct payload *p, struct rd_e
     uint64_t stored = rd_get_le64(p->foot + FOOT - SUM);
     if (stored != 0 && stored != rd_crc64(p->crc, p->foot, FOOT - SUM))
         return fail(live, RD_ERR_PROTOCOL, "checksum mismatch in a payload", err);
-    return client_peer_end_string(live->peer, err) && take_version(live, rd_get_le16(p->foot), err);
+    p->version = rd_get_le16(p->foot);
+    return client_peer_end_string(live->peer, err) && take_version(live, p->version, err);
 }
 
 /* ---- keys ---- */
@@ -216,8 +239,9 @@ static bool put_head(struct client_live *live, int64_t expire_ms, uint8_t type,
            put(live, name.ptr, name.len, err);
 }
 
+/* *ret_known: whether the version of the payload has its type. */
 static bool put_record(struct client_live *live, int64_t expire_ms, struct rd_slice name,
-                       uint64_t len, uint8_t *ret_type, struct rd_err *err)
+                       uint64_t len, bool *ret_known, struct rd_err *err)
 {
     struct rd_src *src = client_peer_src(live->peer);
     struct payload p = {.left = len};
@@ -226,12 +250,15 @@ static bool put_record(struct client_live *live, int64_t expire_ms, struct rd_sl
         return fail(live, RD_ERR_PROTOCOL, "payload too short", err);
     if (rd_src_need(src, 1, &s) != RD_SRC_OK)
         return client_peer_fail(live->peer, err);
-    *ret_type = s.ptr[0];
+    uint8_t type = s.ptr[0];
     p.crc = rd_crc64(0, s.ptr, 1);
     p.left--;
     rd_src_consume(src, 1);
-    return put_head(live, expire_ms, *ret_type, name, err) && pass(live, &p, p.left - FOOT, err) &&
-           end_payload(live, &p, err);
+    if (!put_head(live, expire_ms, type, name, err) || !pass(live, &p, p.left - FOOT, err) ||
+        !end_payload(live, &p, err))
+        return false;
+    *ret_known = rdb_type_find(dialect_of(p.version), p.version, type) != NULL;
+    return true;
 }
 
 static bool take_nothing(struct client_live *live, struct rd_err *err)
@@ -246,17 +273,16 @@ static bool take_key(struct client_live *live, struct rd_slice name, bool as_it_
 {
     int64_t before, after;
     uint64_t at = position(live), len = 0;
-    uint8_t type = 0;
-    bool there;
+    bool there, known = true;
     if (!take_expiry(live, &before, err) ||
         !client_peer_next_header(live->peer, &there, &len, err) ||
-        !(there ? put_record(live, before, name, len, &type, err) : take_nothing(live, err)) ||
+        !(there ? put_record(live, before, name, len, &known, err) : take_nothing(live, err)) ||
         !take_expiry(live, &after, err))
         return false;
     *ret_bytes += len;
     if (!there)
         *ret = CLIENT_LIVE_GONE;
-    else if (rdb_type_find(live->dialect, live->version, type) == NULL)
+    else if (!known)
         *ret = CLIENT_LIVE_UNKNOWN;
     else
         *ret = same_expiry(live, before, after) ? CLIENT_LIVE_READ : CLIENT_LIVE_CHANGED;

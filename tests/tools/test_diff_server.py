@@ -173,7 +173,27 @@ class Strange(Case):
         good = text(b"hello")
         self.refused(Story({b"a": good[:3] + b"?" + good[4:]}), "checksum")
         self.refused(Story({b"a": b"short"}), "too short")
-        self.refused(Story({b"a": text(b"1"), b"b": dump(b"\0\1x", 10)}), "different versions")
+
+    def test_each_payload_may_have_the_version_that_its_value_needs(self):
+        value = b"\0\1x"
+        keys = [Key(b"a", STRING, b"x"), Key(b"b", STRING, b"x"), Key(b"c", STRING, b"x")]
+        for versions in ((10, 12, 13), (13, 10, 12), (80, 10, 11), (10, 80, 11), (14, 15, 13)):
+            with self.subTest(versions=versions):
+                payloads = (dump(value, version) for version in versions)
+                self.diff(Story(dict(zip((b"a", b"b", b"c"), payloads))), keys)
+
+    def test_types_are_those_of_the_version_of_their_own_payload(self):
+        new = dump(b"\x16\0", 11)  # 22 in a version that ends at 21
+        story = Story({b"a": dump(b"\0\1x", 12), b"b": new})
+        reported = json.loads(self.diff(story, [Key(b"a", STRING, b"x")], "--json", status=8))
+        self.assertEqual(reported["not_compared"], [0, 1])
+
+    def test_versions_whose_types_differ_are_refused(self):
+        value = b"\0\1x"
+        for versions in ((12, 80), (80, 13), (14, 16), (16, 15)):
+            with self.subTest(versions=versions):
+                a, b = (dump(value, version) for version in versions)
+                self.refused(Story({b"a": a, b"b": b}), "different versions")
 
     def test_a_value_that_is_not_what_its_frame_says_is_damage(self):
         self.diff(Story({b"a": dump(b"\0\5hel")}), status=1)
