@@ -549,8 +549,15 @@ bool archive_segment_kept(struct archive_repo *repo, const struct archive_segmen
                           uint64_t bytes, struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];
-    return archive_segment_name(name, repo, segment, err) &&
-           archive_store_keeps(repo->store, name, bytes, err);
+    struct archive_object object;
+    if (!archive_segment_name(name, repo, segment, err))
+        return false;
+    if (archive_store_keeps(repo->store, name, bytes, err))
+        return true;
+    if (repo->store->ops->stat(repo->store, name, &object, NULL) && object.there &&
+        object.size < bytes)
+        repo->store->ops->remove(repo->store, name, NULL);
+    return false;
 }
 
 void archive_stream_clean(struct archive_repo *repo)

@@ -7,6 +7,8 @@ CONTROL is a JSON file: {"at": 7, "status": 4, "done": false, "cut": false}. The
 is answered with this status of SSH_FX_…; done: it is done first; cut: the connection ends instead.
 CONTROL.count has a byte for each request of all connections. {"stale": 12, "nth": 2}: instead of
 "at", the second request 12 (READDIR) on a connection that had an answer "no such file", once.
+{"lose": ".seg"}: what is first written to a file with this in its name is not there after the
+answer "ok".
 """
 
 import json
@@ -63,7 +65,7 @@ def cut():
 class Server:
     def __init__(self, control):
         self.control, self.handles, self.n = control, {}, 0
-        self.had_missing, self.seen = False, 0
+        self.had_missing, self.seen, self.lose = False, 0, None
 
     def take(self, size):
         data = sys.stdin.buffer.read(size)
@@ -93,8 +95,15 @@ class Server:
         self.seen += self.had_missing and kind == fault["stale"]
         if self.seen != fault["nth"] or os.path.exists(self.control + ".done"):
             return False
+        return self.once()
+
+    def once(self):
         with open(self.control + ".done", "wb"):
             return True
+
+    def is_lost(self, fd, fault):
+        path = os.readlink(f"/proc/self/fd/{fd}")
+        return fault["lose"] in path and not os.path.exists(self.control + ".done") and self.once()
 
     def fault(self, kind):
         """The fault of this request, or None."""
@@ -105,6 +114,9 @@ class Server:
             fault = json.load(file)
         if fault and "stale" in fault:
             return fault if self.is_stale(fault, kind) else None
+        self.lose = fault if fault and "lose" in fault else None
+        if self.lose:
+            return None
         return fault if fault and fault["at"] == n else None
 
     def run(self):
@@ -165,7 +177,8 @@ class Server:
 
     def write(self):
         fd, off, data = self.handles[self.string()], self.number(">Q"), self.string()
-        os.pwrite(fd, data, off)
+        if not self.lose or not self.is_lost(fd, self.lose):
+            os.pwrite(fd, data, off)
         return OK
 
     def opendir(self):

@@ -392,6 +392,15 @@ class OfSFTP(Answers, BackupCase):
             self.assertTrue(os.path.exists(done))
             os.unlink(done)
 
+    def test_a_segment_that_the_store_has_lost_a_part_of_is_uploaded_again(self):
+        self.load(self.saved)
+        self.set_fault({"lose": ".seg"}, 0)
+        done = self.archive()
+        self.assertTrue(os.path.exists(self.path("control.done")))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"the store does not show it; trying again", done.stderr)
+        self.after_archive(done, "lose")
+
     def save(self):
         shutil.copytree(self.there, self.path("saved"))
         return self.path("saved")
