@@ -197,9 +197,9 @@ void archive_segment_end_times(struct archive_segment *segment,
 /* A new object for the segment. */
 bool archive_segment_put(struct archive_repo *repo, const struct archive_segment *segment,
                          struct rd_sink **ret, struct rd_err *err);
-/* To be called after a put that succeeded, which does not replace an object: whether the store shows
- * it, with at least so many bytes. A store that has lost a part of it without saying so would refuse
- * the segment from then on, so an object that is shorter is removed. */
+/* To be called after a put that succeeded, which does not replace an object: whether the store
+ * shows it, with at least so many bytes. A store that has lost a part of it without saying so would
+ * refuse the segment from then on, so an object that is shorter is removed. */
 bool archive_segment_kept(struct archive_repo *repo, const struct archive_segment *segment,
                           uint64_t bytes, struct rd_err *err);
 bool archive_segment_remove(struct archive_repo *repo, const struct archive_segment *segment,
