@@ -294,8 +294,9 @@ static void put_index(struct make *k)
 }
 
 /* The name of the object binds what it holds, so an object of an earlier try is as good. Either is
- * read to its end. */
-static bool prove(struct make *k, const struct rd_err *why, struct rd_err *err)
+ * read to its end. An object that was uploaded now and has other bytes was not stored as it was
+ * sent: it is removed, or it would be in the way of the next try. */
+static bool prove(struct make *k, bool uploaded, const struct rd_err *why, struct rd_err *err)
 {
     struct archive_store *store = k->m->repo.store;
     struct archive_object object;
@@ -310,6 +311,9 @@ static bool prove(struct make *k, const struct rd_err *why, struct rd_err *err)
     if (proof == ARCHIVE_STORE_ABSENT) {
         rd_err_adopt(err, why);
         rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "the store does not show what it has stored");
+    } else if (uploaded && (proof == ARCHIVE_STORE_OTHER || proof == ARCHIVE_STORE_OPAQUE)) {
+        archive_segment_remove(&k->m->repo, &k->segment, NULL);
+        rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "the store did not keep what was sent to it");
     } else if (proof == ARCHIVE_STORE_OTHER) {
         rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
                    "the repository has other data under the name of a merged segment");
@@ -334,7 +338,7 @@ static bool store_it(struct make *k, bool *ret_made, struct rd_err *err)
         rd_err_adopt(err, &why);
         return false;
     }
-    if (!prove(k, &why, err))
+    if (!prove(k, ok, &why, err))
         return false;
     put_index(k);
     k->m->n_made++;

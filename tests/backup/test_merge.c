@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backup/places.h"
+#include "backup/stream_sum.h"
 #include "backup/system.h"
 #include "capture/segment_in.h"
 #include "repl/capture_writer.h"
@@ -230,6 +232,82 @@ Test(backup_merge, an_object_in_the_place_of_a_merged_segment_removes_nothing)
         found += (i < after.n ? after.segments[i] : after.covered[i - after.n]).last == 0;
     cr_expect_eq(found, before.n);
     archive_stream_done(&before);
+    archive_stream_done(&after);
+}
+
+/* ---- a store that loses what was sent to it, once ---- */
+
+static const struct archive_store_ops *true_ops; /* NULL: stores are as they are */
+static struct archive_store_ops losing_ops;
+static bool lost;
+
+static bool lose_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *e)
+{
+    (void)impl;
+    (void)ptr;
+    (void)len;
+    (void)e;
+    return true;
+}
+
+static bool lose_close(void *impl, bool commit, struct rd_err *e)
+{
+    if (commit)
+        return rd_sink_close(impl, e);
+    rd_sink_abort(impl);
+    return true;
+}
+
+static bool losing_put(struct archive_store *store, const char *name, struct rd_sink **ret,
+                       struct rd_err *e)
+{
+    static const struct rd_sink_ops ops = {lose_write, NULL, lose_close};
+    if (!true_ops->put(store, name, ret, e))
+        return false;
+    if (lost || strstr(name, ".seg") == NULL)
+        return true;
+    lost = true;
+    return rd_sink_new(ret, &ops, *ret, &RD_SINK_OPTS(), e);
+}
+
+/* The linker puts this in the place of the function that opens the store for merging. */
+bool __real_backup_open_store(struct archive_store **ret, const struct backup_target *target,
+                              const char *where, enum backup_mode mode, struct rd_err *e);
+bool __wrap_backup_open_store(struct archive_store **ret, const struct backup_target *target,
+                              const char *where, enum backup_mode mode, struct rd_err *e);
+bool __wrap_backup_open_store(struct archive_store **ret, const struct backup_target *target,
+                              const char *where, enum backup_mode mode, struct rd_err *e)
+{
+    if (!__real_backup_open_store(ret, target, where, mode, e))
+        return false;
+    if (true_ops != NULL) {
+        losing_ops = *(*ret)->ops;
+        losing_ops.put = losing_put;
+        (*ret)->ops = &losing_ops;
+    }
+    return true;
+}
+
+Test(backup_merge, what_the_store_has_lost_is_merged_by_the_next_run)
+{
+    struct archive_stream before = list();
+    uint64_t bytes = before.segments[before.n - 1].end - before.segments[before.n - 1].start;
+    archive_stream_done(&before);
+    true_ops = open.stores[0]->ops;
+    struct backup_merge m = merge(0, BASE * bytes); /* no larger segment takes its place */
+    cr_expect(lost);
+    cr_expect_eq(m.n_refused, 1);
+    m = merge(0, BASE * bytes);
+    cr_expect_eq(m.n_refused, 0, "%s", m.refused.text);
+    expect_groups(BASE);
+    struct archive_stream after = list();
+    for (size_t i = 0; i < after.n; i++) {
+        struct backup_stream_sum sum;
+        enum archive_store_proof proof =
+            backup_stream_sum_stored(&open.repos[0], &after.segments[i], NULL,
+                                     after.segments[i].start, after.segments[i].end, &sum, &err);
+        cr_expect_eq(proof, ARCHIVE_STORE_SAME, "%s", err.text);
+    }
     archive_stream_done(&after);
 }
 
