@@ -16,11 +16,11 @@
 #include "engine/engine.h"
 #include "tests/sim/servers_impl.h"
 
-enum { CLIENTS = 4, NUMBERS_MAX = 1 << 14, PATIENCE_US = 3000000, KEYS = 6 };
+enum { USERS = 4, NUMBERS_MAX = 1 << 14, PATIENCE_US = 3000000, KEYS = 6 };
 
 enum told { NOT_SENT, SENT, TOLD };
 
-static struct client_ {
+static struct user {
     int fd; /* -1: it is not connected */
     int64_t next_us;
     int64_t sent_us; /* 0: it does not wait for a reply */
@@ -28,22 +28,22 @@ static struct client_ {
     unsigned number; /* the last that was sent to the list */
     bool appends;    /* what it waits for is that reply */
     uint8_t told[NUMBERS_MAX];
-} clients[CLIENTS];
+} users[USERS];
 
 static bool may_lose, stopped;
 
 void clients_begin(void)
 {
-    memset(clients, 0, sizeof clients);
-    for (int i = 0; i < CLIENTS; i++)
-        clients[i].fd = -1;
+    memset(users, 0, sizeof users);
+    for (int i = 0; i < USERS; i++)
+        users[i].fd = -1;
     may_lose = stopped = false;
 }
 
 void clients_end(void)
 {
-    for (int i = 0; i < CLIENTS; i++)
-        rd_buf_done(&clients[i].in);
+    for (int i = 0; i < USERS; i++)
+        rd_buf_done(&users[i].in);
 }
 
 void clients_stop(void)
@@ -90,7 +90,7 @@ static ssize_t receive_all(int fd, struct rd_buf *to)
     return n;
 }
 
-static void disconnect(struct client_ *c)
+static void disconnect(struct user *c)
 {
     sim.sums->lost += c->sent_us != 0;
     if (c->fd >= 0)
@@ -102,7 +102,7 @@ static void disconnect(struct client_ *c)
 }
 
 /* After an error of a server that is not ready or leads no more, another one is looked for. */
-static void take_reply(struct client_ *c)
+static void take_reply(struct user *c)
 {
     const char *p = (const char *)c->in.ptr;
     bool failed = *p == '-';
@@ -112,7 +112,7 @@ static void take_reply(struct client_ *c)
     else if (c->appends)
         c->told[c->number] = NOT_SENT;
     c->sent_us = 0;
-    if (failed && memcmp(p, "-ERR", 4) != 0 && memcmp(p, "-WRONGTYPE", 10) != 0) {
+    if (failed && strncmp(p, "-ERR", 4) != 0 && strncmp(p, "-WRONGTYPE", 10) != 0) {
         disconnect(c);
         return;
     }
@@ -120,7 +120,7 @@ static void take_reply(struct client_ *c)
     c->next_us = sim.now_us + sim_between(500, 40000);
 }
 
-static void receive(struct client_ *c)
+static void receive(struct user *c)
 {
     ssize_t n = receive_all(c->fd, &c->in);
     const char *begin = (const char *)c->in.ptr;
@@ -133,7 +133,7 @@ static void receive(struct client_ *c)
 
 /* ---- commands ---- */
 
-static void put_append(struct client_ *c, int i, struct rd_buf *out)
+static void put_append(struct user *c, int i, struct rd_buf *out)
 {
     c->appends = true;
     c->number++;
@@ -186,9 +186,8 @@ static const char *const others[] = {
     "EXPIRE hash:%k 1",
     "WAIT 1 200",
     "PUBLISH news %n",
-    "FUNCTION LOAD REPLACE \"#!lua name=lib%k\\nredis.register_function('f%k',function(keys) "
-    "return "
-    "redis.call('incr',keys[1]) end)\"",
+    "FUNCTION LOAD REPLACE \"#!lua name=lib%k\\n"
+    "redis.register_function('f%k',function(keys) return redis.call('incr',keys[1]) end)\"",
     "FCALL f%k 1 num:%k",
     "EVAL \"redis.call('select',2) return redis.call('flushdb')\" 0",
 };
@@ -208,7 +207,7 @@ static void put_other(struct rd_buf *out, const char *form)
     rd_buf_add(out, "\r\n", 2);
 }
 
-static void send_command(struct client_ *c, int i)
+static void send_command(struct user *c, int i)
 {
     struct rd_buf out = {0};
     c->appends = false;
@@ -228,7 +227,7 @@ static void send_command(struct client_ *c, int i)
 
 /* ---- time ---- */
 
-static void connect_client(struct client_ *c)
+static void connect_client(struct user *c)
 {
     int host = host_leader();
     if (host != NOBODY)
@@ -236,7 +235,7 @@ static void connect_client(struct client_ *c)
     c->next_us = sim.now_us + sim_between(10000, 100000);
 }
 
-static int64_t next_of(const struct client_ *c)
+static int64_t next_of(const struct user *c)
 {
     int64_t next = c->sent_us != 0 ? c->sent_us + PATIENCE_US + 1
                    : stopped       ? SIM_NEVER
@@ -248,16 +247,16 @@ static int64_t next_of(const struct client_ *c)
 int64_t clients_next(void)
 {
     int64_t next = SIM_NEVER;
-    for (int i = 0; i < CLIENTS; i++)
-        if (next_of(&clients[i]) < next)
-            next = next_of(&clients[i]);
+    for (int i = 0; i < USERS; i++)
+        if (next_of(&users[i]) < next)
+            next = next_of(&users[i]);
     return next;
 }
 
 void clients_run(void)
 {
-    for (int i = 0; i < CLIENTS; i++) {
-        struct client_ *c = &clients[i];
+    for (int i = 0; i < USERS; i++) {
+        struct user *c = &users[i];
         if (c->fd >= 0)
             receive(c);
         if (stopped || c->next_us > sim.now_us || c->sent_us != 0)
@@ -296,7 +295,7 @@ static bool ask(int host, const char *line, struct rd_buf *ret)
 /* The numbers of a list: growing, all of them sent, and none missing that a client was told of. */
 static void check_list(int i, const char *reply)
 {
-    struct client_ *c = &clients[i];
+    struct user *c = &users[i];
     long n = strtol(reply + 1, NULL, 10);
     unsigned before = 0;
     const char *p = strchr(reply, '\n') + 1;
@@ -322,7 +321,7 @@ void clients_check(int host)
 {
     char line[64];
     struct rd_buf reply = {0};
-    for (int i = 0; i < CLIENTS; i++) {
+    for (int i = 0; i < USERS; i++) {
         snprintf(line, sizeof line, "LRANGE list:%d 0 -1\r\n", i);
         rd_buf_reset(&reply);
         if (!ask(host, line, &reply) || reply.ptr[0] != '*' || !rd_buf_add(&reply, "", 1)) {
