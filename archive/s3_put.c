@@ -1,4 +1,6 @@
 /* s3_put.c - objects that are put, whole or in parts, and the uploads that were abandoned. */
+#include "archive/s3_put.h"
+
 #include "archive/s3_request.h"
 #include "base/mem.h"
 

@@ -96,9 +96,4 @@ bool archive_s3_set_login(struct archive_s3 *s, const char *access, const char *
 /* Whether snprintf() returned that all fits. RD_ERR_USAGE */
 bool archive_s3_fits(int len, size_t size, struct rd_err *err);
 
-/* s3_put.c: see struct archive_store_ops. */
-bool archive_s3_put(struct archive_store *store, const char *name, struct rd_sink **ret,
-                    struct rd_err *err);
-void archive_s3_clean(struct archive_store *store, const char *folder);
-
 #endif

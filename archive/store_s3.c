@@ -1,3 +1,4 @@
+#include "archive/s3_put.h"
 #include "archive/s3_request.h"
 
 #include "archive/ranges.h"

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <float.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -105,21 +104,6 @@ bool rd_num_get_i64(struct rd_slice text, int64_t *ret)
         return false;
     *ret = (int64_t)(negative ? 0 - v : v);
     return true;
-}
-
-static locale_t c_locale;
-
-/* newlocale() of "C" returns a constant of glibc and cannot fail. */
-static void make_c_locale(void)
-{
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-}
-
-locale_t rd_num_locale(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_c_locale);
-    return c_locale;
 }
 
 static char *put_scientific(char *to, const char *digits, int n, int exponent)

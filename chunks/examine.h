@@ -12,7 +12,7 @@
 #define CHUNKS_EXAMINE_H
 
 #include "base/buf.h"
-#include "chunks/sweep.h"
+#include "chunks/usage.h"
 
 enum { CHUNKS_HURT_NAMES = 1000 };
 

@@ -2,6 +2,7 @@
 #ifndef CHUNKS_REWRITE_IMPL_H
 #define CHUNKS_REWRITE_IMPL_H
 
+#include "chunks/sweep.h"
 #include "chunks/usage_impl.h"
 
 /* Copies what is needed of packs that are mostly waste to new packs. */

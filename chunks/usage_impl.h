@@ -4,7 +4,7 @@
 #define CHUNKS_USAGE_IMPL_H
 
 #include "chunks/parent_impl.h"
-#include "chunks/sweep.h"
+#include "chunks/usage.h"
 
 struct chunks_used {
     uint8_t name[CHUNKS_NAME];

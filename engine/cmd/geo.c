@@ -1,7 +1,8 @@
 /* GEOADD, GEODIST, GEOHASH and GEOPOS; arguments and replies of all geo commands. The searches are
  * in geo_search.c. */
 #include "engine/cmd/cmd.h"
-#include "engine/cmd/geo_args.h"
+#include "engine/cmd/geo.h"
+#include "engine/cmd/zset.h"
 #include "engine/cmd/zset_args.h"
 #include "engine/human.h"
 

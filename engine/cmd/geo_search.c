@@ -1,6 +1,6 @@
 /* GEOSEARCH, GEOSEARCHSTORE, and the older GEORADIUS and GEORADIUSBYMEMBER. */
 #include "engine/cmd/cmd.h"
-#include "engine/cmd/geo_args.h"
+#include "engine/cmd/geo.h"
 #include "engine/cmd/geo_sort.h"
 #include "engine/cmd/zset_args.h"
 

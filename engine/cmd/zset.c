@@ -1,6 +1,7 @@
 /* Sorted sets: adding and removing members, and queries for single members. The other commands are
  * in zset_range.c, zset_pop.c, zset_algebra.c and zset_sample.c. */
 #include "engine/cmd/cmd.h"
+#include "engine/cmd/zset.h"
 #include "engine/cmd/zset_args.h"
 
 /* ---- ZADD ---- */

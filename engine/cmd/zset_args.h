@@ -29,8 +29,4 @@ void engine_zset_store_nothing(struct engine_call *call, struct rd_slice key);
 void engine_zset_taken(struct engine_call *call, struct engine_entry *entry, struct rd_slice key,
                        const char *event, uint64_t n);
 
-/* ZADD and commands based on it: argv as for ZADD, not necessarily that of the call. */
-void engine_zset_run_add(struct engine_call *call, size_t argc, const struct rd_slice *argv,
-                         bool incr);
-
 #endif

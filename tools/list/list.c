@@ -1,7 +1,7 @@
 /* list.c - `redoubt list`: the sets of repositories. */
 #include "archive/retain.h"
 #include "base/buf.h"
-#include "chunks/sweep.h"
+#include "chunks/usage.h"
 #include "tools/list/list.h"
 #include "tools/tools.h"
 

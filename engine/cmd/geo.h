@@ -1,7 +1,7 @@
-/* geo_args.h - private to the geo commands: common arguments and replies.
+/* geo.h - private to the geo commands: common arguments and replies.
  */
-#ifndef ENGINE_CMD_GEO_ARGS_H
-#define ENGINE_CMD_GEO_ARGS_H
+#ifndef ENGINE_CMD_GEO_H
+#define ENGINE_CMD_GEO_H
 
 #include "engine/call.h"
 #include "engine/geohash.h"
