@@ -44,8 +44,8 @@ static void print(const void *ctx)
 static bool is_enough(const void *ctx)
 {
     const struct sim_servers *s = ctx;
-    return s->kills > SEEDS && s->disk_kills > SEEDS / 4 && s->stops > SEEDS / 4 &&
-           s->cuts > SEEDS && s->resets > SEEDS && s->promotions > 0 && s->failovers > 0 &&
+    return s->kills > SEEDS / 2 && s->disk_kills > SEEDS / 4 && s->stops > SEEDS / 4 &&
+           s->cuts > SEEDS && s->resets > SEEDS / 2 && s->promotions > 0 && s->failovers > 0 &&
            s->children_killed > SEEDS / 2 && s->full_syncs > SEEDS && s->partial_syncs > 0 &&
            s->places > 50 * SEEDS;
 }
