@@ -104,7 +104,7 @@ void cluster_set_stable(struct cluster *c, unsigned slot)
 }
 
 /* The new owner takes an epoch that is greater than all others, without asking anyone, so that its
- * claim is heard. */
+ * claim is heard. It may have forgotten that it imports the slot: then it keeps its epoch. */
 enum cluster_result cluster_set_owner(struct cluster *c, unsigned slot, struct cluster_node *owner)
 {
     struct cluster_node *me = c->myself, *before = c->owner[slot];
@@ -116,6 +116,8 @@ enum cluster_result cluster_set_owner(struct cluster *c, unsigned slot, struct c
     if (imported) {
         cluster_bump(c);
         c->importing[slot] = NULL;
+    }
+    if (imported || (owner == me && before != me)) {
         c->claims = true;
         cluster_save_synced(c); /* the old owner gives it away next */
     }

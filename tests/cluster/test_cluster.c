@@ -418,6 +418,23 @@ Test(cluster, only_the_new_epoch_of_a_moved_slot_is_synced)
     rig_done(&r);
 }
 
+/* The node has lost power since SETSLOT IMPORTING, which was not synced. If it told others of its
+ * slot and lost that as well, each of two masters would take the other for the owner. */
+Test(cluster, a_slot_that_is_taken_without_an_import_is_synced)
+{
+    struct rig r;
+    rig_make(&r, 2);
+    rig_act(&r);
+    unsigned syncs = r.syncs[1];
+    cr_expect_eq(cluster_set_owner(r.c[1], 0, cluster_myself(r.c[1])), CLUSTER_OK);
+    rig_act(&r);
+    cr_expect_eq(r.syncs[1], syncs + 1);
+    cr_expect_eq(cluster_set_owner(r.c[1], 0, cluster_myself(r.c[1])), CLUSTER_OK);
+    rig_act(&r);
+    cr_expect_eq(r.syncs[1], syncs + 1, "it is its own already");
+    rig_done(&r);
+}
+
 Test(cluster, an_open_slot_follows_the_failover_of_its_owner)
 {
     struct rig r;
