@@ -556,7 +556,7 @@ bool archive_segment_kept(struct archive_repo *repo, const struct archive_segmen
         return true;
     if (repo->store->ops->stat(repo->store, name, &object, NULL) && object.there &&
         object.size < bytes)
-        repo->store->ops->remove(repo->store, name, NULL);
+        archive_segment_remove(repo, segment, NULL);
     return false;
 }
 

@@ -230,11 +230,6 @@ static const struct fault safe_faults[] = {{4, kill_one},   {8, kill_at_disk}, {
 
 /* ---- time ---- */
 
-static int64_t sooner(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void run_host(int host)
 {
     struct sim_host *h = &sim.hosts[host];
@@ -245,21 +240,16 @@ static void run_host(int host)
         return;
     }
     host_run(host);
-    if (h->srv == NULL)
-        return;
-    int64_t link = h->srv->loop.settings.replicaof_host == NULL
-                       ? NOBODY
-                       : h->srv->loop.settings.replicaof_port - FIRST_PORT;
-    h->follows = (int)link;
-    compare_place(host);
+    if (h->srv != NULL)
+        compare_place(host);
 }
 
 /* Goes to the next moment at which something happens, and lets it happen. */
 static void step(int64_t until_us)
 {
-    int64_t next = sooner(until_us, clients_next());
+    int64_t next = sim_sooner(until_us, clients_next());
     for (int i = 0; i < sim.n_hosts; i++)
-        next = sooner(next, host_next(i));
+        next = sim_sooner(next, host_next(i));
     sim.now_us = next > sim.now_us ? next : sim.now_us + 1;
     clients_run();
     for (int i = 0, first = any_host(); i < sim.n_hosts; i++)

@@ -162,6 +162,7 @@ void host_run(int host)
     server_turn(h->srv);
     loop_events(&h->srv->loop, UV_RUN_NOWAIT);
     server_turn(h->srv);
+    note_role(h);
     sim.running = NOBODY;
     sim.now_us += sim_between(5, 60);
 }

@@ -69,6 +69,11 @@ uint64_t sim_below(uint64_t n);
 bool sim_one_of(uint64_t n);
 /* From, up to: microseconds. */
 int64_t sim_between(int64_t from, int64_t to);
+static inline int64_t sim_sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 void sim_fail(const char *why);
 void sim_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -112,7 +117,6 @@ int sim_net_connect(int host);
 ssize_t sim_net_recv(int fd, void *dst, size_t size);
 ssize_t sim_net_send(int fd, const void *src, size_t len);
 void sim_net_close(int fd);
-ssize_t sim_net_send_file(int fd, int file, off_t *at, size_t len);
 
 /* ---- servers_loop.c ---- */
 

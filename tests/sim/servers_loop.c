@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "tests/sim/servers_impl.h"
 
-enum { HANDLES_MAX = 4096, LOOPS_MAX = HOSTS_MAX };
+enum { HANDLES_MAX = 4096 };
 
 struct handle {
     uv_loop_t *uv;

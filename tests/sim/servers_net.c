@@ -170,11 +170,6 @@ int sim_net_events(int fd)
     return (readable ? UV_READABLE : 0) | (room(e) > 0 ? UV_WRITABLE : 0);
 }
 
-static int64_t sooner(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t sim_net_next(int fd)
 {
     const struct end *e = end_of(fd);
@@ -182,15 +177,16 @@ int64_t sim_net_next(int fd)
     if (e->state == LISTENS) {
         for (size_t i = 0; i < n_ends; i++)
             if (ends[i].state == NEW && ends[i].port == e->port && ends[i].peer >= 0)
-                next = sooner(next, ends[i].ready_us > cut_until(&ends[i]) ? ends[i].ready_us
-                                                                           : cut_until(&ends[i]));
+                next =
+                    sim_sooner(next, ends[i].ready_us > cut_until(&ends[i]) ? ends[i].ready_us
+                                                                            : cut_until(&ends[i]));
         return next;
     }
-    next = sooner(e->reset_us, e->fin_us);
+    next = sim_sooner(e->reset_us, e->fin_us);
     if (e->state == CONNECTS)
-        next = sooner(next, e->ready_us);
+        next = sim_sooner(next, e->ready_us);
     if (e->first != NULL)
-        next = sooner(next, e->first->at_us);
+        next = sim_sooner(next, e->first->at_us);
     return next == SIM_NEVER || next > cut_until(e) ? next : cut_until(e);
 }
 
@@ -206,7 +202,7 @@ void sim_net_cut(int a, int b, int64_t until_us)
 static void reset(struct end *e, int64_t at_us)
 {
     if (e->state != CLOSED)
-        e->reset_us = sooner(e->reset_us, at_us);
+        e->reset_us = sim_sooner(e->reset_us, at_us);
 }
 
 void sim_net_reset(int a, int b)
