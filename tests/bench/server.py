@@ -162,13 +162,13 @@ def _command_line(question, own, peer):
 
 
 def pipeline(depth):
-    return f"pipelines of {depth}" if depth > 1 else "no pipelining"
+    return f"{depth} commands per pipeline" if depth > 1 else "without pipelining"
 
 
 def measure_commands(n, runs, wanted, say):
     """n commands each with a depth of 16, a quarter of it without pipelining."""
     lines = []
-    for log, config in (("AOF off", {}), ("AOF everysec", {"appendonly": "yes"})):
+    for log, config in (("appendonly no", {}), ("appendfsync everysec", {"appendonly": "yes"})):
         with _started(sut.Redoubt, config) as (ours, _), _started(sut.Redis, config) as (theirs, _):
             for depth in (1, 16):
                 for name in COMMANDS:
@@ -187,7 +187,7 @@ def measure_commands(n, runs, wanted, say):
 
 COMMAND_HEADS = ("benchmark", "requests/s", "redis-server", "ratio", "CPU s per million",
                  "redis-server", "ratio", "target")
-COMMAND_TARGET = f"rate {RATE_BAR:g}, CPU {CPU_BAR:g}"
+COMMAND_TARGET = f"at least {RATE_BAR:.0%} of the rate, at most {CPU_BAR:.0%} of the CPU time"
 FILE_HEADS = ("benchmark", "unit", "Redoubt", "redis-server", "ratio", "target")
 
 

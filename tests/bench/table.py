@@ -60,11 +60,11 @@ class Bar:
     def text(self):
         parts = []
         if self.wall:
-            parts.append(f"{self.wall:.2g}x")
+            parts.append(f"speedup of at least {self.wall:.2g}x")
         if self.cpu:
-            parts.append(f"CPU {self.cpu:.2g}x")
+            parts.append(f"CPU speedup of at least {self.cpu:.2g}x")
         if self.mib:
-            parts.append(f"{self.mib} MiB")
+            parts.append(f"at most {self.mib} MiB")
         return ", ".join(parts)
 
     def missed(self, line):
