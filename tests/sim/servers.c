@@ -270,7 +270,7 @@ static bool is_in_sync(int host, int leader)
 {
     struct repl_replid id;
     uint64_t offset, its_offset;
-    return host_place(leader, &id, &offset) && host_is_replica_in_sync(host) &&
+    return host_place(leader, &id, &offset) && host_link_is_up(host) &&
            host_place(host, &id, &its_offset) && its_offset == offset;
 }
 

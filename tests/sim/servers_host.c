@@ -214,7 +214,7 @@ void host_digest(int host, uint8_t ret[ENGINE_DIGEST])
     engine_digest(sim.hosts[host].srv->sessions.engine, ret);
 }
 
-bool host_is_replica_in_sync(int host)
+bool host_link_is_up(int host)
 {
     const struct sim_host *h = &sim.hosts[host];
     bool up;

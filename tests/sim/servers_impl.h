@@ -139,7 +139,8 @@ int host_leader(void);
 /* The place of its data in a history: false if it has none now. */
 bool host_place(int host, struct repl_replid *ret_id, uint64_t *ret_offset);
 void host_digest(int host, uint8_t ret[20]);
-bool host_is_replica_in_sync(int host);
+/* Whether it is a replica that is connected to its master. */
+bool host_link_is_up(int host);
 /* Sends a command, whose reply nobody waits for. */
 void host_order(int host, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
