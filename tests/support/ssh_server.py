@@ -70,7 +70,8 @@ class SSHServer:
             file.write(f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {self.path('host')}\n"
                        f"AuthorizedKeysFile {self.path('authorized')}\nStrictModes no\nUsePAM no\n"
                        f"PidFile none\nPermitRootLogin prohibit-password\n"
-                       f"PasswordAuthentication no\nSubsystem sftp {self.sftp}\n")
+                       f"PasswordAuthentication no\nSubsystem sftp {self.sftp}\n"
+                       "SetEnv SHLVL=2\n")  # bash reads no ~/.bashrc then
         self.start()
         return self
 
