@@ -48,6 +48,11 @@ enum {
     X(S3_ENDPOINT, "s3-endpoint", "URL", BACKUP_FOR_REPOSITORY,                                    \
       "address of the service; default: AWS")                                                      \
     X(S3_SSE, "s3-sse", "KIND", BACKUP_FOR_REPOSITORY, "AES256 or aws:kms")                        \
+    X(S3_STORAGE_CLASS, "s3-storage-class", "CLASS", BACKUP_FOR_REPOSITORY,                        \
+      "of new objects, such as STANDARD_IA")                                                       \
+    X(S3_TAGS, "s3-tags", "KEY=VALUE,…", BACKUP_FOR_REPOSITORY, "tags of new objects")             \
+    X(S3_OBJECT_LOCK, "s3-object-lock", "MODE TIME", BACKUP_FOR_REPOSITORY,                        \
+      "retention of new objects: governance or compliance, and how long: 30d")                     \
     X(S3_REGION, "s3-region", "NAME", BACKUP_FOR_REPOSITORY, "us-east-1")                          \
     X(S3_STYLE, "s3-style", "path|host", BACKUP_FOR_REPOSITORY,                                    \
       "bucket in the path or in the host; path")                                                   \
@@ -61,6 +66,15 @@ enum {
       "client's private key for SFTP")                                                             \
     X(SSH_KNOWN_HOSTS, "ssh-known-hosts", "FILE", BACKUP_FOR_REPOSITORY,                           \
       "the keys of hosts; ~/.ssh/known_hosts")                                                     \
+    X(WEBDAV_USER, "webdav-user", "NAME", BACKUP_FOR_REPOSITORY, "user name for WebDAV")           \
+    X(WEBDAV_PASS_FILE, "webdav-pass-file", "FILE", BACKUP_FOR_REPOSITORY,                         \
+      "the password for WebDAV")                                                                   \
+    X(AZURE_ENDPOINT, "azure-endpoint", "URL", BACKUP_FOR_REPOSITORY,                              \
+      "address of the service; default: Azure")                                                    \
+    X(AZURE_KEY_FILE, "azure-key-file", "FILE", BACKUP_FOR_REPOSITORY,                             \
+      "the key of the storage account")                                                            \
+    X(AZURE_SAS_FILE, "azure-sas-file", "FILE", BACKUP_FOR_REPOSITORY,                             \
+      "a shared access signature instead of the key")                                              \
     X(CA_FILE, "ca-file", "FILE", BACKUP_FOR_REPOSITORY, "trusted authorities for the repository") \
     X(LIMIT_RATE, "limit-rate", "SIZE", BACKUP_FOR_REPOSITORY,                                     \
       "bytes a second to and from a remote repository; unlimited")                                 \
