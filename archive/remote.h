@@ -24,6 +24,7 @@ struct archive_remote {
     void (*wait_ms)(uint64_t ms); /* between two of them; may be NULL */
     const atomic_bool *cancel;    /* true: requests end within a second; may be NULL */
     uint64_t rate;                /* bytes a second in each direction, at most; 0: no limit */
+    bool connected;               /* the last request left a connection that may be used again */
 };
 
 /* tries: 0 for the default. rate: see archive_remote. */

@@ -1,8 +1,8 @@
 #include "archive/s3_answer.h"
 
+#include "archive/page.h"
 #include "archive/s3_xml.h"
 #include "base/buf.h"
-#include "base/num.h"
 
 #include <stdio.h>
 
@@ -65,95 +65,14 @@ bool archive_s3_check_prefix(const char *prefix, struct rd_err *err)
     }
 }
 
-/* Names become part of URLs. Names in a repository contain only these characters. */
-static bool name_ok(struct rd_slice name)
-{
-    for (size_t i = 0; i < name.len; i++)
-        if (!is_letter(name.ptr[i]) && memchr("-_./", name.ptr[i], 4) == NULL)
-            return false;
-    return name.len > 0 && name.len < ARCHIVE_NAME_MAX;
-}
-
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                  : -1;
-}
-
-/* Decodes a text in place. S3 writes a space as a plus. */
-static bool unescape(char *text)
-{
-    char *out = text;
-    for (const char *at = text; *at != '\0'; at++) {
-        if (*at != '%') {
-            *out++ = *at == '+' ? ' ' : *at;
-            continue;
-        }
-        int high = hex_digit(at[1]), low = high >= 0 ? hex_digit(at[2]) : -1;
-        if (low < 0 || (high == 0 && low == 0))
-            return false;
-        *out++ = (char)(high * 16 + low);
-        at += 2;
-    }
-    *out = '\0';
-    return true;
-}
-
-/* Copies a text without zero bytes. */
-static bool copy(char *ret, size_t size, struct rd_slice text)
-{
-    if (text.len >= size || (text.len > 0 && memchr(text.ptr, 0, text.len) != NULL))
-        return false;
-    if (text.len > 0)
-        memcpy(ret, text.ptr, text.len);
-    ret[text.len] = '\0';
-    return true;
-}
-
 /* ---- a list of objects ---- */
 
-enum { KEY_MAX = 3 * 1024 + 1 };
-
-struct entry {
-    size_t key, version; /* their places in `keys` */
-    uint64_t size;
-};
-
-struct page {
-    struct rd_buf keys;    /* and versions, each with a zero byte */
-    struct rd_buf entries; /* struct entry */
-    bool no_memory;
+struct list {
+    struct archive_page page;
     bool escaped; /* encoding-type=url; may follow the keys */
-    bool has_more, more, has_key, has_size;
-    char key[KEY_MAX], version[ARCHIVE_VERSION_MAX];
-    uint64_t size;
-    char token[ARCHIVE_S3_POSITION_MAX];
-    const char *wrong;
+    bool has_more, more;
+    char token[ARCHIVE_POSITION_MAX];
 };
-
-static bool page_wrong(struct page *page, const char *wrong)
-{
-    page->wrong = wrong;
-    return false;
-}
-
-static bool end_of_entry(struct page *page)
-{
-    bool whole = page->has_key && page->has_size;
-    page->has_key = page->has_size = false;
-    if (!whole)
-        return page_wrong(page, "an object has no name or no size");
-    size_t len = strlen(page->key) + 1;
-    const struct entry entry = {
-        .key = page->keys.len, .version = page->keys.len + len, .size = page->size};
-    page->no_memory = !rd_buf_add(&page->keys, page->key, len) ||
-                      !rd_buf_add(&page->keys, page->version, strlen(page->version) + 1) ||
-                      !rd_buf_add(&page->entries, &entry, sizeof entry);
-    page->version[0] = '\0';
-    return !page->no_memory;
-}
 
 static bool is_flag(struct rd_slice text, bool *ret)
 {
@@ -161,91 +80,53 @@ static bool is_flag(struct rd_slice text, bool *ret)
     return *ret || rd_slice_is(text, "false");
 }
 
-/* A version of another form is none. */
-static void note_version(struct page *page, struct rd_slice text)
-{
-    bool ok = copy(page->version, sizeof page->version, text);
-    for (size_t i = 0; ok && i < text.len; i++)
-        ok = text.ptr[i] > ' ' && text.ptr[i] < 127;
-    if (!ok)
-        page->version[0] = '\0';
-}
-
 static bool end_in_page(void *ctx, unsigned depth, const char *name, struct rd_slice text)
 {
-    struct page *page = ctx;
+    struct list *list = ctx;
+    struct archive_page *page = &list->page;
     if (depth == 2 && strcmp(name, "Key") == 0)
-        page->has_key = copy(page->key, sizeof page->key, text);
+        archive_page_key(page, text);
     else if (depth == 2 && strcmp(name, "Size") == 0)
-        page->has_size = rd_num_get_u64(text, &page->size);
+        archive_page_size(page, text);
     else if (depth == 2 && strcmp(name, "ETag") == 0)
-        note_version(page, text);
+        archive_page_version(page, text);
     if (depth != 1)
         return true;
     if (strcmp(name, "Contents") == 0)
-        return end_of_entry(page);
-    page->has_key = page->has_size = false;
+        return archive_page_end(page);
+    archive_page_skip(page);
     if (strcmp(name, "IsTruncated") == 0)
-        page->has_more = is_flag(text, &page->more);
+        list->has_more = is_flag(text, &list->more);
     else if (strcmp(name, "EncodingType") == 0)
-        page->escaped = rd_slice_is(text, "url");
+        list->escaped = rd_slice_is(text, "url");
     else if (strcmp(name, "NextContinuationToken") == 0 &&
-             !copy(page->token, sizeof page->token, text))
-        return page_wrong(page, "its next position is too long");
+             !archive_page_copy(list->token, sizeof list->token, text))
+        return archive_page_wrong(page, "its next position is too long");
     return true;
 }
 
-static bool bad_list(const char *wrong, struct rd_err *err)
+static bool read_page(struct rd_slice xml, struct list *list, struct rd_err *err)
 {
-    return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the list of the store is not valid: %s",
-                      wrong != NULL ? wrong : "it cannot be read");
+    if (!archive_s3_xml(xml, "ListBucketResult", end_in_page, list, err))
+        return archive_page_fail(&list->page, err);
+    if (!list->has_more)
+        return archive_page_bad("it does not say whether it is complete", err);
+    return !list->more || list->token[0] != '\0' ||
+           archive_page_bad("it is incomplete, and its next position is missing", err);
 }
 
-static bool read_page(struct rd_slice xml, struct page *page, struct rd_err *err)
-{
-    if (!archive_s3_xml(xml, "ListBucketResult", end_in_page, page, err))
-        return page->no_memory ? rd_err_nomem(err, page->keys.len) : bad_list(page->wrong, err);
-    if (!page->has_more)
-        return bad_list("it does not say whether it is complete", err);
-    return !page->more || page->token[0] != '\0' ||
-           bad_list("it is incomplete, and its next position is missing", err);
-}
-
-static bool check_keys(const struct page *page, const char *prefix, struct rd_err *err)
-{
-    const struct entry *entries = (const struct entry *)(const void *)page->entries.ptr;
-    for (size_t i = 0; i < page->entries.len / sizeof *entries; i++) {
-        char *key = (char *)page->keys.ptr + entries[i].key;
-        if (page->escaped && !unescape(key))
-            return bad_list("the name of an object is encoded incorrectly", err);
-        if (strncmp(key, prefix, strlen(prefix)) != 0)
-            return bad_list("it has objects that were not asked for", err);
-    }
-    return true;
-}
-
-/* No object is passed on before all keys were compared. */
 bool archive_s3_page(struct rd_slice xml, const char *prefix, size_t skip, archive_each_fn *each,
                      void *arg, struct archive_s3_next *ret, struct rd_err *err)
 {
-    struct page page = {.has_more = false};
-    bool ok = read_page(xml, &page, err) && check_keys(&page, prefix, err);
-    const struct entry *entries = (const struct entry *)(const void *)page.entries.ptr;
-    for (size_t i = 0; ok && i < page.entries.len / sizeof *entries; i++) {
-        const char *keys = (const char *)page.keys.ptr;
-        const char *version = keys + entries[i].version;
-        const struct archive_listed object = {.name = keys + entries[i].key + skip,
-                                              .size = entries[i].size,
-                                              .version = version[0] != '\0' ? version : NULL};
-        if (name_ok(rd_slice_str(object.name)))
-            each(arg, &object);
-    }
+    struct list list = {.has_more = false};
+    bool ok =
+        read_page(xml, &list, err) && archive_page_check(&list.page, prefix, list.escaped, err);
     if (ok) {
-        ret->more = page.more;
-        snprintf(ret->token, sizeof ret->token, "%s", page.token);
+        archive_page_each(&list.page, skip, each, arg);
+        ret->more = list.more;
+        snprintf(ret->token, sizeof ret->token, "%s", list.token);
     }
-    rd_buf_done(&page.keys);
-    rd_buf_done(&page.entries);
+    archive_page_done(&list.page);
     return ok;
 }
 
@@ -257,7 +138,7 @@ struct uploads {
     void (*each)(void *arg, const char *name, const char *id);
     void *arg;
     bool has_more, bad;
-    char key[KEY_MAX], id[ARCHIVE_S3_ID_MAX];
+    char key[ARCHIVE_PAGE_KEY_MAX], id[ARCHIVE_S3_ID_MAX];
     struct archive_s3_next_upload next;
 };
 
@@ -266,18 +147,18 @@ static bool end_in_uploads(void *ctx, unsigned depth, const char *name, struct r
     struct uploads *u = ctx;
     bool ok = true;
     if (depth == 2 && strcmp(name, "Key") == 0)
-        ok = copy(u->key, sizeof u->key, text);
+        ok = archive_page_copy(u->key, sizeof u->key, text);
     else if (depth == 2 && strcmp(name, "UploadId") == 0)
-        ok = copy(u->id, sizeof u->id, text);
+        ok = archive_page_copy(u->id, sizeof u->id, text);
     else if (depth == 1 && strcmp(name, "IsTruncated") == 0)
         ok = u->has_more = is_flag(text, &u->next.more);
     else if (depth == 1 && strcmp(name, "NextKeyMarker") == 0)
-        ok = copy(u->next.key, sizeof u->next.key, text);
+        ok = archive_page_copy(u->next.key, sizeof u->next.key, text);
     else if (depth == 1 && strcmp(name, "NextUploadIdMarker") == 0)
-        ok = copy(u->next.id, sizeof u->next.id, text);
+        ok = archive_page_copy(u->next.id, sizeof u->next.id, text);
     if (depth == 1 && strcmp(name, "Upload") == 0) {
         if (strncmp(u->key, u->prefix, strlen(u->prefix)) == 0 && u->id[0] != '\0' &&
-            name_ok(rd_slice_str(u->key + u->skip)))
+            archive_page_name_ok(u->key + u->skip))
             u->each(u->arg, u->key + u->skip, u->id);
         u->key[0] = u->id[0] = '\0';
     }
@@ -292,7 +173,7 @@ bool archive_s3_uploads(struct rd_slice xml, const char *prefix, size_t skip,
     struct uploads u = {.prefix = prefix, .skip = skip, .each = each, .arg = arg};
     if (!archive_s3_xml(xml, "ListMultipartUploadsResult", end_in_uploads, &u, err) ||
         !u.has_more || (u.next.more && u.next.key[0] == '\0'))
-        return bad_list(NULL, err);
+        return archive_page_bad(NULL, err);
     *ret = u.next;
     return true;
 }
@@ -309,7 +190,7 @@ static bool end_in_fields(void *ctx, unsigned depth, const char *name, struct rd
 {
     const struct field *field = ctx;
     if (depth == 1 && strcmp(name, field->name) == 0)
-        copy(field->ret, field->size, text);
+        archive_page_copy(field->ret, field->size, text);
     return true;
 }
 
@@ -330,7 +211,7 @@ static bool end_in_error(void *ctx, unsigned depth, const char *name, struct rd_
 {
     struct error_field *e = ctx;
     e->found = depth == 1 && strcmp(name, e->field.name) == 0 && text.len > 0 &&
-               copy(e->field.ret, e->field.size, text);
+               archive_page_copy(e->field.ret, e->field.size, text);
     return !e->found;
 }
 

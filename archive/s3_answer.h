@@ -8,11 +8,11 @@
 #ifndef ARCHIVE_S3_ANSWER_H
 #define ARCHIVE_S3_ANSWER_H
 
-#include "archive/store.h"
+#include "archive/page.h"
 #include "base/slice.h"
 
 enum {
-    ARCHIVE_S3_POSITION_MAX = 1025,
+    ARCHIVE_S3_POSITION_MAX = ARCHIVE_POSITION_MAX,
     ARCHIVE_S3_CODE_MAX = 64,
     ARCHIVE_S3_ID_MAX = 1025,
     ARCHIVE_S3_ESCAPED_MAX = 3 * ARCHIVE_S3_ID_MAX

@@ -13,7 +13,7 @@ struct put {
     char name[ARCHIVE_NAME_MAX];
     char upload[ARCHIVE_S3_ESCAPED_MAX]; /* the id of the upload, escaped; "": not begun */
     struct rd_buf part;
-    char (*etags)[ARCHIVE_S3_ETAG_MAX];
+    char (*etags)[ARCHIVE_WEB_ETAG_MAX];
     size_t n_parts;
 };
 
@@ -55,9 +55,9 @@ static bool send_part(struct put *put, struct rd_err *err)
     if (!archive_s3_object_url(put->s, put->name, query, url, sizeof url, err) ||
         !archive_s3_bare(put->s, &r, false, err))
         return false;
-    if (r.etag[0] == '\0')
+    if (r.head.etag[0] == '\0')
         return archive_s3_unexpected(put->s, &r, err);
-    memcpy(put->etags[put->n_parts++], r.etag, ARCHIVE_S3_ETAG_MAX);
+    memcpy(put->etags[put->n_parts++], r.head.etag, ARCHIVE_WEB_ETAG_MAX);
     rd_buf_reset(&put->part);
     return true;
 }
@@ -146,7 +146,9 @@ static bool put_whole(struct put *put, struct rd_err *err)
     bool ok = archive_s3_object_url(put->s, put->name, NULL, url, sizeof url, err);
     if (ok) {
         ok = archive_s3_perform(put->s, &r, err) || archive_store_set_unknown(err);
-        ok = ok && judge(put, &r, r.etag[0] != '\0' && archive_s3_is_empty(&r), err);
+        ok =
+            ok && judge(put, &r,
+                        r.head.etag[0] != '\0' && archive_web_is_blank(rd_buf_slice(&answer)), err);
     }
     rd_buf_done(&answer);
     return ok;

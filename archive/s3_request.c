@@ -1,60 +1,12 @@
 #include "archive/s3_request.h"
 
 #include "base/digest.h"
-#include "base/num.h"
 
 #include <stdio.h>
 
 struct archive_s3 *archive_s3_of(struct archive_store *store)
 {
     return (struct archive_s3 *)store;
-}
-
-/* The value of a header of this name, in lower case and with its colon; NULL: it is another one. */
-static const char *header_value(const char *bytes, size_t len, const char *name)
-{
-    size_t skip = strlen(name);
-    if (len <= skip || strncasecmp(bytes, name, skip) != 0)
-        return NULL;
-    while (skip < len && bytes[skip] == ' ')
-        skip++;
-    return bytes + skip;
-}
-
-/* An HTTP date in seconds; -1: it is none. */
-static int64_t header_date(const char *value, size_t len)
-{
-    char text[64];
-    snprintf(text, sizeof text, "%.*s", (int)len, value);
-    return (int64_t)curl_getdate(text, NULL);
-}
-
-static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
-{
-    struct archive_s3_request *r = ctx;
-    const char *value;
-    size_t len = n;
-    (void)size;
-    while (len > 0 && (bytes[len - 1] == '\r' || bytes[len - 1] == '\n' || bytes[len - 1] == ' '))
-        len--;
-    const char *end = bytes + len;
-    if ((value = header_value(bytes, len, "etag:")) != NULL)
-        snprintf(r->etag, sizeof r->etag, "%.*s", (int)(end - value), value);
-    else if ((value = header_value(bytes, len, "content-length:")) != NULL)
-        r->has_length = rd_num_get_u64(rd_slice(value, (size_t)(end - value)), &r->length);
-    else if ((value = header_value(bytes, len, "date:")) != NULL)
-        r->date_s = header_date(value, (size_t)(end - value));
-    else if ((value = header_value(bytes, len, "last-modified:")) != NULL)
-        r->modified_s = header_date(value, (size_t)(end - value));
-    return n;
-}
-
-static bool add_header(struct curl_slist **list, const char *header)
-{
-    struct curl_slist *more = header[0] != '\0' ? curl_slist_append(*list, header) : *list;
-    if (more != NULL || header[0] == '\0')
-        *list = more;
-    return more != NULL || header[0] == '\0';
 }
 
 static bool add_signed(const struct archive_s3_signing *signing, struct curl_slist **list,
@@ -67,9 +19,12 @@ static bool add_signed(const struct archive_s3_signing *signing, struct curl_sli
         return false;
     snprintf(host, sizeof host, "Host: %.*s", (int)name.len, (const char *)name.ptr);
     snprintf(digest, sizeof digest, "x-amz-content-sha256: %s", signing->digest);
-    return (add_header(list, host) && add_header(list, signing->content_type) &&
-            add_header(list, digest) && add_header(list, date) && add_header(list, signature) &&
-            add_header(list, signing->token) && add_header(list, signing->sse)) ||
+    return (archive_web_add_header(list, host) &&
+            archive_web_add_header(list, signing->content_type) &&
+            archive_web_add_header(list, digest) && archive_web_add_header(list, date) &&
+            archive_web_add_header(list, signature) &&
+            archive_web_add_header(list, signing->token) &&
+            archive_web_add_header(list, signing->sse)) ||
            rd_err_nomem(err, 0);
 }
 
@@ -94,29 +49,11 @@ static bool set_headers(const struct archive_s3 *s, const struct archive_s3_requ
         .sse = r->encrypt ? s->sse : "",
         .now_ms = s->now_ms(),
     };
-    if (!add_header(list, "Expect:") || !add_header(list, r->header != NULL ? r->header : "") ||
-        (r->body.len == 0 && !add_header(list, "Content-Type:")))
+    if (!archive_web_add_header(list, "Expect:") ||
+        !archive_web_add_header(list, r->header != NULL ? r->header : "") ||
+        (r->body.len == 0 && !archive_web_add_header(list, "Content-Type:")))
         return rd_err_nomem(err, 0);
     return add_signed(&signing, list, err);
-}
-
-static void set_up(struct archive_s3 *s, struct archive_s3_request *r, struct curl_slist *headers)
-{
-    CURL *c = s->remote.curl;
-    bool head = strcmp(r->method, "HEAD") == 0, get = strcmp(r->method, "GET") == 0;
-    curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L); /* it is signed */
-    curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
-    curl_easy_setopt(c, CURLOPT_HEADERDATA, r);
-    if (s->ca_file != NULL)
-        curl_easy_setopt(c, CURLOPT_CAINFO, s->ca_file);
-    if (head) {
-        curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
-    } else if (!get) {
-        curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.len);
-        curl_easy_setopt(c, CURLOPT_POSTFIELDS, r->body.len > 0 ? (const char *)r->body.ptr : "");
-        curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, r->method);
-    }
 }
 
 bool archive_s3_fail(const struct archive_s3 *s, const struct archive_s3_request *r,
@@ -127,16 +64,10 @@ bool archive_s3_fail(const struct archive_s3 *s, const struct archive_s3_request
     return false;
 }
 
-/* Whether another try may succeed. 409: S3 asks for one, because another request for the same key
- * was not finished. */
+/* 409: S3 asks for another try, because another request for the same key was not finished. */
 bool archive_s3_passes(const struct archive_s3_request *r, CURLcode code)
 {
-    if (code != CURLE_OK)
-        return code != CURLE_PEER_FAILED_VERIFICATION && code != CURLE_SSL_CACERT_BADFILE &&
-               code != CURLE_URL_MALFORMAT && code != CURLE_UNSUPPORTED_PROTOCOL;
-    if (r->status == 501 || r->status == 505)
-        return false; /* it will never know how */
-    return r->status == 429 || r->status == 408 || r->status == 409 || r->status >= 500;
+    return archive_web_passes(r->status, code) || (code == CURLE_OK && r->status == 409);
 }
 
 bool archive_s3_fits(int len, size_t size, struct rd_err *err)
@@ -181,33 +112,22 @@ static bool keys_changed(struct archive_s3 *s, const struct archive_s3_request *
     return changed;
 }
 
-/* libcurl itself repeats a request if a connection that it used before ends without an answer. */
-static void note_connection(struct archive_s3 *s, struct archive_s3_request *r, CURLcode code)
-{
-    long n = 0;
-    curl_easy_getinfo(s->remote.curl, CURLINFO_NUM_CONNECTS, &n);
-    r->lost = r->lost || (s->connected && n > 0);
-    s->connected = code == CURLE_OK;
-}
-
 static bool once(struct archive_s3 *s, struct archive_s3_request *r, CURLcode *ret_code,
                  struct rd_err *err)
 {
     struct curl_slist *headers = NULL;
     char problem[CURL_ERROR_SIZE] = "";
     r->status = 0;
-    r->length = 0;
-    r->has_length = false;
-    r->etag[0] = '\0';
-    r->date_s = r->modified_s = -1;
     bool ok = take_keys(s, false, err) && set_headers(s, r, &headers, err);
     if (ok) {
         struct archive_remote_body body = {r->out, r->max};
         archive_remote_begin(&s->remote, r->url, "http,https", &body, problem);
-        set_up(s, r, headers);
+        archive_web_set_up(&s->remote,
+                           &(struct archive_web_sent){r->method, r->body, headers, s->ca_file},
+                           &r->head);
         *ret_code = archive_remote_perform(&s->remote, problem, s->store.origin, err);
         curl_easy_getinfo(s->remote.curl, CURLINFO_RESPONSE_CODE, &r->status);
-        note_connection(s, r, *ret_code);
+        r->lost |= archive_web_repeated(&s->remote, *ret_code);
     }
     curl_slist_free_all(headers);
     return ok;
@@ -247,15 +167,6 @@ bool archive_s3_is_done(const struct archive_s3_request *r)
     return r->status == 200 || r->status == 206 || r->status == 204;
 }
 
-/* The body of an answer that should have none is the page of a proxy, or of a portal. */
-bool archive_s3_is_empty(const struct archive_s3_request *r)
-{
-    for (size_t i = 0; i < r->out->len; i++)
-        if (memchr(" \r\n\t", r->out->ptr[i], 4) == NULL)
-            return false;
-    return true;
-}
-
 bool archive_s3_unexpected(const struct archive_s3 *s, const struct archive_s3_request *r,
                            struct rd_err *err)
 {
@@ -284,8 +195,8 @@ bool archive_s3_bare(struct archive_s3 *s, struct archive_s3_request *r, bool mi
     bool missing = ok && missing_ok && r->status == 404 &&
                    (archive_s3_is_error(rd_buf_slice(&answer), "NoSuchKey") ||
                     archive_s3_is_error(rd_buf_slice(&answer), "NoSuchUpload"));
-    bool right =
-        r->status == (strcmp(r->method, "DELETE") == 0 ? 204 : 200) && archive_s3_is_empty(r);
+    bool right = r->status == (strcmp(r->method, "DELETE") == 0 ? 204 : 200) &&
+                 archive_web_is_blank(rd_buf_slice(r->out));
     if (ok && !missing && !right)
         ok = archive_s3_is_done(r) ? archive_s3_unexpected(s, r, err) : archive_s3_fail(s, r, err);
     r->out = NULL;

@@ -15,10 +15,10 @@
 #include "archive/s3_answer.h"
 #include "archive/s3_sign.h"
 #include "archive/store_s3.h"
+#include "archive/web.h"
 
 enum {
     ARCHIVE_S3_ANSWER_MAX = 8 * 1024 * 1024,
-    ARCHIVE_S3_ETAG_MAX = 128,
     ARCHIVE_S3_URL_MAX = ARCHIVE_URL_MAX + 2 * ARCHIVE_S3_ESCAPED_MAX + 64 /* with a query */
 };
 
@@ -38,7 +38,6 @@ struct archive_s3 {
     void (*keys_done)(void *ctx);
     void *keys_ctx;
     int64_t (*now_ms)(void);
-    bool connected; /* the last request left a connection that may be used again */
     size_t part_size;
 };
 
@@ -53,11 +52,8 @@ struct archive_s3_request {
     struct rd_buf *out;
     size_t max; /* of out */
     long status;
-    bool lost;                      /* there was a try whose effect is not known */
-    bool has_length;                /* of the answer */
-    uint64_t length;                /* Content-Length of the answer */
-    char etag[ARCHIVE_S3_ETAG_MAX]; /* ETag of the answer */
-    int64_t date_s, modified_s;     /* Date and Last-Modified of the answer; -1: none */
+    bool lost;                    /* there was a try whose effect is not known */
+    struct archive_web_head head; /* of the answer */
 };
 
 /* Retries after temporary failures. False: the host does not answer. Otherwise r->status is the
@@ -75,8 +71,6 @@ bool archive_s3_bare(struct archive_s3 *s, struct archive_s3_request *r, bool mi
 
 /* Whether the status says that the request was done. */
 bool archive_s3_is_done(const struct archive_s3_request *r);
-/* The body of an answer that should have none is the page of a proxy, or of a portal. */
-bool archive_s3_is_empty(const struct archive_s3_request *r);
 /* Whether another try may succeed. */
 bool archive_s3_passes(const struct archive_s3_request *r, CURLcode code);
 

@@ -1,49 +1,14 @@
 #include "archive/s3_sign.h"
 
+#include "archive/hmac.h"
 #include "base/buf.h"
 
 #include <stdio.h>
 #include <time.h>
 
-enum { SUM = 32, BLOCK = 64, STAMP = 32, SCOPE = 160, HEX = 2 * SUM + 1 };
+enum { SUM = ARCHIVE_HMAC, STAMP = 32, SCOPE = 160, HEX = 2 * SUM + 1 };
 
 #define ALGORITHM "AWS4-HMAC-SHA256"
-
-/* ---- HMAC with SHA-256 ---- */
-
-/* The digest of a key, each byte of it combined with one, and of a text. */
-static bool keyed(struct rd_digest *digest, const uint8_t key[BLOCK], uint8_t with,
-                  struct rd_slice text, uint8_t ret[SUM], struct rd_err *err)
-{
-    uint8_t pad[BLOCK];
-    for (size_t i = 0; i < BLOCK; i++)
-        pad[i] = key[i] ^ with;
-    bool ok = rd_digest_update(digest, pad, BLOCK, err) &&
-              rd_digest_update(digest, text.ptr, text.len, err) && rd_digest_end(digest, ret, err);
-    explicit_bzero(pad, sizeof pad);
-    return ok;
-}
-
-/* `ret` may be the key. */
-static bool hmac(struct rd_slice key, struct rd_slice text, uint8_t ret[SUM], struct rd_err *err)
-{
-    struct rd_digest *digest;
-    uint8_t block[BLOCK] = {0}, inner[SUM];
-    if (key.len > BLOCK) {
-        if (!rd_digest_of(RD_DIGEST_SHA256, key, block, err))
-            return false;
-    } else {
-        memcpy(block, key.ptr, key.len);
-    }
-    bool ok = rd_digest_new(&digest, RD_DIGEST_SHA256, err);
-    if (ok) {
-        ok = keyed(digest, block, 0x36, text, inner, err) &&
-             keyed(digest, block, 0x5c, rd_slice(inner, SUM), ret, err);
-        rd_digest_free(digest);
-    }
-    explicit_bzero(block, sizeof block);
-    return ok;
-}
 
 /* ---- the canonical request ---- */
 
@@ -112,12 +77,12 @@ static bool sign(const struct archive_s3_signing *s, const char *stamp, const ch
     char text[sizeof ALGORITHM + STAMP + SCOPE + HEX], secret[ARCHIVE_S3_LOGIN_MAX + 8];
     uint8_t key[SUM];
     int len = snprintf(secret, sizeof secret, "AWS4%s", s->secret);
-    bool ok = hmac(rd_slice(secret, (size_t)len), rd_slice(stamp, 8), key, err) &&
-              hmac(rd_slice(key, SUM), rd_slice_str(s->region), key, err) &&
-              hmac(rd_slice(key, SUM), rd_slice_str("s3"), key, err) &&
-              hmac(rd_slice(key, SUM), rd_slice_str("aws4_request"), key, err);
+    bool ok = archive_hmac(rd_slice(secret, (size_t)len), rd_slice(stamp, 8), key, err) &&
+              archive_hmac(rd_slice(key, SUM), rd_slice_str(s->region), key, err) &&
+              archive_hmac(rd_slice(key, SUM), rd_slice_str("s3"), key, err) &&
+              archive_hmac(rd_slice(key, SUM), rd_slice_str("aws4_request"), key, err);
     snprintf(text, sizeof text, "%s\n%s\n%s\n%s", ALGORITHM, stamp, scope, digest);
-    ok = ok && hmac(rd_slice(key, SUM), rd_slice_str(text), key, err);
+    ok = ok && archive_hmac(rd_slice(key, SUM), rd_slice_str(text), key, err);
     if (ok)
         rd_digest_hex(ret, rd_slice(key, SUM));
     explicit_bzero(secret, sizeof secret);

@@ -62,9 +62,9 @@ static bool s3_stat(struct archive_store *store, const char *name, struct archiv
         if (!is_missing(s, url, &missing, err) || missing)
             return missing;
     }
-    if (r.status == 404 || !r.has_length || r.etag[0] == '\0')
+    if (r.status == 404 || !r.head.has_length || r.head.etag[0] == '\0')
         return archive_s3_unexpected(s, &r, err);
-    *ret = (struct archive_object){.there = true, .size = r.length};
+    *ret = (struct archive_object){.there = true, .size = r.head.length};
     return true;
 }
 
@@ -77,9 +77,10 @@ static bool s3_age(struct archive_store *store, const char *name, int64_t *ret_m
     struct archive_s3_request r = {.url = url};
     if (!archive_s3_object_url(s, name, NULL, url, sizeof url, err) || !head(s, &r, err))
         return false;
-    if (r.status != 200 || r.date_s < 0 || r.modified_s < 0 || r.date_s < r.modified_s)
+    if (r.status != 200 || r.head.date_s < 0 || r.head.modified_s < 0 ||
+        r.head.date_s < r.head.modified_s)
         return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the store reports no time");
-    *ret_ms = (r.date_s - r.modified_s) * 1000;
+    *ret_ms = (r.head.date_s - r.head.modified_s) * 1000;
     return true;
 }
 
@@ -116,24 +117,9 @@ struct listing {
     struct archive_s3 *s;
     archive_each_fn *each;
     void *arg;
-    struct archive_s3_next next;        /* page */
-    char seen[ARCHIVE_S3_POSITION_MAX]; /* an earlier position */
-    uint64_t n, until;                  /* pages; the page after which `seen` is replaced */
+    struct archive_s3_next next; /* page */
+    struct archive_positions seen;
 };
-
-/* Positions that repeat would be read for ever. `seen` is moved to the current one after 1, 2, 4…
- * pages, so a cycle of any length is found. */
-static bool moves_on(struct listing *l, struct rd_err *err)
-{
-    if (l->n > 0 && strcmp(l->seen, l->next.token) == 0)
-        return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
-                          "the list of the store repeats a position");
-    if (l->n++ == l->until) {
-        memcpy(l->seen, l->next.token, sizeof l->seen);
-        l->until = 2 * l->until + 1;
-    }
-    return true;
-}
 
 /* The parameters are in alphabetical order, as the signature wants them. */
 static bool list_url(const struct listing *l, const char *folder, char ret[ARCHIVE_S3_URL_MAX],
@@ -166,7 +152,7 @@ static bool list_page(struct listing *l, const char *folder, struct rd_err *err)
         ok = false;
     }
     rd_buf_done(&answer);
-    return ok && (!l->next.more || moves_on(l, err));
+    return ok && (!l->next.more || archive_positions_move(&l->seen, l->next.token, err));
 }
 
 static bool s3_list(struct archive_store *store, const char *folder, archive_each_fn *each,
