@@ -1,5 +1,6 @@
 /* no_remote.c - what a program without libcurl answers instead of using the network. */
 #include "archive/http.h"
+#include "archive/store_azure.h"
 #include "archive/store_s3.h"
 #include "archive/store_sftp.h"
 
@@ -30,4 +31,11 @@ bool archive_store_open_sftp(struct archive_store **ret, const struct archive_sf
 {
     (void)ret, (void)opts;
     return archive_http_built("repositories on SFTP hosts", err);
+}
+
+bool archive_store_open_azure(struct archive_store **ret, const struct archive_azure_opts *opts,
+                              struct rd_err *err)
+{
+    (void)ret, (void)opts;
+    return archive_http_built("repositories in Azure", err);
 }

@@ -1,6 +1,7 @@
 /* keys.c - the keys that seal sets. */
 #include "backup/keys.h"
 
+#include "archive/base64.h"
 #include "backup/system.h"
 #include "base/buf.h"
 #include "base/digest.h"
@@ -27,22 +28,9 @@ static struct rd_slice trim(struct rd_slice s)
 
 static bool from_base64(struct rd_slice text, uint8_t ret[RD_SEAL_KEY])
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    uint32_t bits = 0;
-    size_t n = 0;
-    if (text.len != BASE64_KEY || text.ptr[BASE64_KEY - 1] != '=')
-        return false;
-    for (size_t i = 0; i + 1 < text.len; i++) {
-        const char *found = text.ptr[i] != 0 ? strchr(digits, text.ptr[i]) : NULL;
-        if (found == NULL)
-            return false;
-        bits = bits << 6 | (uint32_t)(found - digits);
-        if (i % 4 == 0)
-            continue;
-        if (n < RD_SEAL_KEY)
-            ret[n++] = (uint8_t)(bits >> (6 - 2 * (i % 4)));
-    }
-    return n == RD_SEAL_KEY;
+    size_t n;
+    return text.len == BASE64_KEY && archive_base64_get(text, ret, RD_SEAL_KEY, &n) &&
+           n == RD_SEAL_KEY;
 }
 
 static bool add_key(struct backup_keys *keys, const uint8_t bytes[RD_SEAL_KEY], struct rd_err *err)

@@ -1,8 +1,10 @@
-/* places.c - a repository by what the configuration calls it: a folder, a bucket of S3, or a host.
+/* places.c - a repository by what the configuration calls it: a folder, a bucket of S3, a container
+ * of Azure, or a host.
  */
 #include "backup/places.h"
 
 #include "backup/instance.h"
+#include "backup/place_azure.h"
 #include "backup/system.h"
 #include "archive/http.h"
 #include "archive/store_sftp.h"
@@ -129,12 +131,14 @@ static bool open_host(struct archive_store **ret, const struct backup_target *ta
     return archive_store_open_sftp(ret, &opts, err);
 }
 
-/* A URL with text before the host that looks like a password is not repeated. */
+/* A URL with text before the host that looks like a password, or with parameters, is not repeated.
+ */
 static bool may_be_shown(const char *where)
 {
     const char *rest = strstr(where, "://");
     size_t len = rest != NULL ? strcspn(rest + 3, "@") : 0;
-    return rest == NULL || rest[3 + len] == '\0' || memchr(rest + 3, ':', len) == NULL;
+    return rest == NULL || (strchr(rest, '?') == NULL &&
+                            (rest[3 + len] == '\0' || memchr(rest + 3, ':', len) == NULL));
 }
 
 /* Connections that read ahead share the rate. */
@@ -161,14 +165,16 @@ static bool open_store(struct archive_store **ret, const struct backup_target *t
         return false;
     if (strncmp(where, "s3://", 5) == 0)
         ok = open_bucket(ret, target, where, rate, cancel, err);
+    else if (strncmp(where, "azure://", 8) == 0)
+        ok = backup_open_azure(ret, target, where, rate, cancel, err);
     else if (strncmp(where, "sftp://", 7) == 0)
         ok = open_host(ret, target, where, rate, cancel, err);
     else if (strstr(where, "://") == NULL)
         return archive_store_open_posix(ret, where, mode == BACKUP_WRITE, err);
     else
         ok = rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                        "a repository must be a folder, s3://BUCKET/PREFIX or "
-                        "sftp://USER@HOST/PATH");
+                        "a repository must be a folder, s3://BUCKET/PREFIX, "
+                        "azure://ACCOUNT/CONTAINER/PREFIX or sftp://USER@HOST/PATH");
     if (!ok && may_be_shown(where))
         rd_err_origin(err, where);
     return ok;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "archive/http.h"
+#include "archive/store_azure.h"
 #include "archive/store_s3.h"
 #include "archive/store_sftp.h"
 
@@ -38,4 +39,7 @@ Test(no_remote, what_needs_the_network_is_refused_with_the_reason)
     const struct archive_sftp_opts sftp = {.url = "sftp://host/path"};
     expect_refused(archive_store_open_sftp(&store, &sftp, &err), &err,
                    WITHOUT "repositories on SFTP hosts need");
+    const struct archive_azure_opts azure = {.account = "a"};
+    expect_refused(archive_store_open_azure(&store, &azure, &err), &err,
+                   WITHOUT "repositories in Azure need");
 }

@@ -47,6 +47,7 @@ def sign(key, text):
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # head and body are sent apart: each answer would wait for 40 ms
+    needed, forged = "x-amz-content-sha256", "SignatureDoesNotMatch"
 
     def log_message(self, *_):
         pass
@@ -140,10 +141,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.error(fault, "SlowDown")
             elif self.fault and not self.fault.done:
                 self.answer(200)
-            elif "x-amz-content-sha256" not in self.headers:
+            elif self.needed not in self.headers:
                 self.error(400, "InvalidRequest")  # as S3 does
             elif not self.authentic(body):
-                self.error(403, "SignatureDoesNotMatch")
+                self.error(403, self.forged)
             else:
                 self.serve(urllib.parse.unquote(parts.path), query, body)
             if fault == "lost":
@@ -274,7 +275,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 class S3Server:
     access_key, secret_key = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
-    bucket = "vault"
+    bucket, handler = "vault", Handler
 
     def __init__(self, page=1000):
         self.objects, self.uploads, self.requests = {}, {}, []
@@ -294,7 +295,7 @@ class S3Server:
         return sorted(k for k in self.objects if k.startswith(prefix))
 
     def __enter__(self):
-        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server = Server(("127.0.0.1", 0), self.handler)
         self.server.s3 = self
         self.port = self.server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}"

@@ -21,6 +21,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import sftp_server  # noqa: E402
 import ssh_server  # noqa: E402
+from azure_server import AzureServer, error_text, service  # noqa: E402
 from backup_case import REDOUBT, SNAPSHOT, BackupCase  # noqa: E402
 from captures import command  # noqa: E402
 from s3_server import Fault, S3Server  # noqa: E402
@@ -75,6 +76,37 @@ S3_FEW = [Fault(status, body, done=done) for status in STATUSES for body, done i
 S3_LIES = [Fault(404, s3_error("NoSuchKey")), Fault(200, NO_SETS),
            Fault(200, b"", headers=(("ETag", '"0"'),)),
            Fault(200, b"", headers=(("ETag", '"0"'), ("Content-Length", "0")))]
+
+# ---- what Azure answers, and what is between it and the tools ----
+
+AZURE_CODES = {
+    304: ("ConditionNotMet",),
+    400: ("InvalidBlockList", "InvalidQueryParameterValue", "MissingRequiredHeader", "Md5Mismatch"),
+    403: ("AuthenticationFailed", "AuthorizationFailure", "InsufficientAccountPermissions"),
+    404: ("ContainerNotFound", "ResourceNotFound"), 405: ("UnsupportedHttpVerb",),
+    409: ("ContainerBeingDeleted", "LeaseAlreadyPresent", "BlobImmutableDueToPolicy",
+          "SnapshotsPresent"),
+    411: ("MissingContentLengthHeader",), 412: ("LeaseIdMissing",), 416: ("InvalidRange",),
+    429: ("TooManyRequests",), 500: ("InternalError", "OperationTimedOut"), 503: ("ServerBusy",),
+}
+
+
+def azure_error(status, code, done=False):
+    return Fault(status, error_text(code), service(code), done=done)
+
+
+AZURE = [f for f in S3 if not isinstance(f, Fault) or not (
+    isinstance(f.body, bytes) and f.body.startswith(b"<?xml"))]
+AZURE += [azure_error(status, code, done) for status, codes in AZURE_CODES.items()
+          for code in codes for done in (False, True)]
+AZURE_FEW = [Fault(status, b"", done=False) for status in STATUSES] + [
+    azure_error(500, "InternalError", True), azure_error(403, "AuthorizationFailure")] + S3[-11:]
+AZURE_ETAG = (("ETag", '"0x0"'), *service())
+AZURE_LIES = [
+    azure_error(404, "BlobNotFound"), azure_error(409, "BlobAlreadyExists"),
+    Fault(200, b"<EnumerationResults><Blobs/><NextMarker/></EnumerationResults>", service()),
+    Fault(201, b"", AZURE_ETAG), Fault(202, b"", service()),
+    Fault(200, b"", (("Content-Length", "0"), *AZURE_ETAG))]
 
 # ---- what SFTP answers: statuses of versions 3 to 6 ----
 
@@ -337,6 +369,34 @@ class OfS3(Answers, BackupCase):
 
     def load(self, saved):
         self.s3.objects, self.s3.uploads = dict(saved), {}
+
+
+class OfAzure(Answers, BackupCase):
+    faults, lies = AZURE, AZURE_LIES
+    few = AZURE_FEW
+    share = 301
+
+    def begin(self):
+        self.azure = AzureServer()
+        self.azure.__enter__()
+        self.addCleanup(self.azure.__exit__, None, None, None)
+        self.write("azurekey", self.azure.key)
+        self.repository = "azure://redis/vault/some/where"
+        return (f"azure-endpoint = {self.azure.endpoint}\n"
+                f"azure-key-file = {self.path('azurekey')}\n")
+
+    def set_fault(self, fault, at):
+        self.azure.requests.clear()
+        self.azure.faults = lambda method, path, n: fault if n == at else None
+
+    def count(self):
+        return len(self.azure.requests)
+
+    def save(self):
+        return dict(self.azure.objects)
+
+    def load(self, saved):
+        self.azure.objects, self.azure.blocks = dict(saved), {}
 
 
 @unittest.skipIf(ssh_server.missing(), ssh_server.missing())

@@ -61,7 +61,8 @@ static bool refuses_existing(struct archive_repo *repo, const char *name, struct
         return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
                           "the store replaces objects that exist%s: its locks do not keep two runs "
                           "apart",
-                          strncmp(repo->store->origin, "s3://", 5) == 0
+                          strncmp(repo->store->origin, "s3://", 5) == 0 ||
+                                  strncmp(repo->store->origin, "azure://", 8) == 0
                               ? " (it does not honour If-None-Match)"
                               : "");
     if (!archive_store_exists(&why))
