@@ -4,6 +4,7 @@
 #include "base/buf.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 enum { SUM = ARCHIVE_HMAC, STAMP = 32, SCOPE = 160, HEX = 2 * SUM + 1 };
@@ -31,25 +32,37 @@ static bool add_path(struct rd_buf *text, const char *url)
 /* "x-amz-name: value" as "x-amz-name:value", and its name. */
 static bool add_header(struct rd_buf *text, struct rd_buf *names, const char *header)
 {
-    if (header == NULL || header[0] == '\0')
-        return true;
     size_t len = strcspn(header, ":");
     const char *value = header + len + 1 + strspn(header + len + 1, " ");
     return rd_buf_printf(text, "%.*s:%s\n", (int)len, header, value) &&
            rd_buf_printf(names, "%s%.*s", names->len > 0 ? ";" : "", (int)len, header);
 }
 
-/* In the order of their names. */
+static int by_name(const void *a, const void *b)
+{
+    const char *const *left = a, *const *right = b;
+    size_t n = strcspn(*left, ":"), m = strcspn(*right, ":");
+    int order = memcmp(*left, *right, n < m ? n : m);
+    return order != 0 ? order : (n > m) - (n < m);
+}
+
 static bool add_headers(struct rd_buf *text, struct rd_buf *names,
                         const struct archive_s3_signing *s, const char *date)
 {
     char host[300], digest[sizeof "x-amz-content-sha256: " + HEX];
+    const char *all[ARCHIVE_S3_HEADERS + 3] = {host, digest, date};
+    size_t n = 3;
     struct rd_slice name = archive_s3_host(s->url);
     snprintf(host, sizeof host, "host: %.*s", (int)name.len, (const char *)name.ptr);
     snprintf(digest, sizeof digest, "x-amz-content-sha256: %s", s->digest);
-    return add_header(text, names, s->content_type) && add_header(text, names, host) &&
-           add_header(text, names, digest) && add_header(text, names, date) &&
-           add_header(text, names, s->token) && add_header(text, names, s->sse);
+    for (size_t i = 0; i < ARCHIVE_S3_HEADERS; i++)
+        if (s->headers[i] != NULL && s->headers[i][0] != '\0')
+            all[n++] = s->headers[i];
+    qsort(all, n, sizeof *all, by_name);
+    for (size_t i = 0; i < n; i++)
+        if (!add_header(text, names, all[i]))
+            return false;
+    return true;
 }
 
 static bool digest_of(const struct archive_s3_signing *s, const char *date, struct rd_buf *names,

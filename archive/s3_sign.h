@@ -17,25 +17,24 @@
 #include "base/err.h"
 
 enum {
+    ARCHIVE_S3_HEADERS = 12, /* that the caller adds */
     ARCHIVE_S3_LOGIN_MAX = 256,
     ARCHIVE_S3_DATE = 48,       /* "x-amz-date: 20260131T235959Z" */
     ARCHIVE_S3_SIGNATURE = 1024 /* "Authorization: AWS4-HMAC-SHA256 Credential=…" */
 };
 
-/* Headers are lines such as "x-amz-security-token: value", whose name is as long as that here;
- * NULL or "": not sent. */
 struct archive_s3_signing {
     const char *method;
     const char *url; /* with its path and query escaped, and the query sorted by name */
     const char *region, *access, *secret;
-    const char *digest;       /* of the body, in hexadecimal digits */
-    const char *content_type; /* header */
-    const char *token;        /* header x-amz-security-token */
-    const char *sse;          /* header x-amz-server-side-encryption */
-    int64_t now_ms;           /* Unix time */
+    const char *digest; /* of the body, in hexadecimal digits */
+    /* Lines that are sent beside Host, x-amz-content-sha256 and x-amz-date, in any order, with
+     * names in lower case: "x-amz-security-token: value". NULL or "": not sent. */
+    const char *headers[ARCHIVE_S3_HEADERS];
+    int64_t now_ms; /* Unix time */
 };
 
-/* Makes the headers x-amz-date and Authorization. */
+/* Makes the headers x-amz-date and Authorization, which signs all of `headers`. */
 bool archive_s3_sign(const struct archive_s3_signing *signing, char ret_date[ARCHIVE_S3_DATE],
                      char ret_header[ARCHIVE_S3_SIGNATURE], struct rd_err *err);
 

@@ -51,12 +51,12 @@ Test(s3_sign, what_decides_about_a_request_is_signed)
     signing.method = "PUT";
     cr_assert_str_neq(signature_of("https://host/path?a=b"), without);
     signing = usual;
-    signing.content_type = "content-type: x";
+    signing.headers[0] = "content-type: x";
     cr_assert_str_neq(signature_of("https://host/path?a=b"), without);
     cr_assert(strstr(header, "=content-type;host;x-amz-content-sha256;x-amz-date,") != NULL);
     signing = usual;
-    signing.token = "x-amz-security-token: x";
-    signing.sse = "x-amz-server-side-encryption: AES256";
+    signing.headers[0] = "x-amz-server-side-encryption: AES256";
+    signing.headers[2] = "x-amz-security-token: x";
     cr_assert_str_neq(signature_of("https://host/path?a=b"), without);
     cr_assert(strstr(header, "x-amz-date;x-amz-security-token;x-amz-server-side-encryption,"));
     signing = usual;
