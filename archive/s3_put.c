@@ -8,12 +8,18 @@
 
 enum { PARTS_MAX = 10000, UPLOAD_PAGES = 1000 };
 
+struct part {
+    char etag[ARCHIVE_WEB_ETAG_MAX];
+    char checksum[ARCHIVE_S3_CHECKSUM];
+};
+
 struct put {
     struct archive_s3 *s;
     char name[ARCHIVE_NAME_MAX];
     char upload[ARCHIVE_S3_ESCAPED_MAX]; /* the id of the upload, escaped; "": not begun */
+    bool checked;                        /* parts are sent with checksums */
     struct rd_buf part;
-    char (*etags)[ARCHIVE_WEB_ETAG_MAX];
+    struct part *parts; /* that were sent */
     size_t n_parts;
 };
 
@@ -23,7 +29,8 @@ static bool begin_upload(struct put *put, struct rd_err *err)
     struct rd_buf answer = {0};
     struct archive_s3_request r = {.method = "POST",
                                    .url = url,
-                                   .encrypt = true,
+                                   .object = put->name,
+                                   .checked = put->checked,
                                    .out = &answer,
                                    .max = ARCHIVE_S3_ANSWER_MAX};
     bool ok = archive_s3_object_url(put->s, put->name, "uploads=", url, sizeof url, err) &&
@@ -41,23 +48,26 @@ static bool begin_upload(struct put *put, struct rd_err *err)
 static bool send_part(struct put *put, struct rd_err *err)
 {
     char url[ARCHIVE_S3_URL_MAX], query[ARCHIVE_S3_ESCAPED_MAX + 64];
-    struct archive_s3_request r = {.method = "PUT", .url = url, .body = rd_buf_slice(&put->part)};
+    struct archive_s3_request r = {
+        .method = "PUT", .url = url, .body = rd_buf_slice(&put->part), .checked = put->checked};
     if (put->upload[0] == '\0' && !begin_upload(put, err))
         return false;
     if (put->n_parts == PARTS_MAX)
         return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "an object has more than %d parts",
                           PARTS_MAX);
-    void *etags = rd_realloc(put->etags, (put->n_parts + 1) * sizeof *put->etags);
-    if (etags == NULL)
-        return rd_err_nomem(err, sizeof *put->etags);
-    put->etags = etags;
+    void *parts = rd_realloc(put->parts, (put->n_parts + 1) * sizeof *put->parts);
+    if (parts == NULL)
+        return rd_err_nomem(err, sizeof *put->parts);
+    put->parts = parts;
     snprintf(query, sizeof query, "partNumber=%zu&uploadId=%s", put->n_parts + 1, put->upload);
     if (!archive_s3_object_url(put->s, put->name, query, url, sizeof url, err) ||
         !archive_s3_bare(put->s, &r, false, err))
         return false;
     if (r.head.etag[0] == '\0')
         return archive_s3_unexpected(put->s, &r, err);
-    memcpy(put->etags[put->n_parts++], r.head.etag, ARCHIVE_WEB_ETAG_MAX);
+    struct part *part = &put->parts[put->n_parts++];
+    memcpy(part->etag, r.head.etag, sizeof part->etag);
+    memcpy(part->checksum, r.checksum, sizeof part->checksum);
     rd_buf_reset(&put->part);
     return true;
 }
@@ -95,12 +105,20 @@ static bool judge(const struct put *put, const struct archive_s3_request *r, boo
     return refusal && !r->lost ? false : archive_store_set_unknown(err);
 }
 
+static bool add_part(struct rd_buf *xml, const struct part *part, size_t number)
+{
+    return rd_buf_printf(xml, "<Part><PartNumber>%zu</PartNumber><ETag>%s</ETag>", number,
+                         part->etag) &&
+           (part->checksum[0] == '\0' ||
+            rd_buf_printf(xml, "<ChecksumSHA256>%s</ChecksumSHA256>", part->checksum)) &&
+           rd_buf_printf(xml, "</Part>");
+}
+
 static bool add_parts(const struct put *put, struct rd_buf *xml)
 {
     bool ok = rd_buf_printf(xml, "<CompleteMultipartUpload>");
     for (size_t i = 0; ok && i < put->n_parts; i++)
-        ok = rd_buf_printf(xml, "<Part><PartNumber>%zu</PartNumber><ETag>%s</ETag></Part>", i + 1,
-                           put->etags[i]);
+        ok = add_part(xml, &put->parts[i], i + 1);
     return ok && rd_buf_printf(xml, "</CompleteMultipartUpload>");
 }
 
@@ -140,7 +158,8 @@ static bool put_whole(struct put *put, struct rd_err *err)
                                    .url = url,
                                    .body = rd_buf_slice(&put->part),
                                    .header = "If-None-Match: *",
-                                   .encrypt = true,
+                                   .object = put->name,
+                                   .checked = put->checked,
                                    .out = &answer,
                                    .max = ARCHIVE_S3_ANSWER_MAX};
     bool ok = archive_s3_object_url(put->s, put->name, NULL, url, sizeof url, err);
@@ -174,7 +193,7 @@ static bool put_close(void *impl, bool commit, struct rd_err *err)
     if (put->upload[0] != '\0')
         abort_upload(put->s, put->name, put->upload);
     rd_buf_done(&put->part);
-    rd_free(put->etags);
+    rd_free(put->parts);
     rd_free(put);
     return ok;
 }
@@ -188,6 +207,7 @@ bool archive_s3_put(struct archive_store *store, const char *name, struct rd_sin
     if (put == NULL)
         return rd_err_nomem(err, sizeof *put);
     put->s = archive_s3_of(store);
+    put->checked = archive_s3_props_lock(&put->s->props, name);
     snprintf(put->name, sizeof put->name, "%s", name);
     return rd_sink_new(ret, &ops, put, &opts, err);
 }

@@ -1,6 +1,7 @@
 #include "archive/s3_request.h"
 
 #include "base/digest.h"
+#include "json/text.h"
 
 #include <stdio.h>
 
@@ -19,36 +20,55 @@ static bool add_signed(const struct archive_s3_signing *signing, struct curl_sli
         return false;
     snprintf(host, sizeof host, "Host: %.*s", (int)name.len, (const char *)name.ptr);
     snprintf(digest, sizeof digest, "x-amz-content-sha256: %s", signing->digest);
-    return (archive_web_add_header(list, host) &&
-            archive_web_add_header(list, signing->content_type) &&
-            archive_web_add_header(list, digest) && archive_web_add_header(list, date) &&
-            archive_web_add_header(list, signature) &&
-            archive_web_add_header(list, signing->token) &&
-            archive_web_add_header(list, signing->sse)) ||
-           rd_err_nomem(err, 0);
+    bool ok = archive_web_add_header(list, host) && archive_web_add_header(list, digest) &&
+              archive_web_add_header(list, date) && archive_web_add_header(list, signature);
+    for (size_t i = 0; ok && i < ARCHIVE_S3_HEADERS; i++)
+        if (signing->headers[i] != NULL)
+            ok = archive_web_add_header(list, signing->headers[i]);
+    return ok || rd_err_nomem(err, 0);
 }
 
-static bool set_headers(const struct archive_s3 *s, const struct archive_s3_request *r,
+/* An upload in parts names the kind of checksum when it begins; the object is checked with them. */
+static const char *set_checksum(struct archive_s3_request *r, const uint8_t *sum,
+                                char ret[ARCHIVE_S3_CHECKSUM + 32])
+{
+    struct json_text form = {.form = JSON_BASE64};
+    uint8_t text[6 * (RD_DIGEST_MAX + 3) + 16];
+    if (!r->checked)
+        return NULL;
+    if (strcmp(r->method, "POST") == 0)
+        return "x-amz-checksum-algorithm: SHA256";
+    const struct rd_slice bytes = rd_slice(sum, rd_digest_size(RD_DIGEST_SHA256));
+    const uint8_t *end = json_text_put(&form, text, bytes, false);
+    snprintf(r->checksum, sizeof r->checksum, "%.*s", (int)(end - text), (const char *)text);
+    snprintf(ret, ARCHIVE_S3_CHECKSUM + 32, "x-amz-checksum-sha256: %s", r->checksum);
+    return ret;
+}
+
+static bool set_headers(const struct archive_s3 *s, struct archive_s3_request *r,
                         struct curl_slist **list, struct rd_err *err)
 {
     static const char type[] = "content-type: application/octet-stream";
     uint8_t sum[RD_DIGEST_MAX];
-    char hex[RD_DIGEST_HEX];
+    char hex[RD_DIGEST_HEX], checksum[ARCHIVE_S3_CHECKSUM + 32];
     if (!rd_digest_of(RD_DIGEST_SHA256, r->body, sum, err))
         return false;
     rd_digest_hex(hex, rd_slice(sum, rd_digest_size(RD_DIGEST_SHA256)));
-    const struct archive_s3_signing signing = {
+    struct archive_s3_given given = {.n = 0};
+    struct archive_s3_signing signing = {
         .method = r->method,
         .url = r->url,
         .region = s->region,
         .access = s->access,
         .secret = s->secret,
         .digest = hex,
-        .content_type = r->body.len > 0 ? type : "",
-        .token = s->token,
-        .sse = r->encrypt ? s->sse : "",
+        .headers = {r->body.len > 0 ? type : NULL, s->token, set_checksum(r, sum, checksum)},
         .now_ms = s->now_ms(),
     };
+    if (r->object != NULL)
+        archive_s3_props_give(&s->props, r->object, signing.now_ms, &given);
+    for (size_t i = 0; i < given.n; i++)
+        signing.headers[ARCHIVE_S3_HEADERS - 1 - i] = given.lines[i];
     if (!archive_web_add_header(list, "Expect:") ||
         !archive_web_add_header(list, r->header != NULL ? r->header : "") ||
         (r->body.len == 0 && !archive_web_add_header(list, "Content-Type:")))

@@ -13,6 +13,7 @@
 
 #include "archive/remote.h"
 #include "archive/s3_answer.h"
+#include "archive/s3_props.h"
 #include "archive/s3_sign.h"
 #include "archive/store_s3.h"
 #include "archive/web.h"
@@ -32,7 +33,7 @@ struct archive_s3 {
     char access[ARCHIVE_S3_LOGIN_MAX], secret[ARCHIVE_S3_LOGIN_MAX];
     char region[80];
     char token[ARCHIVE_S3_TOKEN_MAX + 40]; /* the header with the session's token, or "" */
-    char sse[100];                         /* the header, or "" */
+    struct archive_s3_props props;
     char *ca_file;
     const struct archive_s3_keys *(*keys)(void *ctx, bool rejected, struct rd_err *err);
     void (*keys_done)(void *ctx);
@@ -48,7 +49,9 @@ struct archive_s3_request {
     const char *url;
     struct rd_slice body;
     const char *header; /* an additional one, or NULL */
-    bool encrypt;       /* begins an object: send the header for encryption */
+    const char *object; /* the name of the object that is begun, which is given its props; NULL */
+    bool checked;       /* the SHA-256 of the body is sent as the checksum of the object */
+    char checksum[ARCHIVE_S3_CHECKSUM]; /* this one */
     struct rd_buf *out;
     size_t max; /* of out */
     long status;

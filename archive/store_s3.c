@@ -233,10 +233,7 @@ static bool set_secrets(struct archive_s3 *s, const struct archive_s3_opts *opts
     if (!archive_s3_fits(snprintf(s->region, sizeof s->region, "%s", opts->region),
                          sizeof s->region, err))
         return false;
-    if (opts->sse != NULL &&
-        !archive_s3_fits(
-            snprintf(s->sse, sizeof s->sse, "x-amz-server-side-encryption: %s", opts->sse),
-            sizeof s->sse, err))
+    if (!archive_s3_props_set(&s->props, opts, err))
         return false;
     return s->keys != NULL ||
            archive_s3_set_login(s, opts->access_key, opts->secret_key, opts->session_token, err);

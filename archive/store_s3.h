@@ -37,6 +37,10 @@ struct archive_s3_opts {
     void *keys_ctx;
     const char *ca_file;          /* trusted authorities; NULL: the system's list */
     const char *sse;              /* x-amz-server-side-encryption: "AES256"; may be NULL */
+    const char *storage_class;    /* of sets and chunks: "STANDARD_IA"; may be NULL */
+    const char *tags;             /* of what is kept: "team=data,env=prod"; may be NULL */
+    const char *lock_mode;        /* of what is kept: "GOVERNANCE" or "COMPLIANCE"; may be NULL */
+    uint64_t lock_ms;             /* how long such an object is locked */
     bool host_style;              /* BUCKET.HOST instead of HOST/BUCKET */
     size_t part_size;             /* 0: ARCHIVE_S3_PART */
     int64_t (*now_ms)(void);      /* Unix time: signatures are of a moment */

@@ -7,6 +7,7 @@
 #include "backup/place_azure.h"
 #include "backup/system.h"
 #include "archive/http.h"
+#include "archive/retain.h"
 #include "archive/store_sftp.h"
 #include "base/buf.h"
 
@@ -14,6 +15,9 @@
 #include <stdlib.h>
 
 enum { SECRET_MAX = 4096 };
+
+/* A hundred years. */
+static const uint64_t LOCK_MAX_MS = 36525ULL * 24 * 3600 * 1000;
 
 /* ---- S3 ---- */
 
@@ -68,6 +72,26 @@ static bool set_style(struct archive_s3_opts *opts, const struct backup_target *
            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "s3-style must be path or host");
 }
 
+/* "compliance 30d" */
+static bool set_lock(struct archive_s3_opts *opts, const struct backup_target *target,
+                     struct rd_err *err)
+{
+    static const char *const modes[][2] = {{"governance", "GOVERNANCE"},
+                                           {"compliance", "COMPLIANCE"}};
+    const char *text = backup_get(target, BACKUP_KEY_S3_OBJECT_LOCK);
+    size_t len = text != NULL ? strcspn(text, " ") : 0;
+    for (size_t i = 0; text != NULL && i < sizeof modes / sizeof *modes; i++)
+        if (rd_slice_is(rd_slice(text, len), modes[i][0]))
+            opts->lock_mode = modes[i][1];
+    if (text == NULL)
+        return true;
+    const char *time = text + len + strspn(text + len, " ");
+    return (opts->lock_mode != NULL && archive_get_duration(rd_slice_str(time), &opts->lock_ms) &&
+            opts->lock_ms > 0 && opts->lock_ms <= LOCK_MAX_MS) ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                      "s3-object-lock must be governance or compliance, and a time such as 30d");
+}
+
 /* s3://BUCKET[/PREFIX] */
 static bool open_bucket(struct archive_store **ret, const struct backup_target *target,
                         const char *where, uint64_t rate, const atomic_bool *cancel,
@@ -93,13 +117,15 @@ static bool open_bucket(struct archive_store **ret, const struct backup_target *
                                    .prefix = prefix,
                                    .ca_file = backup_get(target, BACKUP_KEY_CA_FILE),
                                    .sse = backup_get(target, BACKUP_KEY_S3_SSE),
+                                   .storage_class = backup_get(target, BACKUP_KEY_S3_STORAGE_CLASS),
+                                   .tags = backup_get(target, BACKUP_KEY_S3_TAGS),
                                    .now_ms = backup_now_ms,
                                    .tries = cancel != NULL,
                                    .wait_ms = backup_wait_ms,
                                    .rate = rate,
                                    .cancel = cancel};
     bool instance,
-        ok = set_style(&opts, target, err) &&
+        ok = set_style(&opts, target, err) && set_lock(&opts, target, err) &&
              backup_get_bool(target, BACKUP_KEY_S3_INSTANCE_KEYS, &instance, err) &&
              (instance ? backup_instance_keys(&opts, err) : find_secrets(&secrets, target, err));
     opts.access_key = secrets.access_key;

@@ -22,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "tools"), os.path.join(HERE, "..", "support")]
 os.environ.setdefault("REDOUBT_FIXTURES", os.path.join(HERE, "..", "..", "fixtures"))
 
+import s3_case  # noqa: E402
 import test_backup_s3  # noqa: E402
 
 TESTS = ("test_a_set_goes_there_and_comes_back", "test_settings_that_make_no_sense_are_refused",
@@ -87,7 +88,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__.partition("usage: ")[0].strip())
     S3rver.program = sys.argv[1]
-    test_backup_s3.S3Server = S3rver
+    s3_case.S3Server = S3rver
     done = unittest.TextTestRunner(verbosity=2).run(unittest.TestSuite(map(InS3rver, TESTS)))
     return 0 if done.wasSuccessful() else 1
 

@@ -9,10 +9,12 @@ and the connection ends before the answer).
 
 What it knows: objects (GET with ranges, HEAD, PUT with If-None-Match, DELETE), uploads in parts,
 and lists of version 2, in pages of `page` keys, and of uploads. s3.conditions = False: it ignores
-If-None-Match, as some stores do. s3.delay: seconds that each request is on its way; s3.most: how
-many of them were on their way at a time.
+If-None-Match, as some stores do. s3.props: what objects were given, such as their tags; an object
+with a lock is stored only with the right checksum. s3.delay: seconds that each request is on its
+way; s3.most: how many of them were on their way at a time.
 """
 
+import base64
 import dataclasses
 import hashlib
 import hmac
@@ -169,9 +171,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif "uploads" in query or "uploadId" in query:
             self.upload(key, query, body)
         elif self.command == "PUT":
-            if self.refuses(key):
+            if self.refuses(key) or self.lacks_checksum(body, self.headers):
                 return
             s3.objects[key] = body
+            s3.props[key] = self.props()
             s3.times[key] = time.time()
             self.answer(200, headers=[("ETag", f'"{hashlib.md5(body).hexdigest()}"')])
         elif self.command == "DELETE":
@@ -193,6 +196,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if there:
             self.error(412, "PreconditionFailed")
         return there
+
+    def props(self):
+        return {name.lower(): value for name, value in self.headers.items()
+                if name.lower().startswith(("x-amz-object-lock", "x-amz-storage-class",
+                                            "x-amz-tagging", "x-amz-server-side"))}
+
+    def lacks_checksum(self, body, wanted):
+        """Whether a request is refused because bytes under a lock must have a checksum."""
+        sent = self.headers.get("x-amz-checksum-sha256")
+        right = base64.b64encode(hashlib.sha256(body).digest()).decode()
+        is_locked = any(name.lower().startswith("x-amz-object-lock") for name in wanted)
+        if sent == right or (sent is None and not is_locked):
+            return False
+        self.error(400, "BadDigest" if sent else "InvalidRequest")
+        return True
 
     def modified(self, key):
         date = formatdate(self.server.s3.times.get(key, 0), usegmt=True)
@@ -242,11 +260,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
             s3.n_uploads += 1
             upload = f"id/{s3.n_uploads}+"
             s3.uploads[upload] = (key, {})
+            s3.began[upload] = self.props()
+            if (self.headers.get("x-amz-checksum-algorithm") != "SHA256" and
+                    "x-amz-object-lock-mode" in s3.began[upload]):
+                self.error(400, "InvalidRequest")
+                return
             self.answer(200, f'<InitiateMultipartUploadResult xmlns="{NAMESPACE}"><UploadId>'
                              f"{upload}</UploadId></InitiateMultipartUploadResult>")
         elif query["uploadId"] not in s3.uploads:
             self.error(404, "NoSuchUpload")
         elif self.command == "PUT":
+            if self.lacks_checksum(body, s3.began[query["uploadId"]]):
+                return
             s3.uploads[query["uploadId"]][1][int(query["partNumber"])] = body
             self.answer(200, headers=[("ETag", f'"{hashlib.md5(body).hexdigest()}"')])
         elif self.command == "POST":
@@ -255,11 +280,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
             parts = s3.uploads.pop(query["uploadId"])[1]
             named = re.findall(r"<PartNumber>(\d+)</PartNumber><ETag>\"(\w+)\"</ETag>",
                                body.decode())
+            given = s3.began.pop(query["uploadId"])
+            sums = re.findall(r"<ChecksumSHA256>([^<]+)</ChecksumSHA256>", body.decode())
+            right = [base64.b64encode(hashlib.sha256(parts[n]).digest()).decode()
+                     for n in sorted(parts)]
+            if sums != ([] if "x-amz-object-lock-mode" not in given else right):
+                self.error(400, "InvalidPart")
+                return
             whole = [hashlib.md5(parts[int(n)]).hexdigest() == etag for n, etag in named]
             if len(named) != len(parts) or not all(whole):
                 self.answer(200, "<Error><Code>InvalidPart</Code><Message>no</Message></Error>")
                 return
             s3.objects[key] = b"".join(parts[n] for n in sorted(parts))
+            s3.props[key] = given
             self.answer(200, f'<CompleteMultipartUploadResult xmlns="{NAMESPACE}"/>')
         else:
             del s3.uploads[query["uploadId"]]
@@ -280,6 +313,7 @@ class S3Server:
     def __init__(self, page=1000):
         self.objects, self.uploads, self.requests = {}, {}, []
         self.times = {}  # Last-Modified of objects
+        self.props, self.began = {}, {}  # of objects, and of uploads
         self.etags = {}  # of objects that were listed, with their bytes
         self.faults, self.page, self.lock = None, page, threading.Lock()
         self.delay = self.under_way = self.most = 0

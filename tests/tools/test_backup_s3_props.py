@@ -1,0 +1,63 @@
+"""What objects in S3 are given beside their bytes: a storage class, tags, and a lock."""
+
+import datetime
+
+from s3_case import S3Case
+
+
+class Props(S3Case):
+    def given(self, part):
+        """What the objects with `part` in their names were given: the same for all."""
+        found = [p for key, p in self.s3.props.items() if part in key]
+        self.assertTrue(found, part)
+        self.assertEqual(found.count(found[0]), len(found), found)
+        return found[0]
+
+    def test_sets_and_chunks_have_the_class_and_the_tags(self):
+        self.use("s3-storage-class = STANDARD_IA\ns3-tags = team=data & more,cost/centre=4+2\n")
+        self.fails(2, "s3-tags", "backup")
+        self.use("s3-storage-class = STANDARD_IA\ns3-tags = team=data @ x,cost/centre=4+2\n")
+        self.good("backup")
+        self.good("backup", "--store", "chunks")
+        for part in ("nightly/sets/", ".pack"):
+            self.assertEqual(self.given(part), {
+                "x-amz-storage-class": "STANDARD_IA",
+                "x-amz-tagging": "team=data%20%40%20x&cost%2Fcentre=4%2B2"})
+        self.assertEqual(self.given("/locks/"), {})
+        self.good("verify")
+
+    def test_what_is_kept_is_locked(self):
+        self.big()
+        self.use("s3-object-lock = compliance 30d\n")
+        before = datetime.datetime.now(datetime.timezone.utc)
+        self.good("backup")
+        whole = [p for key, p in self.s3.props.items() if "nightly/sets/" in key]
+        self.assertEqual(len(whole), 2)  # in parts, and the manifest
+        for given in whole:
+            self.assertEqual(given["x-amz-object-lock-mode"], "COMPLIANCE")
+            until = datetime.datetime.fromisoformat(
+                given["x-amz-object-lock-retain-until-date"].replace("Z", "+00:00"))
+            days = (until - before).total_seconds() / 86400
+            self.assertAlmostEqual(days, 30, delta=0.1)
+        self.assertEqual(self.given("/locks/"), {})
+        self.good("prune", "--pin", "latest")
+        self.assertEqual(self.given("/marks/"), {})
+        self.good("verify")
+
+    def test_values_that_cannot_work_are_refused(self):
+        for text, what in (("s3-object-lock = 30d", "s3-object-lock must be"),
+                           ("s3-object-lock = compliance", "s3-object-lock must be"),
+                           ("s3-object-lock = compliance 0s", "s3-object-lock must be"),
+                           ("s3-object-lock = legal 30d", "s3-object-lock must be"),
+                           ("s3-storage-class = DEEP_ARCHIVE", "cannot be read at once"),
+                           ("s3-storage-class = a b", "s3-storage-class must be"),
+                           ("s3-tags = team", "s3-tags must be"),
+                           ("s3-tags = =x", "s3-tags must be"),
+                           ("s3-tags = " + ",".join(f"k{i}=v" for i in range(11)), "at most 10"),
+                           (f"s3-tags = {'k' * 129}=v", "s3-tags must be")):
+            with self.subTest(text=text):
+                self.use(text + "\n")
+                status = 4 if "ARCHIVE" in text else 2
+                self.fails(status, what, "check-config")
+                self.fails(status, what, "backup")
+        self.assertEqual(self.s3.objects, {})
