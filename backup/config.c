@@ -51,6 +51,16 @@ static void conf_done(struct backup_conf *conf)
     conf->n_more = 0;
 }
 
+static void target_done(struct backup_target *target)
+{
+    conf_done(&target->conf);
+    for (size_t i = 0; i < BACKUP_STORES; i++) {
+        if (target->places[i] != NULL)
+            conf_done(target->places[i]);
+        rd_free(target->places[i]);
+    }
+}
+
 /* The key that says the same in another way, or `key`. */
 static enum backup_key other_way(enum backup_key key)
 {
@@ -104,6 +114,20 @@ static bool conf_inherit(struct backup_conf *conf, const struct backup_conf *oth
         if (!keep_text(&conf->more[conf->n_more], other->more[conf->n_more], err))
             return false;
     return true;
+}
+
+void backup_target_at(const struct backup_target *target, const char *where,
+                      struct backup_target *ret)
+{
+    *ret = *target;
+    for (size_t i = 0; i < BACKUP_STORES; i++) {
+        const struct backup_conf *place = target->places[i];
+        if (place == NULL || backup_repository(target, i) != where)
+            continue;
+        for (size_t k = 0; k < BACKUP_KEY_COUNT; k++)
+            if (place->values[k] != NULL || place->values[other_way((enum backup_key)k)] != NULL)
+                ret->conf.values[k] = place->values[k];
+    }
 }
 
 const struct backup_key_row *backup_key_row(enum backup_key key)
@@ -195,41 +219,74 @@ struct parse {
     struct rd_err *err;
 };
 
-static struct backup_target *section(struct backup_config *config, const char *name,
-                                     struct rd_err *err)
+/* A target or a repository with a section. */
+static struct backup_target *named(struct backup_target **all, size_t *n, const char *what,
+                                   const char *name, struct rd_err *err)
 {
-    for (size_t i = 0; i < config->n_targets; i++)
-        if (strcmp(config->targets[i].name, name) == 0)
-            return &config->targets[i];
-    if (!archive_name_ok(name) || config->n_targets == TARGETS_MAX) {
+    for (size_t i = 0; i < *n; i++)
+        if (strcmp((*all)[i].name, name) == 0)
+            return &(*all)[i];
+    if (!archive_name_ok(name) || *n == TARGETS_MAX) {
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                   "the name of a target must consist of letters, digits, - _ and .");
+                   "the name of a %s must consist of letters, digits, - _ and .", what);
         return NULL;
     }
-    size_t size = (config->n_targets + 1) * sizeof *config->targets;
-    struct backup_target *targets = rd_realloc(config->targets, size);
-    if (targets == NULL) {
+    size_t size = (*n + 1) * sizeof **all;
+    struct backup_target *more = rd_realloc(*all, size);
+    if (more == NULL) {
         rd_err_nomem(err, size);
         return NULL;
     }
-    config->targets = targets;
-    struct backup_target *target = &targets[config->n_targets++];
+    *all = more;
+    struct backup_target *target = &more[(*n)++];
     *target = (struct backup_target){0};
     snprintf(target->name, sizeof target->name, "%s", name);
     return target;
+}
+
+static struct backup_target *target_named(struct backup_config *config, const char *name,
+                                          struct rd_err *err)
+{
+    return named(&config->targets, &config->n_targets, "target", name, err);
+}
+
+/* The name in "repository NAME", or NULL. */
+static const char *place_name(const char *section)
+{
+    static const char word[] = "repository";
+    size_t len = sizeof word - 1, blanks = 0;
+    if (strncmp(section, word, len) == 0)
+        blanks = strspn(section + len, " \t");
+    return blanks > 0 ? section + len + blanks : NULL;
+}
+
+static struct backup_target *section(struct parse *parse, const char *name)
+{
+    const char *place = place_name(name);
+    struct backup_config *config = parse->config;
+    if (name[0] == '\0')
+        return &parse->common;
+    if (place != NULL)
+        return named(&config->places, &config->n_places, "repository", place, parse->err);
+    return target_named(config, name, parse->err);
 }
 
 /* Called by inih; 0 is a failure. */
 static int on_value(void *user, const char *name, const char *key, const char *value)
 {
     struct parse *parse = user;
-    struct backup_target *target =
-        name[0] == '\0' ? &parse->common : section(parse->config, name, parse->err);
+    struct backup_target *target = section(parse, name);
+    bool is_place = target != NULL && place_name(name) != NULL;
     if (target == NULL)
         return 0;
-    for (size_t i = 0; i < BACKUP_KEY_COUNT; i++)
-        if (strcmp(key, keys[i].name) == 0)
-            return conf_set(&target->conf, (enum backup_key)i, value, parse->err);
+    for (size_t i = 0; i < BACKUP_KEY_COUNT; i++) {
+        if (strcmp(key, keys[i].name) != 0)
+            continue;
+        if (is_place && !(keys[i].mask & BACKUP_FOR_REPOSITORY))
+            return rd_err_set(parse->err, RD_ERR_USAGE, RD_NO_OFFSET,
+                              "%s is a setting of targets, not of a repository", keys[i].name);
+        return conf_set(&target->conf, (enum backup_key)i, value, parse->err);
+    }
     char quoted[80];
     rd_err_quote(quoted, sizeof quoted, rd_slice_str(key));
     return rd_err_set(parse->err, RD_ERR_USAGE, RD_NO_OFFSET, "unknown key %s", quoted);
@@ -397,9 +454,9 @@ static bool read_targets(struct backup_config *config, const struct rd_watch *wa
         return false;
     }
     if (n_names == 0)
-        return section(config, "default", err) != NULL;
+        return target_named(config, "default", err) != NULL;
     for (size_t i = 0; i < n_names; i++)
-        if (section(config, names[i], err) == NULL)
+        if (target_named(config, names[i], err) == NULL)
             return false;
     return true;
 }
@@ -414,13 +471,77 @@ static struct rd_slice trimmed(const char *repository)
     return s;
 }
 
+/* ---- repositories with sections ---- */
+
+static const struct backup_target *find_place(const struct backup_config *config, const char *name)
+{
+    for (size_t i = 0; i < config->n_places; i++)
+        if (strcmp(config->places[i].name, name) == 0)
+            return &config->places[i];
+    return NULL;
+}
+
+/* *at is the name of the place: it becomes what its section says. Options take precedence. */
+static bool resolve(const struct backup_config *config, const struct backup_target *place,
+                    char **at, struct backup_conf **ret, struct rd_err *err)
+{
+    const char *where = place->conf.values[BACKUP_KEY_REPOSITORY];
+    struct backup_conf *conf = rd_calloc(1, sizeof *conf);
+    if (conf == NULL)
+        return rd_err_nomem(err, sizeof *conf);
+    *ret = conf;
+    if (where == NULL || place->conf.n_more > 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "the section [repository %s] must have one repository = PATH or URL",
+                          place->name);
+    forget(at);
+    bool ok = keep_text(at, where, err);
+    for (size_t i = 0; ok && i < BACKUP_KEY_COUNT; i++) {
+        const char *option = config->flags.values[i];
+        bool given = option != NULL || config->flags.values[other_way((enum backup_key)i)] != NULL;
+        const char *value = given ? option : place->conf.values[i];
+        if (value != NULL && (keys[i].mask & BACKUP_FOR_REPOSITORY) && i != BACKUP_KEY_REPOSITORY)
+            ok = keep_text(&conf->values[i], value, err);
+    }
+    return ok;
+}
+
+static bool resolve_all(const struct backup_config *config, struct backup_target *target,
+                        struct rd_err *err)
+{
+    char **at = &target->conf.values[BACKUP_KEY_REPOSITORY];
+    for (size_t i = 0; i <= target->conf.n_more; i++) {
+        const struct backup_target *place = *at != NULL ? find_place(config, *at) : NULL;
+        if (place != NULL && !resolve(config, place, at, &target->places[i], err))
+            return false;
+        at = &target->conf.more[i];
+    }
+    return true;
+}
+
+/* One URL may name buckets of two services. */
+static bool same_service(const struct backup_target *target, const char *a, const char *b)
+{
+    static const enum backup_key services[] = {BACKUP_KEY_S3_ENDPOINT, BACKUP_KEY_S3_REGION,
+                                               BACKUP_KEY_AZURE_ENDPOINT};
+    struct backup_target first, second;
+    backup_target_at(target, a, &first);
+    backup_target_at(target, b, &second);
+    for (size_t i = 0; i < sizeof services / sizeof *services; i++) {
+        const char *x = backup_get(&first, services[i]), *y = backup_get(&second, services[i]);
+        if (x != y && (x == NULL || y == NULL || strcmp(x, y) != 0))
+            return false;
+    }
+    return true;
+}
+
 /* A run would wait for its own lock. */
 static bool differ(const struct backup_target *target, struct rd_err *err)
 {
     const char *a, *b;
     for (size_t i = 0; (a = backup_repository(target, i)) != NULL; i++)
         for (size_t j = i + 1; (b = backup_repository(target, j)) != NULL; j++)
-            if (rd_slice_eq(trimmed(a), trimmed(b))) {
+            if (rd_slice_eq(trimmed(a), trimmed(b)) && same_service(target, a, b)) {
                 rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the repository %s is given twice",
                            rd_show_plain(trimmed(a)).s);
                 rd_err_origin(err, target->name);
@@ -442,7 +563,7 @@ static bool override(struct backup_config *config, struct backup_target *target,
         ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no repository is given");
         rd_err_origin(err, target->name);
     }
-    return ok && differ(target, err);
+    return ok && resolve_all(config, target, err) && differ(target, err);
 }
 
 bool backup_config_load(struct backup_config *config, const struct rd_watch *watch, char **names,
@@ -460,8 +581,11 @@ void backup_config_done(struct backup_config *config)
 {
     conf_done(&config->flags);
     for (size_t i = 0; i < config->n_targets; i++)
-        conf_done(&config->targets[i].conf);
+        target_done(&config->targets[i]);
+    for (size_t i = 0; i < config->n_places; i++)
+        target_done(&config->places[i]);
     rd_free(config->targets);
-    config->targets = NULL;
-    config->n_targets = 0;
+    rd_free(config->places);
+    config->targets = config->places = NULL;
+    config->n_targets = config->n_places = 0;
 }

@@ -9,7 +9,8 @@
  *
  * The configuration is an INI file: a section for each target, and keys before the first section
  * for all of them. Settings that the caller adds first, such as those of a command line, take the
- * place of those of the file.
+ * place of those of the file. A section [repository NAME] has settings of one repository, which
+ * targets name by NAME.
  */
 #ifndef BACKUP_CONFIG_H
 #define BACKUP_CONFIG_H
@@ -156,6 +157,9 @@ struct backup_conf {
 struct backup_target {
     char name[ARCHIVE_TEXT_MAX];
     struct backup_conf conf;
+    /* Settings of repositories that have a section of their own, in the order of the repositories;
+     * NULL: the repository has none. Owned. */
+    struct backup_conf *places[BACKUP_STORES];
     bool allow_unsealed;
 };
 
@@ -165,6 +169,8 @@ struct backup_config {
     struct backup_conf flags;      /* these take the place of what the file says */
     struct backup_target *targets; /* those that are meant, with everything that holds for them */
     size_t n_targets;
+    struct backup_target *places; /* sections of repositories */
+    size_t n_places;
 };
 
 /* Adds a setting to config->flags. RD_ERR_USAGE: it is empty, or was given before. */
@@ -199,7 +205,12 @@ bool backup_get_bool(const struct backup_target *target, enum backup_key key, bo
 bool backup_get_time(const struct backup_target *target, enum backup_key key, uint64_t *ret_ms,
                      struct rd_err *err);
 
-/* The i-th repository of a target as the configuration calls it; NULL: there are fewer. */
+/* Where the i-th repository of a target is, a path or URL; NULL: there are fewer. */
 const char *backup_repository(const struct backup_target *target, size_t i);
+
+/* The target with the settings of one of its repositories, which backup_repository() has returned.
+ * *ret shares all strings with `target`, and is not to be released. */
+void backup_target_at(const struct backup_target *target, const char *where,
+                      struct backup_target *ret);
 
 #endif

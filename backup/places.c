@@ -181,12 +181,14 @@ static bool get_rate(const struct backup_target *target, bool is_ahead, uint64_t
     return true;
 }
 
-static bool open_store(struct archive_store **ret, const struct backup_target *target,
+static bool open_store(struct archive_store **ret, const struct backup_target *of,
                        const char *where, enum backup_mode mode, const atomic_bool *cancel,
                        struct rd_err *err)
 {
     bool ok;
     uint64_t rate;
+    struct backup_target at, *target = &at;
+    backup_target_at(of, where, target);
     if (!get_rate(target, cancel != NULL, &rate, err))
         return false;
     if (strncmp(where, "s3://", 5) == 0)

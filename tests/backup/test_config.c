@@ -95,6 +95,59 @@ Test(backup_config, what_the_caller_adds_takes_the_place_of_the_file)
     cr_expect_null(backup_repository(&config.targets[0], 1));
 }
 
+static const char *at(const struct backup_target *target, size_t i, enum backup_key key)
+{
+    struct backup_target its;
+    backup_target_at(target, backup_repository(target, i), &its);
+    return backup_get(&its, key);
+}
+
+Test(backup_config, a_repository_may_have_settings_of_its_own)
+{
+    write_file("s3-region = r1\ns3-key-file = /keys\n"
+               "[day]\nrepository = s3://b/p\nrepository = far\nrepository = /srv\n"
+               "s3-endpoint = http://here\n"
+               "[repository far]\nrepository = s3://b/p\ns3-endpoint = http://there\n"
+               "s3-key-command = command\nca-file = /ca\n");
+    cr_assert(backup_config_set(&config, BACKUP_KEY_CA_FILE, "/other", &err));
+    cr_assert(load(NULL, 0), "%s", err.text);
+    cr_assert_eq(config.n_targets, 1);
+    const struct backup_target *day = &config.targets[0];
+    cr_expect_str_eq(backup_repository(day, 1), "s3://b/p");
+    cr_expect_str_eq(at(day, 0, BACKUP_KEY_S3_ENDPOINT), "http://here");
+    cr_expect_str_eq(at(day, 0, BACKUP_KEY_S3_KEY_FILE), "/keys");
+    cr_expect_null(at(day, 0, BACKUP_KEY_S3_KEY_COMMAND));
+    cr_expect_str_eq(at(day, 1, BACKUP_KEY_S3_ENDPOINT), "http://there");
+    cr_expect_str_eq(at(day, 1, BACKUP_KEY_S3_REGION), "r1");
+    cr_expect_str_eq(at(day, 1, BACKUP_KEY_S3_KEY_COMMAND), "command");
+    cr_expect_null(at(day, 1, BACKUP_KEY_S3_KEY_FILE));
+    cr_expect_str_eq(at(day, 1, BACKUP_KEY_CA_FILE), "/other");
+    cr_expect_str_eq(at(day, 2, BACKUP_KEY_S3_ENDPOINT), "http://here");
+}
+
+Test(backup_config, a_section_of_a_repository_says_where_it_is)
+{
+    static const struct {
+        const char *text, *what;
+    } wrong[] = {
+        {"[day]\nrepository = far\n[repository far]\ns3-region = r\n", "must have one repository"},
+        {"[day]\nrepository = far\n[repository far]\nrepository = /a\nrepository = /b\n",
+         "must have one repository"},
+        {"[day]\nrepository = /a\n[repository far]\nsource = /b\n", "a setting of targets"},
+        {"[day]\nrepository = /a\n[repository a/b]\nrepository = /b\n", "the name of a repository"},
+        {"[day]\nrepository = far\nrepository = /a/\n[repository far]\nrepository = /a\n",
+         "is given twice"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        write_file(wrong[i].text);
+        cr_assert_not(load(NULL, 0));
+        cr_expect(strstr(err.text, wrong[i].what) != NULL, "%s", err.text);
+        err = (struct rd_err){0};
+        done();
+        begin();
+    }
+}
+
 Test(backup_config, a_value_is_given_once_and_is_not_empty)
 {
     cr_assert(backup_config_set(&config, BACKUP_KEY_SPOOL, "/a", &err));

@@ -3,6 +3,7 @@
 import datetime
 
 from s3_case import S3Case
+from s3_server import S3Server
 
 
 class Props(S3Case):
@@ -43,6 +44,27 @@ class Props(S3Case):
         self.good("prune", "--pin", "latest")
         self.assertEqual(self.given("/marks/"), {})
         self.good("verify")
+
+    def test_a_repository_may_be_at_another_service(self):
+        other = self.enter(S3Server())
+        other.access_key, other.secret_key = "OTHER", "secret"
+        self.write("otherkey", f"{other.access_key}\n{other.secret_key}\n")
+        self.use("repository = offsite\n[repository offsite]\nrepository = s3://vault/some/where\n"
+                 f"s3-endpoint = {other.url}\ns3-key-file = {self.path('otherkey')}\n"
+                 "s3-tags = far=yes\n")
+        self.good("check-config")
+        self.good("backup")
+        both = self.s3.objects, other.objects
+        for objects in both:
+            self.assertEqual(len([key for key in objects if "nightly/sets/" in key]), 2)
+        self.assertEqual({p.get("x-amz-tagging") for key, p in other.props.items()
+                          if "nightly/sets/" in key}, {"far=yes"})
+        self.assertEqual(self.given("nightly/sets/"), {})
+        self.good("verify")
+        self.s3.objects.clear()
+        self.good("restore", "--to", self.path("out.rdb"))
+        self.assertEqual(self.read("out.rdb"), self.read("dump.rdb"))
+        self.good("prune", "--keep", "count 1", "--confirm")
 
     def test_values_that_cannot_work_are_refused(self):
         for text, what in (("s3-object-lock = 30d", "s3-object-lock must be"),

@@ -192,14 +192,25 @@ static bool check_values(const struct backup_target *target, struct rd_err *err)
     return ok;
 }
 
+static bool check_endpoint(const struct backup_target *target, const char *where,
+                           struct rd_err *err)
+{
+    struct backup_target at;
+    backup_target_at(target, where, &at);
+    const char *endpoint = backup_get(&at, BACKUP_KEY_S3_ENDPOINT);
+    return endpoint == NULL || is_http(endpoint) ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                      "s3-endpoint must begin with http://HOST or https://HOST");
+}
+
 /* What only a run of its own would notice. */
 static bool check_settings(const struct backup_target *target, struct rd_err *err)
 {
     struct backup_set set = {.open = NULL};
-    const char *endpoint = backup_get(target, BACKUP_KEY_S3_ENDPOINT);
-    if (endpoint != NULL && !is_http(endpoint))
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "s3-endpoint must begin with http://HOST or https://HOST");
+    const char *where;
+    for (size_t i = 0; (where = backup_repository(target, i)) != NULL; i++)
+        if (!check_endpoint(target, where, err))
+            return false;
     const char *listen = backup_get(target, BACKUP_KEY_METRICS_LISTEN);
     if (listen != NULL && !metrics_check_address(listen, err)) {
         rd_err_doing(err, "metrics-listen");

@@ -427,11 +427,20 @@ static void print_option(const struct cli_opt *opt)
         printf("%-*s%s\n", HELP_COLUMN, left, opt->help);
 }
 
-/* The options without a line of their own: their names in a paragraph. What does not fit into a
- * line leaves its room to shorter ones. */
+static size_t count_brief(const struct cli_opt *opts)
+{
+    size_t n = 0;
+    for (; opts != NULL && !is_last(opts); opts++)
+        n += opts->brief;
+    return n;
+}
+
+/* The options without a line of their own: their names in a paragraph, without values if there are
+ * many. What does not fit into a line leaves its room to shorter ones. */
 static void print_brief(const struct cli_opt *opts)
 {
-    enum { BRIEF_VALUE = 12, OPTS_MAX = 128 };
+    enum { BRIEF_VALUE = 12, BRIEF_MANY = 24, OPTS_MAX = 128 };
+    bool is_long = count_brief(opts) > BRIEF_MANY;
     static const char lead[] = "  also:";
     bool printed[OPTS_MAX] = {false};
     const char *begin = lead;
@@ -442,7 +451,10 @@ static void print_brief(const struct cli_opt *opts)
             char spelled[100];
             if (!opts[i].brief || printed[i])
                 continue;
-            spell_with_value(&opts[i], BRIEF_VALUE, spelled, sizeof spelled);
+            if (is_long)
+                snprintf(spelled, sizeof spelled, "%s", spell(&opts[i]).s);
+            else
+                spell_with_value(&opts[i], BRIEF_VALUE, spelled, sizeof spelled);
             if (column > 0 && column + strlen(spelled) + 1 > HELP_WIDTH) {
                 more = true;
                 continue;
