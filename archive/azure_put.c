@@ -42,7 +42,7 @@ static bool send_block(struct put *put, struct rd_err *err)
     snprintf(query, sizeof query, "blockid=%s&comp=block", id);
     bool ok = archive_azure_url(put->s, put->name, query, url, sizeof url, err) &&
               archive_azure_perform(put->s, &r, err);
-    if (ok && !(archive_azure_is(&r, 201) && archive_web_is_blank(rd_buf_slice(&answer))))
+    if (ok && !(archive_azure_is(&r, 201) && archive_web_is_blank(archive_azure_body(&r))))
         ok = archive_azure_fail(put->s, &r, err);
     rd_buf_done(&answer);
     put->n_blocks += ok;
@@ -69,7 +69,7 @@ static bool put_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err 
 static bool judge(const struct put *put, const struct archive_azure_request *r, struct rd_err *err)
 {
     if (archive_azure_is(r, 201) && r->head.etag[0] != '\0' &&
-        archive_web_is_blank(rd_buf_slice(r->out)))
+        archive_web_is_blank(archive_azure_body(r)))
         return true;
     if (archive_azure_refused(r, 409, "BlobAlreadyExists") ||
         archive_azure_refused(r, 412, "ConditionNotMet"))

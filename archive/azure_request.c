@@ -84,11 +84,11 @@ bool archive_azure_perform(struct archive_azure *s, struct archive_azure_request
                            struct rd_err *err)
 {
     struct archive_remote_retry retry = {0};
-    size_t before = r->out->len;
+    r->begin = r->out->len;
     for (;;) {
         struct rd_err failed = {0};
         CURLcode code = CURLE_OK;
-        r->out->len = before;
+        r->out->len = r->begin;
         bool sent = once(s, r, &code, &failed);
         bool passes = sent && archive_web_passes(r->status, code);
         if (sent && code == CURLE_OK && !passes)
@@ -102,6 +102,11 @@ bool archive_azure_perform(struct archive_azure *s, struct archive_azure_request
 }
 
 /* ---- answers ---- */
+
+struct rd_slice archive_azure_body(const struct archive_azure_request *r)
+{
+    return rd_slice(r->out->ptr + r->begin, r->out->len - r->begin);
+}
 
 bool archive_azure_is(const struct archive_azure_request *r, long status)
 {
@@ -119,7 +124,7 @@ static const char *time_hint(const struct archive_azure *s, const struct archive
     char detail[ARCHIVE_S3_TEXT_MAX] = "";
     if (strcmp(r->head.code, "AuthenticationFailed") != 0)
         return "";
-    archive_s3_error_field(rd_buf_slice(r->out), "AuthenticationErrorDetail", detail,
+    archive_s3_error_field(archive_azure_body(r), "AuthenticationErrorDetail", detail,
                            sizeof detail);
     if (strstr(detail, "time frame") != NULL)
         return ": the shared access signature is not valid at this time";
@@ -140,7 +145,7 @@ bool archive_azure_fail(const struct archive_azure *s, const struct archive_azur
                    "the store answered %s with status %ld, and not as Azure does", r->method,
                    r->status);
     } else {
-        archive_s3_error_field(rd_buf_slice(r->out), "Message", message, sizeof message);
+        archive_s3_error_field(archive_azure_body(r), "Message", message, sizeof message);
         message[strcspn(message, "\r\n")] = '\0';
         rd_err_quote(code, sizeof code, rd_slice_str(r->head.code));
         rd_err_quote(text, sizeof text, rd_slice_str(message));

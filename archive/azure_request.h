@@ -20,6 +20,7 @@
 
 enum {
     ARCHIVE_AZURE_ANSWER_MAX = 8 * 1024 * 1024,
+    ARCHIVE_AZURE_ERROR_MAX = 8192,
     ARCHIVE_AZURE_KEY_MAX = 256,                                               /* bytes */
     ARCHIVE_AZURE_URL_MAX = ARCHIVE_URL_MAX + 2 * ARCHIVE_S3_ESCAPED_MAX + 128 /* with a query */
 };
@@ -50,7 +51,8 @@ struct archive_azure_request {
     const char *header; /* Range or If-None-Match; NULL: none */
     bool blob;          /* makes a whole blob */
     struct rd_buf *out;
-    size_t max; /* of out */
+    size_t max;   /* of out */
+    size_t begin; /* of the answer in out */
     long status;
     bool lost;                    /* there was a try whose effect is not known */
     struct archive_web_head head; /* of the answer */
@@ -60,6 +62,9 @@ struct archive_azure_request {
  * status of the last answer, and *r->out its body. */
 bool archive_azure_perform(struct archive_azure *s, struct archive_azure_request *r,
                            struct rd_err *err);
+
+/* The answer without what was in r->out before. */
+struct rd_slice archive_azure_body(const struct archive_azure_request *r);
 
 /* Whether the service itself answered with this status. */
 bool archive_azure_is(const struct archive_azure_request *r, long status);

@@ -1,11 +1,10 @@
 #include "archive/store_azure.h"
 
+#include "archive/azure_list.h"
 #include "archive/azure_put.h"
 #include "archive/azure_request.h"
 #include "archive/base64.h"
-#include "archive/page.h"
 #include "archive/ranges.h"
-#include "archive/s3_xml.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -83,12 +82,12 @@ static bool get_range(struct archive_store *store, const char *name, uint64_t of
                                       .url = url,
                                       .header = range,
                                       .out = ret,
-                                      .max = before + len + ARCHIVE_S3_TEXT_MAX};
+                                      .max = before + len + ARCHIVE_AZURE_ERROR_MAX};
     snprintf(range, sizeof range, "Range: bytes=%" PRIu64 "-%" PRIu64, offset, offset + len - 1);
     bool ok =
         archive_azure_url(s, name, NULL, url, sizeof url, err) && archive_azure_perform(s, &r, err);
     if (ok && archive_azure_is(&r, 206))
-        ok = check_range(r.head.range, offset, len, ret->len - before, err);
+        ok = check_range(r.head.range, offset, len, archive_azure_body(&r).len, err);
     else if (ok && archive_azure_refused(&r, 404, "BlobNotFound"))
         ok = archive_store_set_missing(err, name);
     else if (ok && archive_azure_refused(&r, 416, "InvalidRange"))
@@ -120,52 +119,6 @@ struct listing {
     struct archive_positions seen;
 };
 
-/* A page while it is read. */
-struct page {
-    struct archive_page page;
-    bool has_marker, folder;
-    char marker[ARCHIVE_POSITION_MAX];
-};
-
-/* Accounts with hierarchical namespaces list folders beside objects. */
-static bool end_of_blob(struct page *p)
-{
-    bool folder = p->folder;
-    p->folder = false;
-    if (!folder)
-        return archive_page_end(&p->page);
-    archive_page_skip(&p->page);
-    return true;
-}
-
-/* EnumerationResults/Blobs/Blob/Properties */
-static bool on_end(void *ctx, unsigned depth, const char *name, struct rd_slice text)
-{
-    struct page *p = ctx;
-    if (depth == 3 && strcmp(name, "Name") == 0)
-        archive_page_key(&p->page, text);
-    else if (depth == 4 && strcmp(name, "Content-Length") == 0)
-        archive_page_size(&p->page, text);
-    else if (depth == 4 && strcmp(name, "Etag") == 0)
-        archive_page_version(&p->page, text);
-    else if (depth == 4 && strcmp(name, "ResourceType") == 0)
-        p->folder = rd_slice_is(text, "directory");
-    else if (depth == 2 && strcmp(name, "Blob") == 0)
-        return end_of_blob(p);
-    else if (depth == 1 && strcmp(name, "NextMarker") == 0)
-        p->has_marker = archive_page_copy(p->marker, sizeof p->marker, text) ||
-                        archive_page_wrong(&p->page, "its next position is too long");
-    return p->page.wrong == NULL;
-}
-
-static bool read_page(struct page *p, struct rd_slice xml, const char *prefix, struct rd_err *err)
-{
-    if (!archive_s3_xml(xml, "EnumerationResults", on_end, p, err))
-        return archive_page_fail(&p->page, err);
-    return (p->has_marker || archive_page_bad("it does not say whether it is complete", err)) &&
-           archive_page_check(&p->page, prefix, false, err);
-}
-
 /* The parameters are in alphabetical order, as the signature wants them. */
 static bool list_url(const struct listing *l, char ret[ARCHIVE_AZURE_URL_MAX], struct rd_err *err)
 {
@@ -185,21 +138,16 @@ static bool list_page(struct listing *l, archive_each_fn *each, void *arg, struc
 {
     char url[ARCHIVE_AZURE_URL_MAX];
     struct rd_buf answer = {0};
-    struct page p = {.has_marker = false};
     struct archive_azure_request r = {
         .method = "GET", .url = url, .out = &answer, .max = ARCHIVE_AZURE_ANSWER_MAX};
     bool ok = list_url(l, url, err) && archive_azure_perform(l->s, &r, err);
     if (ok && !archive_azure_is(&r, 200)) {
         ok = archive_azure_fail(l->s, &r, err);
-    } else if (ok && !read_page(&p, rd_buf_slice(&answer), l->prefix, err)) {
+    } else if (ok && !archive_azure_page(rd_buf_slice(&answer), l->prefix, strlen(l->s->prefix),
+                                         each, arg, l->marker, err)) {
         rd_err_origin(err, l->s->store.origin);
         ok = false;
     }
-    if (ok) {
-        archive_page_each(&p.page, strlen(l->s->prefix), each, arg);
-        snprintf(l->marker, sizeof l->marker, "%s", p.marker);
-    }
-    archive_page_done(&p.page);
     rd_buf_done(&answer);
     return ok && (l->marker[0] == '\0' || archive_positions_move(&l->seen, l->marker, err));
 }
@@ -226,7 +174,7 @@ static bool azure_remove(struct archive_store *store, const char *name, struct r
     bool ok =
         archive_azure_url(s, name, NULL, url, sizeof url, err) && archive_azure_perform(s, &r, err);
     if (ok && !archive_azure_refused(&r, 404, "BlobNotFound") &&
-        !(archive_azure_is(&r, 202) && archive_web_is_blank(rd_buf_slice(&answer))))
+        !(archive_azure_is(&r, 202) && archive_web_is_blank(archive_azure_body(&r))))
         ok = archive_azure_fail(s, &r, err);
     rd_buf_done(&answer);
     return ok;

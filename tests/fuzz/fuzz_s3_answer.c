@@ -1,8 +1,9 @@
-/* fuzz_s3_answer.c - the readers of S3's answers take any bytes.
+/* fuzz_s3_answer.c - the readers of the answers of S3 and Azure take any bytes.
  *
  * The input is read as a page of a list, with and without a prefix, and as an error. Names that
  * come out are names of objects, and a list that continues says where.
  */
+#include "archive/azure_list.h"
 #include "archive/s3_answer.h"
 #include "archive/store.h"
 
@@ -60,6 +61,17 @@ static void read_page(struct rd_slice xml, const char *prefix)
         check(!next.more || next.token[0] != '\0', "a list that continues nowhere");
 }
 
+static void read_azure_page(struct rd_slice xml, const char *prefix)
+{
+    char marker[ARCHIVE_POSITION_MAX];
+    struct rd_err err = {0};
+    struct names names = {.n = 0};
+    if (!archive_azure_page(xml, prefix, strlen(prefix), on_object, &names, marker, &err))
+        check((err.code == RD_ERR_PROTOCOL && err.text[0] != '\0' && names.n == 0) ||
+                  err.code == RD_ERR_MEMORY,
+              "a failure of Azure without an error");
+}
+
 static void read_uploads(struct rd_slice xml, const char *prefix)
 {
     struct archive_s3_next_upload next;
@@ -75,6 +87,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char text[100];
     read_page(xml, "some/where/");
     read_page(xml, "");
+    read_azure_page(xml, "some/where/");
+    read_azure_page(xml, "");
     read_uploads(xml, "some/where/");
     if (size < sizeof text) {
         memcpy(text, data, size);

@@ -1,4 +1,4 @@
-"""redoubt archive into a bucket of S3 and onto a host with SFTP."""
+"""redoubt archive into a bucket of S3, a container of Azure and onto a host with SFTP."""
 
 import os
 import sys
@@ -7,6 +7,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import ssh_server  # noqa: E402
 from archive_case import ArchiveCase  # noqa: E402
+from azure_server import AzureServer  # noqa: E402
 from capture_case import eventually  # noqa: E402
 from s3_server import S3Server  # noqa: E402
 
@@ -102,6 +103,17 @@ class InS3(Remote, ArchiveCase):
         self.check(digest, "--target-offset", str(offset))
         self.s3.faults = None
         self.fails(2, "parallel must be a number from 1 to 64", "list", "--parallel", "0")
+
+
+class InAzure(Remote, ArchiveCase):
+    def there(self):
+        azure = AzureServer()
+        azure.__enter__()
+        self.addCleanup(azure.__exit__, None, None, None)
+        self.write("azurekey", azure.key)
+        self.repository = "azure://redis/vault/some/where"
+        return (f"azure-endpoint = {azure.endpoint}\n"
+                f"azure-key-file = {self.path('azurekey')}\n")
 
 
 @unittest.skipIf(ssh_server.missing(), ssh_server.missing())
