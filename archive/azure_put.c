@@ -45,7 +45,8 @@ static bool send_block(struct put *put, struct rd_err *err)
     if (ok && !(archive_azure_is(&r, 201) && archive_web_is_blank(archive_azure_body(&r))))
         ok = archive_azure_fail(put->s, &r, err);
     rd_buf_done(&answer);
-    put->n_blocks += ok;
+    if (ok)
+        put->n_blocks++;
     rd_buf_reset(&put->part);
     return ok;
 }

@@ -1,14 +1,13 @@
 #include "archive/azure_request.h"
 
 #include "archive/s3_xml.h"
-#include "base/mem.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define VERSION "x-ms-version: 2021-08-06"
 
-enum { HEADERS_MAX = 12, CLOCK_MS = 15 * 60 * 1000 /* the difference that the service accepts */ };
+enum { CLOCK_MS = 15 * 60 * 1000 /* the difference that the service accepts */ };
 
 struct archive_azure *archive_azure_of(struct archive_store *store)
 {
@@ -105,7 +104,8 @@ bool archive_azure_perform(struct archive_azure *s, struct archive_azure_request
 
 struct rd_slice archive_azure_body(const struct archive_azure_request *r)
 {
-    return rd_slice(r->out->ptr + r->begin, r->out->len - r->begin);
+    struct rd_slice all = rd_buf_slice(r->out);
+    return r->begin == 0 ? all : rd_slice(all.ptr + r->begin, all.len - r->begin);
 }
 
 bool archive_azure_is(const struct archive_azure_request *r, long status)
