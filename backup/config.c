@@ -68,6 +68,7 @@ static enum backup_key other_way(enum backup_key key)
         {BACKUP_KEY_KEY_FILE, BACKUP_KEY_KEY_COMMAND},
         {BACKUP_KEY_PASSPHRASE_FILE, BACKUP_KEY_PASSPHRASE_COMMAND},
         {BACKUP_KEY_S3_KEY_FILE, BACKUP_KEY_S3_KEY_COMMAND},
+        {BACKUP_KEY_AZURE_KEY_FILE, BACKUP_KEY_AZURE_SAS_FILE},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (pairs[i][0] == key || pairs[i][1] == key)

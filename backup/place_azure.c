@@ -32,9 +32,6 @@ static bool find_secret(struct archive_azure_opts *opts, const struct backup_tar
 {
     const char *key = backup_get(target, BACKUP_KEY_AZURE_KEY_FILE);
     const char *sas = backup_get(target, BACKUP_KEY_AZURE_SAS_FILE);
-    if (key != NULL && sas != NULL)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "azure-key-file and azure-sas-file exclude each other");
     if (sas != NULL)
         return (opts->sas = read_line(sas, text, err)) != NULL;
     if (key != NULL)

@@ -180,6 +180,10 @@ class InAzure(BackupCase):
         self.good("backup")
         self.assertEqual(len(self.sets()), 1)
         self.good("restore", "--to", self.path("out.rdb"))
+        self.write("sas", self.azure.sas)
+        self.use()
+        self.good("list", "--azure-sas-file", self.path("sas"))
+        self.use(key="?" + self.azure.sas, secret="azure-sas-file")
         self.azure.sas += "x"
         done = self.tool("backup")
         self.assertEqual(done.returncode, 6)
@@ -188,7 +192,7 @@ class InAzure(BackupCase):
         self.use(key="sv=a#b", secret="azure-sas-file")
         self.fails(2, "parameters of a URL", "list")
         self.use(secret="azure-sas-file", more=f"azure-key-file = {self.path('secret')}\n")
-        self.fails(2, "exclude each other", "list")
+        self.fails(2, "only one of azure-sas-file and azure-key-file", "list")
         self.use()
         self.fails(2, "azure://ACCOUNT/CONTAINER/PREFIX", "list", "--repository",
                    "azure://redis/vault/x?sig=hidden")
