@@ -3,6 +3,7 @@
 #include "archive/store_azure.h"
 #include "archive/store_s3.h"
 #include "archive/store_sftp.h"
+#include "archive/store_webdav.h"
 
 bool archive_http_built(const char *what, struct rd_err *err)
 {
@@ -38,4 +39,11 @@ bool archive_store_open_azure(struct archive_store **ret, const struct archive_a
 {
     (void)ret, (void)opts;
     return archive_http_built("repositories in Azure", err);
+}
+
+bool archive_store_open_webdav(struct archive_store **ret, const struct archive_webdav_opts *opts,
+                               struct rd_err *err)
+{
+    (void)ret, (void)opts;
+    return archive_http_built("repositories on WebDAV servers", err);
 }

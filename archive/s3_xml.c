@@ -8,6 +8,7 @@
 
 struct reader {
     XML_Parser parser;
+    const char *space; /* NULL: any */
     const char *root;
     archive_s3_end_fn *on_end;
     void *ctx;
@@ -25,9 +26,12 @@ static void stop(struct reader *r, const char *wrong)
 }
 
 /* "uri\nname" */
-static const char *local_name(const char *name)
+static const char *local_name(const struct reader *r, const char *name)
 {
     const char *lf = strrchr(name, '\n');
+    size_t len = lf != NULL ? (size_t)(lf - name) : 0;
+    if (r->space != NULL && (strlen(r->space) != len || memcmp(r->space, name, len) != 0))
+        return "";
     return lf != NULL ? lf + 1 : name;
 }
 
@@ -35,7 +39,7 @@ static void XMLCALL on_start(void *ctx, const char *name, const char **attribute
 {
     struct reader *r = ctx;
     (void)attributes;
-    if (r->depth == 0 && strcmp(local_name(name), r->root) != 0)
+    if (r->depth == 0 && strcmp(local_name(r, name), r->root) != 0)
         stop(r, "it is another document");
     if (++r->depth > ARCHIVE_S3_DEPTH_MAX)
         stop(r, "it has too many levels");
@@ -56,7 +60,7 @@ static void XMLCALL on_end_tag(void *ctx, const char *name)
     struct reader *r = ctx;
     r->depth--;
     if (!r->stopped && r->wrong == NULL &&
-        !r->on_end(r->ctx, r->depth, local_name(name), rd_buf_slice(&r->text))) {
+        !r->on_end(r->ctx, r->depth, local_name(r, name), rd_buf_slice(&r->text))) {
         r->stopped = true;
         XML_StopParser(r->parser, XML_FALSE);
     }
@@ -89,11 +93,11 @@ static bool parse(struct reader *r, struct rd_slice xml, struct rd_err *err)
                       r->wrong != NULL ? r->wrong : XML_ErrorString(XML_GetErrorCode(r->parser)));
 }
 
-bool archive_s3_xml(struct rd_slice xml, const char *root, archive_s3_end_fn *on_end, void *ctx,
-                    struct rd_err *err)
+bool archive_s3_xml_of(struct rd_slice xml, const char *space, const char *root,
+                       archive_s3_end_fn *on_end, void *ctx, struct rd_err *err)
 {
     static const XML_Memory_Handling_Suite memory = {rd_alloc, rd_realloc, rd_free};
-    struct reader r = {.root = root, .on_end = on_end, .ctx = ctx};
+    struct reader r = {.space = space, .root = root, .on_end = on_end, .ctx = ctx};
     r.parser = XML_ParserCreate_MM(NULL, &memory, "\n");
     if (r.parser == NULL)
         return rd_err_nomem(err, 0);
@@ -101,4 +105,10 @@ bool archive_s3_xml(struct rd_slice xml, const char *root, archive_s3_end_fn *on
     XML_ParserFree(r.parser);
     rd_buf_done(&r.text);
     return ok;
+}
+
+bool archive_s3_xml(struct rd_slice xml, const char *root, archive_s3_end_fn *on_end, void *ctx,
+                    struct rd_err *err)
+{
+    return archive_s3_xml_of(xml, NULL, root, on_end, ctx, err);
 }

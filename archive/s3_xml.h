@@ -23,4 +23,8 @@ typedef bool archive_s3_end_fn(void *ctx, unsigned depth, const char *name, stru
 bool archive_s3_xml(struct rd_slice xml, const char *root, archive_s3_end_fn *on_end, void *ctx,
                     struct rd_err *err);
 
+/* The same; only elements of this namespace have a name, the others "". */
+bool archive_s3_xml_of(struct rd_slice xml, const char *space, const char *root,
+                       archive_s3_end_fn *on_end, void *ctx, struct rd_err *err);
+
 #endif

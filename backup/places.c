@@ -5,6 +5,7 @@
 
 #include "backup/instance.h"
 #include "backup/place_azure.h"
+#include "backup/place_webdav.h"
 #include "backup/system.h"
 #include "archive/http.h"
 #include "archive/retain.h"
@@ -197,12 +198,15 @@ static bool open_store(struct archive_store **ret, const struct backup_target *o
         ok = backup_open_azure(ret, target, where, rate, cancel, err);
     else if (strncmp(where, "sftp://", 7) == 0)
         ok = open_host(ret, target, where, rate, cancel, err);
+    else if (backup_is_webdav(where))
+        ok = backup_open_webdav(ret, target, where, rate, cancel, err);
     else if (strstr(where, "://") == NULL)
         return archive_store_open_posix(ret, where, mode == BACKUP_WRITE, err);
     else
         ok = rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
                         "a repository must be a folder, s3://BUCKET/PREFIX, "
-                        "azure://ACCOUNT/CONTAINER/PREFIX or sftp://USER@HOST/PATH");
+                        "azure://ACCOUNT/CONTAINER/PREFIX, "
+                        "sftp://USER@HOST/PATH or webdavs://USER@HOST/PATH");
     if (!ok && may_be_shown(where))
         rd_err_origin(err, where);
     return ok;

@@ -22,9 +22,10 @@ TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(TESTS, "tools"), os.path.join(TESTS, "support")]
 import test_store_answers as table  # noqa: E402
 
-STORES = {"s3": table.OfS3, "azure": table.OfAzure, "sftp": table.OfSFTP}
+STORES = {"s3": table.OfS3, "azure": table.OfAzure, "sftp": table.OfSFTP,
+          "webdav": table.OfWebDAV}
 ORDER = ("s3:archive", "sftp:prune", "sftp:archive", "s3:prune", "azure:archive",
-         "azure:prune") + tuple(
+         "azure:prune", "webdav:prune", "webdav:archive") + tuple(
     f"{store}:{tool}" for tool in ("backup", "restore", "verify", "list") for store in STORES)
 
 

@@ -6,6 +6,7 @@
 #include "archive/store_azure.h"
 #include "archive/store_s3.h"
 #include "archive/store_sftp.h"
+#include "archive/store_webdav.h"
 
 static void count(void *ctx)
 {
@@ -42,4 +43,7 @@ Test(no_remote, what_needs_the_network_is_refused_with_the_reason)
     const struct archive_azure_opts azure = {.account = "a"};
     expect_refused(archive_store_open_azure(&store, &azure, &err), &err,
                    WITHOUT "repositories in Azure need");
+    const struct archive_webdav_opts webdav = {.url = "webdav://host/path"};
+    expect_refused(archive_store_open_webdav(&store, &webdav, &err), &err,
+                   WITHOUT "repositories on WebDAV servers need");
 }

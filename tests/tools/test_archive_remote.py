@@ -1,4 +1,4 @@
-"""redoubt archive into a bucket of S3, a container of Azure and onto a host with SFTP."""
+"""redoubt archive into S3 and Azure, and onto a host with SFTP and a WebDAV server."""
 
 import os
 import sys
@@ -10,6 +10,7 @@ from archive_case import ArchiveCase  # noqa: E402
 from azure_server import AzureServer  # noqa: E402
 from capture_case import eventually  # noqa: E402
 from s3_server import S3Server  # noqa: E402
+from webdav_server import WebDAVServer  # noqa: E402
 
 
 class Remote:
@@ -114,6 +115,16 @@ class InAzure(Remote, ArchiveCase):
         self.repository = "azure://redis/vault/some/where"
         return (f"azure-endpoint = {azure.endpoint}\n"
                 f"azure-key-file = {self.path('azurekey')}\n")
+
+
+class OnWebDAV(Remote, ArchiveCase):
+    def there(self):
+        dav = WebDAVServer()
+        dav.__enter__()
+        self.addCleanup(dav.__exit__, None, None, None)
+        self.write("pass", dav.password)
+        self.repository = f"{dav.url}/srv/redis"
+        return f"webdav-user = {dav.user}\nwebdav-pass-file = {self.path('pass')}\n"
 
 
 @unittest.skipIf(ssh_server.missing(), ssh_server.missing())

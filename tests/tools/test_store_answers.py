@@ -11,6 +11,7 @@ stored or removed that is not. A tool may believe them, but loses nothing becaus
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -25,6 +26,7 @@ from azure_server import AzureServer, error_text, service  # noqa: E402
 from backup_case import REDOUBT, SNAPSHOT, BackupCase  # noqa: E402
 from captures import command  # noqa: E402
 from s3_server import Fault, S3Server  # noqa: E402
+from webdav_server import WebDAVServer  # noqa: E402
 
 RUN = "20231114T221320Z-0000002a"
 
@@ -107,6 +109,20 @@ AZURE_LIES = [
     Fault(200, b"<EnumerationResults><Blobs/><NextMarker/></EnumerationResults>", service()),
     Fault(201, b"", AZURE_ETAG), Fault(202, b"", service()),
     Fault(200, b"", (("Content-Length", "0"), *AZURE_ETAG))]
+# ---- what WebDAV answers, and what is between it and the tools ----
+
+
+def without_children(right):
+    """A list that names only the folder itself."""
+    return re.sub(rb"(?s)(</x:response>).*(</x:multistatus>)", rb"\1\2", right)
+
+
+# The right status of a change that was not made cannot be told from the truth.
+DAV_TRUE = [Fault(status, body, done=done) for status in (*STATUSES, 207, 423) for body in (b"", HTML)
+            for done in (False, True) if done or status not in (201, 204)]
+DAV_TRUE += S3[-11:]
+DAV_LIES = [Fault(status, body) for status in (201, 204) for body in (b"", HTML)]
+DAV_LIES += [Fault(body=without_children, done=True)]
 
 # ---- what SFTP answers: statuses of versions 3 to 6 ----
 
@@ -397,6 +413,31 @@ class OfAzure(Answers, BackupCase):
 
     def load(self, saved):
         self.azure.objects, self.azure.blocks = dict(saved), {}
+class OfWebDAV(Answers, BackupCase):
+    faults, lies = DAV_TRUE, DAV_LIES
+    few = DAV_TRUE[::5] + DAV_TRUE[-11:]
+    share = 401
+
+    def begin(self):
+        self.dav = WebDAVServer()
+        self.dav.__enter__()
+        self.addCleanup(self.dav.__exit__, None, None, None)
+        self.write("davpass", self.dav.password)
+        self.repository = self.dav.url + "/srv/where"
+        return f"webdav-user = {self.dav.user}\nwebdav-pass-file = {self.path('davpass')}\n"
+
+    def set_fault(self, fault, at):
+        self.dav.requests.clear()
+        self.dav.faults = lambda method, path, n: fault if n == at else None
+
+    def count(self):
+        return len(self.dav.requests)
+
+    def save(self):
+        return dict(self.dav.files), set(self.dav.folders)
+
+    def load(self, saved):
+        self.dav.files, self.dav.folders = dict(saved[0]), set(saved[1])
 
 
 @unittest.skipIf(ssh_server.missing(), ssh_server.missing())
