@@ -1,8 +1,9 @@
 /* store.h - the storage for the objects of a repository.
  *
  * A store holds objects under names such as "nightly/sets/20261123T013445Z-1f2e3d4c/dump.rdb". It
- * offers what a folder, an SFTP server, an S3 bucket and a container of Azure have in common: an
- * object appears completely or not at all, never changes, and can be read, listed and removed.
+ * offers what a folder, a server (SFTP, WebDAV), an S3 bucket and a container of Azure have in
+ * common: an object appears completely or not at all, never changes, and can be read, listed and
+ * removed.
  *
  *     struct archive_store *store;
  *     struct rd_sink *sink;

@@ -107,7 +107,8 @@ class Help(unittest.TestCase):
         self.assertEqual("redoubt " + out["version"] + "\n", run("--version").stdout)
         self.assertEqual(out["features"]["rdb_versions"]["valkey"]["min"], 80)
         self.assertIn("zstd", out["features"]["compression"])
-        self.assertEqual(out["features"]["repositories"], ["folder", "sftp", "s3", "azure"])
+        self.assertEqual(out["features"]["repositories"], ["folder", "sftp", "s3", "azure",
+                                                           "webdav"])
         self.assertIs(out["features"]["heartbeats"], True)
         self.assertIs(out["features"]["static"], False)
         self.assertEqual(set(out["libraries"]), {"zlib", "liblz4", "libzstd", "libcrypto",
