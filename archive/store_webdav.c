@@ -140,7 +140,7 @@ static bool get_range(struct archive_store *store, const char *name, uint64_t of
                         "the server sends no ranges of objects");
     else if (ok && r.status != 206 && r.status != 200)
         ok = archive_webdav_fail(s, &r, err);
-    else if (ok && !is_range(&r, offset, len, ret->len - before))
+    else if (r.is_long || (ok && !is_range(&r, offset, len, ret->len - before)))
         ok = rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
                         "the server sent another range than the one that was asked for");
     else if (!ok)

@@ -97,7 +97,7 @@ static bool is_stored(const struct archive_webdav_request *r)
     return r->status == 201 || r->status == 204 || r->status == 200;
 }
 
-/* A folder that was there may have been removed by another process. */
+/* A folder that was there may have been removed by another process: 409, but not of all servers. */
 static bool upload(struct put *put, struct rd_err *err)
 {
     char folder[ARCHIVE_WEBDAV_PATH_MAX];

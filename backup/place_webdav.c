@@ -61,7 +61,8 @@ bool backup_open_webdav(struct archive_store **ret, const struct backup_target *
                                        .wait_ms = backup_wait_ms,
                                        .rate = rate,
                                        .cancel = cancel};
-    bool has_user = opts.user != NULL || strchr(where, '@') != NULL;
+    const char *place = strstr(where, "://") + 3;
+    bool has_user = opts.user != NULL || memchr(place, '@', strcspn(place, "/")) != NULL;
     bool ok = archive_http_built("repositories on WebDAV servers", err) &&
               find_spool(target, spool, err) &&
               find_password(target, has_user, &text, &opts.password, err) &&

@@ -14,6 +14,7 @@ from backup_case import REDOUBT, SNAPSHOT, BackupCase
 from s3_server import Fault
 from webdav_server import WebDAVServer
 
+LIGHTTPD = shutil.which("lighttpd", path=os.environ["PATH"] + ":/usr/sbin")
 HTML = b"<html><body>Please log in</body></html>"
 
 
@@ -260,7 +261,8 @@ class OnWebDAV(BackupCase):
         self.good("verify")
 
 
-@unittest.skipUnless(shutil.which("lighttpd"), "lighttpd is not installed")
+@unittest.skipUnless(LIGHTTPD and os.path.exists("/usr/lib/lighttpd/mod_webdav.so"),
+                     "lighttpd with mod_webdav is not installed")
 class OnLighttpd(BackupCase):
     """Digest, folders of its own, and its way to say what a folder has."""
 
@@ -282,7 +284,7 @@ auth.backend = "plain"
 auth.backend.plain.userfile = "{self.path('users')}"
 auth.require = ("/" => ("method" => "digest", "realm" => "dav", "require" => "valid-user"))
 ''')
-        server = subprocess.Popen(["lighttpd", "-D", "-f", self.path("lighttpd.conf")],
+        server = subprocess.Popen([LIGHTTPD, "-D", "-f", self.path("lighttpd.conf")],
                                   stderr=subprocess.DEVNULL)
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)

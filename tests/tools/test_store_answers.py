@@ -118,8 +118,8 @@ def without_children(right):
 
 
 # The right status of a change that was not made cannot be told from the truth.
-DAV_TRUE = [Fault(status, body, done=done) for status in (*STATUSES, 207, 423) for body in (b"", HTML)
-            for done in (False, True) if done or status not in (201, 204)]
+DAV_TRUE = [Fault(status, body, done=done) for status in (*STATUSES, 207, 423)
+            for body in (b"", HTML) for done in (False, True) if done or status not in (201, 204)]
 DAV_TRUE += S3[-11:]
 DAV_LIES = [Fault(status, body) for status in (201, 204) for body in (b"", HTML)]
 DAV_LIES += [Fault(body=without_children, done=True)]
