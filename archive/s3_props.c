@@ -1,6 +1,7 @@
 #include "archive/s3_props.h"
 
 #include "archive/s3_answer.h"
+#include "archive/s3_sign.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -9,18 +10,24 @@ enum { TAG_KEY = 128, TAG_VALUE = 256 };
 
 /* ---- values ---- */
 
+static const struct archive_s3_dialect *dialect_of(const struct archive_s3_opts *opts)
+{
+    return opts->google ? &archive_s3_google : &archive_s3_amazon;
+}
+
 static bool wrong(struct rd_err *err, const char *text)
 {
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s", text);
 }
 
-static bool put_line(char *ret, size_t size, const char *name, const char *value,
-                     struct rd_err *err)
+/* name: after the prefix of the service. */
+static bool put_line(char *ret, size_t size, const struct archive_s3_opts *opts, const char *name,
+                     const char *value, struct rd_err *err)
 {
     ret[0] = '\0';
     if (value == NULL)
         return true;
-    int len = snprintf(ret, size, "%s: %s", name, value);
+    int len = snprintf(ret, size, "%s%s: %s", dialect_of(opts)->prefix, name, value);
     return (len > 0 && (size_t)len < size) || wrong(err, "a setting of S3 is too long");
 }
 
@@ -34,8 +41,10 @@ static bool consists_of(const char *text, size_t len, const char *others)
 }
 
 /* Objects of an archive class are not readable before they are restored, which takes hours. */
-static bool set_class(struct archive_s3_props *props, const char *value, struct rd_err *err)
+static bool set_class(struct archive_s3_props *props, const struct archive_s3_opts *opts,
+                      struct rd_err *err)
 {
+    const char *value = opts->storage_class;
     if (value != NULL && !consists_of(value, strlen(value), "_-"))
         return wrong(err, "s3-storage-class must be a word such as STANDARD_IA");
     if (value != NULL && (strcmp(value, "GLACIER") == 0 || strcmp(value, "DEEP_ARCHIVE") == 0))
@@ -43,7 +52,7 @@ static bool set_class(struct archive_s3_props *props, const char *value, struct 
                           "objects of the storage class %s cannot be read at once: GLACIER_IR is "
                           "an archive class that can",
                           value);
-    return put_line(props->storage_class, sizeof props->storage_class, "x-amz-storage-class", value,
+    return put_line(props->storage_class, sizeof props->storage_class, opts, "storage-class", value,
                     err);
 }
 
@@ -89,9 +98,14 @@ bool archive_s3_props_set(struct archive_s3_props *ret, const struct archive_s3_
                           struct rd_err *err)
 {
     ret->lock_ms = opts->lock_ms;
-    return put_line(ret->sse, sizeof ret->sse, "x-amz-server-side-encryption", opts->sse, err) &&
-           put_line(ret->mode, sizeof ret->mode, "x-amz-object-lock-mode", opts->lock_mode, err) &&
-           set_class(ret, opts->storage_class, err) && set_tags(ret, opts->tags, err);
+    ret->prefix = dialect_of(opts)->prefix;
+    if (opts->google && (opts->tags != NULL || opts->sse != NULL))
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                          "objects in Google Cloud Storage have no %s",
+                          opts->tags != NULL ? "tags" : "setting for encryption");
+    return put_line(ret->sse, sizeof ret->sse, opts, "server-side-encryption", opts->sse, err) &&
+           put_line(ret->mode, sizeof ret->mode, opts, "object-lock-mode", opts->lock_mode, err) &&
+           set_class(ret, opts, err) && set_tags(ret, opts->tags, err);
 }
 
 /* ---- objects ---- */
@@ -117,8 +131,12 @@ static bool rests(const char *name)
     return is_in(name, "sets") || is_pack(name);
 }
 
+/* An object with a name for a while is copied to its own. */
 static bool is_kept(const char *name)
 {
+    size_t len = strlen(name);
+    if (len > 4 && strcmp(name + len - 4, ARCHIVE_S3_NEW) == 0)
+        return false;
     return rests(name) || is_in(name, "stream") || is_in(name, "keys");
 }
 
@@ -134,14 +152,15 @@ static void give(struct archive_s3_given *given, const char *line)
 }
 
 /* Unix time as the service writes it. */
-static void put_until(struct archive_s3_given *given, int64_t ms)
+static void put_until(struct archive_s3_given *given, const char *prefix, int64_t ms)
 {
     time_t at = (time_t)(ms / 1000);
     struct tm tm;
     char text[32] = "";
     if (gmtime_r(&at, &tm) != NULL)
         strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    snprintf(given->until, sizeof given->until, "x-amz-object-lock-retain-until-date: %s", text);
+    snprintf(given->until, sizeof given->until, "%sobject-lock-retain-until-date: %s", prefix,
+             text);
 }
 
 void archive_s3_props_give(const struct archive_s3_props *props, const char *name, int64_t now_ms,
@@ -155,7 +174,7 @@ void archive_s3_props_give(const struct archive_s3_props *props, const char *nam
         give(ret, props->tags);
     if (!archive_s3_props_lock(props, name))
         return;
-    put_until(ret, now_ms + (int64_t)props->lock_ms);
+    put_until(ret, props->prefix, now_ms + (int64_t)props->lock_ms);
     give(ret, props->mode);
     give(ret, ret->until);
 }

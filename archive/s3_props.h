@@ -11,13 +11,15 @@
  * Only what a repository keeps has tags and a lock: objects of sets, of the stream, of its index of
  * keys, and chunks. The storage class is that of sets and chunks: small segments of a stream are
  * soon replaced by larger ones, which costs more in the classes for rare access. Locks of runs,
- * marks and catalogues have none of this. Limits are those of the API reference of Amazon S3
- * (PutObject, "Categorizing your storage using tags").
+ * marks and catalogues have none of this. Google Cloud Storage has no tags. Limits are those of the
+ * API reference of Amazon S3 (PutObject, "Categorizing your storage using tags").
  */
 #ifndef ARCHIVE_S3_PROPS_H
 #define ARCHIVE_S3_PROPS_H
 
 #include "archive/store_s3.h"
+
+#define ARCHIVE_S3_NEW ".new" /* the end of a name that an object has for a while */
 
 enum {
     ARCHIVE_S3_PROPS = 7,    /* headers of an object, at most */
@@ -32,6 +34,7 @@ struct archive_s3_props {
     char tags[8192];
     char mode[60];
     uint64_t lock_ms;
+    const char *prefix; /* of all headers */
 };
 
 struct archive_s3_given {

@@ -16,6 +16,7 @@ struct part {
 struct put {
     struct archive_s3 *s;
     char name[ARCHIVE_NAME_MAX];
+    char at[ARCHIVE_NAME_MAX + sizeof ARCHIVE_S3_NEW]; /* the name of an upload in parts */
     char upload[ARCHIVE_S3_ESCAPED_MAX]; /* the id of the upload, escaped; "": not begun */
     bool checked;                        /* parts are sent with checksums */
     struct rd_buf part;
@@ -29,11 +30,11 @@ static bool begin_upload(struct put *put, struct rd_err *err)
     struct rd_buf answer = {0};
     struct archive_s3_request r = {.method = "POST",
                                    .url = url,
-                                   .object = put->name,
+                                   .object = put->at,
                                    .checked = put->checked,
                                    .out = &answer,
                                    .max = ARCHIVE_S3_ANSWER_MAX};
-    bool ok = archive_s3_object_url(put->s, put->name, "uploads=", url, sizeof url, err) &&
+    bool ok = archive_s3_object_url(put->s, put->at, "uploads=", url, sizeof url, err) &&
               archive_s3_simple(put->s, &r, err) &&
               archive_s3_field(rd_buf_slice(&answer), "InitiateMultipartUploadResult", "UploadId",
                                id, sizeof id, err);
@@ -60,7 +61,7 @@ static bool send_part(struct put *put, struct rd_err *err)
         return rd_err_nomem(err, sizeof *put->parts);
     put->parts = parts;
     snprintf(query, sizeof query, "partNumber=%zu&uploadId=%s", put->n_parts + 1, put->upload);
-    if (!archive_s3_object_url(put->s, put->name, query, url, sizeof url, err) ||
+    if (!archive_s3_object_url(put->s, put->at, query, url, sizeof url, err) ||
         !archive_s3_bare(put->s, &r, false, err))
         return false;
     if (r.head.etag[0] == '\0')
@@ -129,13 +130,13 @@ static bool complete(struct put *put, struct rd_err *err)
     struct rd_buf xml = {0}, answer = {0};
     struct archive_s3_request r = {.method = "POST",
                                    .url = url,
-                                   .header = "If-None-Match: *",
+                                   .fresh = !put->s->dialect->google,
                                    .out = &answer,
                                    .max = ARCHIVE_S3_ANSWER_MAX};
     bool ok = add_parts(put, &xml) || rd_err_nomem(err, xml.len);
     snprintf(query, sizeof query, "uploadId=%s", put->upload);
     r.body = rd_buf_slice(&xml);
-    ok = ok && archive_s3_object_url(put->s, put->name, query, url, sizeof url, err);
+    ok = ok && archive_s3_object_url(put->s, put->at, query, url, sizeof url, err);
     if (ok) {
         ok = archive_s3_perform(put->s, &r, err) || archive_store_set_unknown(err);
         ok = ok && judge(put, &r,
@@ -150,6 +151,34 @@ static bool complete(struct put *put, struct rd_err *err)
     return ok;
 }
 
+/* Google Cloud Storage knows no condition for uploads in parts, which replace an object: what was
+ * uploaded is copied to its name, where there is no object yet. */
+static bool move(struct put *put, struct rd_err *err)
+{
+    char url[ARCHIVE_URL_MAX], etag[ARCHIVE_WEB_ETAG_MAX], source[ARCHIVE_S3_URL_MAX];
+    struct archive_s3 *s = put->s;
+    struct rd_buf answer = {0};
+    struct archive_s3_request r = {.method = "PUT",
+                                   .url = url,
+                                   .fresh = true,
+                                   .source = source,
+                                   .object = put->name,
+                                   .out = &answer,
+                                   .max = ARCHIVE_S3_ANSWER_MAX};
+    snprintf(source, sizeof source, "x-goog-copy-source: /%s/%s%s", s->name, s->escaped, put->at);
+    bool ok = archive_s3_object_url(s, put->name, NULL, url, sizeof url, err);
+    if (ok) {
+        ok = archive_s3_perform(s, &r, err) || archive_store_set_unknown(err);
+        ok = ok && judge(put, &r,
+                         archive_s3_field(rd_buf_slice(&answer), "CopyObjectResult", "ETag", etag,
+                                          sizeof etag, NULL),
+                         err);
+    }
+    rd_buf_done(&answer);
+    s->store.ops->remove(&s->store, put->at, NULL);
+    return ok;
+}
+
 static bool put_whole(struct put *put, struct rd_err *err)
 {
     char url[ARCHIVE_URL_MAX];
@@ -157,7 +186,7 @@ static bool put_whole(struct put *put, struct rd_err *err)
     struct archive_s3_request r = {.method = "PUT",
                                    .url = url,
                                    .body = rd_buf_slice(&put->part),
-                                   .header = "If-None-Match: *",
+                                   .fresh = true,
                                    .object = put->name,
                                    .checked = put->checked,
                                    .out = &answer,
@@ -189,9 +218,10 @@ static bool put_close(void *impl, bool commit, struct rd_err *err)
     if (commit && put->upload[0] == '\0')
         ok = put_whole(put, err);
     else if (commit)
-        ok = (put->part.len == 0 || send_part(put, err)) && complete(put, err);
+        ok = (put->part.len == 0 || send_part(put, err)) && complete(put, err) &&
+             (!put->s->dialect->google || move(put, err));
     if (put->upload[0] != '\0')
-        abort_upload(put->s, put->name, put->upload);
+        abort_upload(put->s, put->at, put->upload);
     rd_buf_done(&put->part);
     rd_free(put->parts);
     rd_free(put);
@@ -207,8 +237,9 @@ bool archive_s3_put(struct archive_store *store, const char *name, struct rd_sin
     if (put == NULL)
         return rd_err_nomem(err, sizeof *put);
     put->s = archive_s3_of(store);
-    put->checked = archive_s3_props_lock(&put->s->props, name);
+    put->checked = !put->s->dialect->google && archive_s3_props_lock(&put->s->props, name);
     snprintf(put->name, sizeof put->name, "%s", name);
+    snprintf(put->at, sizeof put->at, "%s%s", name, put->s->dialect->google ? ARCHIVE_S3_NEW : "");
     return rd_sink_new(ret, &ops, put, &opts, err);
 }
 

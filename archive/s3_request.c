@@ -13,13 +13,12 @@ struct archive_s3 *archive_s3_of(struct archive_store *store)
 static bool add_signed(const struct archive_s3_signing *signing, struct curl_slist **list,
                        struct rd_err *err)
 {
-    char host[300], digest[sizeof "x-amz-content-sha256: " + RD_DIGEST_HEX];
+    char host[300], digest[ARCHIVE_S3_HEADER];
     char date[ARCHIVE_S3_DATE], signature[ARCHIVE_S3_SIGNATURE];
     struct rd_slice name = archive_s3_host(signing->url);
-    if (!archive_s3_sign(signing, date, signature, err))
+    if (!archive_s3_sign(signing, digest, date, signature, err))
         return false;
     snprintf(host, sizeof host, "Host: %.*s", (int)name.len, (const char *)name.ptr);
-    snprintf(digest, sizeof digest, "x-amz-content-sha256: %s", signing->digest);
     bool ok = archive_web_add_header(list, host) && archive_web_add_header(list, digest) &&
               archive_web_add_header(list, date) && archive_web_add_header(list, signature);
     for (size_t i = 0; ok && i < ARCHIVE_S3_HEADERS; i++)
@@ -56,13 +55,15 @@ static bool set_headers(const struct archive_s3 *s, struct archive_s3_request *r
     rd_digest_hex(hex, rd_slice(sum, rd_digest_size(RD_DIGEST_SHA256)));
     struct archive_s3_given given = {.n = 0};
     struct archive_s3_signing signing = {
+        .dialect = s->dialect,
         .method = r->method,
         .url = r->url,
         .region = s->region,
         .access = s->access,
         .secret = s->secret,
         .digest = hex,
-        .headers = {r->body.len > 0 ? type : NULL, s->token, set_checksum(r, sum, checksum)},
+        .headers = {r->body.len > 0 ? type : NULL, s->token, set_checksum(r, sum, checksum),
+                    r->fresh ? s->dialect->fresh : NULL, r->source},
         .now_ms = s->now_ms(),
     };
     if (r->object != NULL)

@@ -28,11 +28,13 @@ struct archive_s3 {
     struct archive_remote remote;
     char base[ARCHIVE_URL_MAX];         /* of all objects, with the slash at its end */
     char bucket[ARCHIVE_URL_MAX];       /* of the bucket itself */
+    char name[100];                     /* its name */
     char prefix[ARCHIVE_NAME_MAX];      /* of all keys, with a slash at its end; or "" */
     char escaped[3 * ARCHIVE_NAME_MAX]; /* the same in a URL */
     char access[ARCHIVE_S3_LOGIN_MAX], secret[ARCHIVE_S3_LOGIN_MAX];
     char region[80];
     char token[ARCHIVE_S3_TOKEN_MAX + 40]; /* the header with the session's token, or "" */
+    const struct archive_s3_dialect *dialect;
     struct archive_s3_props props;
     char *ca_file;
     const struct archive_s3_keys *(*keys)(void *ctx, bool rejected, struct rd_err *err);
@@ -49,6 +51,8 @@ struct archive_s3_request {
     const char *url;
     struct rd_slice body;
     const char *header; /* an additional one, or NULL */
+    bool fresh;         /* only if there is no such object */
+    const char *source; /* the header that names an object to be copied, or NULL */
     const char *object; /* the name of the object that is begun, which is given its props; NULL */
     bool checked;       /* the SHA-256 of the body is sent as the checksum of the object */
     char checksum[ARCHIVE_S3_CHECKSUM]; /* this one */

@@ -219,11 +219,13 @@ static bool set_place(struct archive_s3 *s, const struct archive_s3_opts *opts, 
         return false;
     if (opts->prefix != NULL && !set_prefix(s, opts->prefix, err))
         return false;
+    snprintf(s->name, sizeof s->name, "%s", opts->bucket);
     snprintf(s->bucket, sizeof s->bucket, "%s", s->base);
     if (!opts->host_style)
         s->bucket[len - 1] = '\0';
-    snprintf(s->store.origin, sizeof s->store.origin, "s3://%s%s%s", opts->bucket,
-             opts->prefix != NULL ? "/" : "", opts->prefix != NULL ? opts->prefix : "");
+    snprintf(s->store.origin, sizeof s->store.origin, "%s://%s%s%s", opts->google ? "gs" : "s3",
+             opts->bucket, opts->prefix != NULL ? "/" : "",
+             opts->prefix != NULL ? opts->prefix : "");
     return true;
 }
 
@@ -269,6 +271,7 @@ bool archive_store_open_s3(struct archive_store **ret, const struct archive_s3_o
         return rd_err_nomem(err, sizeof *s);
     }
     s->store.ops = &ops;
+    s->dialect = opts->google ? &archive_s3_google : &archive_s3_amazon;
     s->now_ms = opts->now_ms;
     s->keys = opts->keys;
     s->keys_done = opts->keys_done;

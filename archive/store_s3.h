@@ -41,6 +41,7 @@ struct archive_s3_opts {
     const char *tags;             /* of what is kept: "team=data,env=prod"; may be NULL */
     const char *lock_mode;        /* of what is kept: "GOVERNANCE" or "COMPLIANCE"; may be NULL */
     uint64_t lock_ms;             /* how long such an object is locked */
+    bool google;                  /* a bucket of Google Cloud Storage, with its own headers */
     bool host_style;              /* BUCKET.HOST instead of HOST/BUCKET */
     size_t part_size;             /* 0: ARCHIVE_S3_PART */
     int64_t (*now_ms)(void);      /* Unix time: signatures are of a moment */

@@ -11,7 +11,8 @@ What it knows: objects (GET with ranges, HEAD, PUT with If-None-Match, DELETE), 
 and lists of version 2, in pages of `page` keys, and of uploads. s3.conditions = False: it ignores
 If-None-Match, as some stores do. s3.props: what objects were given, such as their tags; an object
 with a lock is stored only with the right checksum. s3.delay: seconds that each request is on its
-way; s3.most: how many of them were on their way at a time.
+way; s3.most: how many of them were on their way at a time. S3Server(google=True) speaks as Google
+Cloud Storage does.
 """
 
 import base64
@@ -49,7 +50,11 @@ def sign(key, text):
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # head and body are sent apart: each answer would wait for 40 ms
-    needed, forged = "x-amz-content-sha256", "SignatureDoesNotMatch"
+    forged = "SignatureDoesNotMatch"
+
+    @property
+    def needed(self):
+        return f"{self.server.s3.dialect[-1]}-content-sha256"
 
     def log_message(self, *_):
         pass
@@ -57,8 +62,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     # ---- signatures ----
 
     def authentic(self, body):
-        found = re.fullmatch(r"AWS4-HMAC-SHA256 "
-                             r"Credential=([^/]+)/(\d{8})/([^/]+)/s3/aws4_request, ?"
+        algorithm, secret, service, ends, x = self.server.s3.dialect
+        found = re.fullmatch(rf"{algorithm} "
+                             rf"Credential=([^/]+)/(\d{{8}})/([^/]+)/{service}/{ends}, ?"
                              r"SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})",
                              self.headers.get("Authorization", ""))
         s3 = self.server.s3
@@ -66,10 +72,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return False
         _, date, region, names, signature = found.groups()
         names = names.split(";")
-        stamp = self.headers.get("x-amz-date", "")
-        if "host" not in names or "x-amz-date" not in names or not stamp.startswith(date):
+        stamp = self.headers.get(f"{x}-date", "")
+        if "host" not in names or f"{x}-date" not in names or not stamp.startswith(date):
             return False
-        declared = self.headers.get("x-amz-content-sha256")
+        declared = self.headers.get(self.needed)
         actual = hashlib.sha256(body).hexdigest()
         if declared not in ("UNSIGNED-PAYLOAD", actual):
             return False
@@ -84,11 +90,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             ";".join(names),
             declared,
         ])
-        scope = f"{date}/{region}/s3/aws4_request"
-        text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope,
+        scope = f"{date}/{region}/{service}/{ends}"
+        text = "\n".join([algorithm, stamp, scope,
                           hashlib.sha256(canonical.encode()).hexdigest()])
-        key = ("AWS4" + s3.secret_key).encode()
-        for step in (date, region, "s3", "aws4_request"):
+        key = (secret + s3.secret_key).encode()
+        for step in (date, region, service, ends):
             key = sign(key, step)
         return hmac.compare_digest(sign(key, text).hex(), signature)
 
@@ -171,7 +177,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif "uploads" in query or "uploadId" in query:
             self.upload(key, query, body)
         elif self.command == "PUT":
-            if self.refuses(key) or self.lacks_checksum(body, self.headers):
+            source = self.headers.get("x-goog-copy-source") if s3.google else None
+            if source and not self.refuses(key):
+                self.copy(urllib.parse.unquote(source), key)
+            if source or self.refuses(key) or self.lacks_checksum(body, self.headers):
                 return
             s3.objects[key] = body
             s3.props[key] = self.props()
@@ -192,15 +201,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def refuses(self, key):
         s3 = self.server.s3
-        there = self.headers.get("If-None-Match") == "*" and key in s3.objects and s3.conditions
+        name, value = ("x-goog-if-generation-match", "0") if s3.google else ("If-None-Match", "*")
+        there = self.headers.get(name) == value and key in s3.objects and s3.conditions
         if there:
             self.error(412, "PreconditionFailed")
         return there
 
+    def copy(self, source, key):
+        s3 = self.server.s3
+        s3.objects[key] = s3.objects[source.removeprefix(f"/{s3.bucket}/")]
+        s3.props[key] = self.props()
+        self.answer(200, f'<CopyObjectResult xmlns="{NAMESPACE}"><ETag>&quot;{s3.etag(key)}&quot;'
+                         "</ETag></CopyObjectResult>")
+
     def props(self):
+        x = self.server.s3.dialect[-1]
         return {name.lower(): value for name, value in self.headers.items()
-                if name.lower().startswith(("x-amz-object-lock", "x-amz-storage-class",
-                                            "x-amz-tagging", "x-amz-server-side"))}
+                if name.lower().startswith((f"{x}-object-lock", f"{x}-storage-class",
+                                            f"{x}-tagging", f"{x}-server-side"))}
 
     def lacks_checksum(self, body, wanted):
         """Whether a request is refused because bytes under a lock must have a checksum."""
@@ -275,7 +293,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             s3.uploads[query["uploadId"]][1][int(query["partNumber"])] = body
             self.answer(200, headers=[("ETag", f'"{hashlib.md5(body).hexdigest()}"')])
         elif self.command == "POST":
-            if self.refuses(key):
+            if not s3.google and self.refuses(key):
+                return
+            if s3.google and "x-goog-if-generation-match" in self.headers:
+                self.error(400, "InvalidArgument")  # there are no conditions of uploads in parts
                 return
             parts = s3.uploads.pop(query["uploadId"])[1]
             named = re.findall(r"<PartNumber>(\d+)</PartNumber><ETag>\"(\w+)\"</ETag>",
@@ -310,7 +331,10 @@ class S3Server:
     access_key, secret_key = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
     bucket, handler = "vault", Handler
 
-    def __init__(self, page=1000):
+    def __init__(self, page=1000, google=False):
+        self.google = google
+        self.dialect = (("GOOG4-HMAC-SHA256", "GOOG4", "storage", "goog4_request", "x-goog")
+                        if google else ("AWS4-HMAC-SHA256", "AWS4", "s3", "aws4_request", "x-amz"))
         self.objects, self.uploads, self.requests = {}, {}, []
         self.times = {}  # Last-Modified of objects
         self.props, self.began = {}, {}  # of objects, and of uploads

@@ -8,9 +8,11 @@ from s3_server import S3Server
 
 
 class S3Case(BackupCase):
+    scheme = "s3"
+
     def setUp(self):
         super().setUp()
-        self.s3 = self.enter(S3Server())
+        self.s3 = self.enter(S3Server(google=self.scheme == "gs"))
         self.use("")
 
     def enter(self, context):
@@ -20,7 +22,7 @@ class S3Case(BackupCase):
 
     def use(self, more, secret=None):
         self.write("s3key", f"{self.s3.access_key}\n{secret or self.s3.secret_key}\n")
-        self.repository = "s3://vault/some/where"
+        self.repository = f"{self.scheme}://vault/some/where"
         self.nightly(more=f"s3-endpoint = {self.s3.url}\ns3-key-file = {self.path('s3key')}\n"
                      "compress = none\n" + more)
 

@@ -1,4 +1,5 @@
-"""What objects in S3 are given beside their bytes: a storage class, tags, and a lock."""
+"""What objects in S3 are given beside their bytes: a storage class, tags, and a lock; a repository
+at another service, and in Google Cloud Storage."""
 
 import datetime
 
@@ -83,3 +84,54 @@ class Props(S3Case):
                 self.fails(status, what, "check-config")
                 self.fails(status, what, "backup")
         self.assertEqual(self.s3.objects, {})
+
+
+class InGoogle(S3Case):
+    scheme = "gs"
+
+    def test_a_set_in_parts_goes_there_and_comes_back(self):
+        data = self.big()
+        self.use("s3-storage-class = COLDLINE\ns3-object-lock = governance 1d\n")
+        self.good("check-config")
+        self.good("backup")
+        self.good("verify", "--level", "parse")
+        self.good("restore", "--to", self.path("out.rdb"))
+        self.assertEqual(self.read("out.rdb"), data)
+        sets = {key for key in self.s3.objects if "nightly/sets/" in key}
+        self.assertEqual(len(sets), 2)  # nothing with a name for a while
+        for key in sets:
+            self.assertEqual(self.s3.props[key]["x-goog-storage-class"], "COLDLINE")
+            self.assertEqual(self.s3.props[key]["x-goog-object-lock-mode"], "GOVERNANCE")
+        self.good("prune", "--keep", "count 1", "--confirm")
+
+    def test_an_object_is_not_replaced(self):
+        self.big()
+        found = []
+
+        def put_before(method, path, _):
+            if method == "PUT" and path.endswith("dump.rdb.sealed") and not found:
+                found.append(path)
+                key = path.partition("/vault/")[2]
+                self.s3.objects[key] = b"of another one"
+
+        self.s3.faults = put_before
+        self.fails(3, "exists", "backup")
+        self.assertEqual(self.s3.objects[found[0].partition("/vault/")[2]], b"of another one")
+        self.assertEqual(self.sets(), [])
+
+    def test_the_answer_to_the_copy_is_lost(self):
+        data = self.big()
+        self.s3.faults = lambda method, path, n: (
+            "lost" if method == "PUT" and path.endswith("dump.rdb.sealed") and not
+            self.s3.props.get("lost") and not self.s3.props.update(lost={}) else None)
+        self.good("backup")
+        self.good("restore", "--to", self.path("out.rdb"))
+        self.assertEqual(self.read("out.rdb"), data)
+
+    def test_what_it_does_not_have_is_refused(self):
+        for text in ("s3-tags = a=b", "s3-sse = AES256", "s3-instance-keys = yes"):
+            with self.subTest(text=text):
+                self.use(text + "\n")
+                self.fails(4, "Google Cloud Storage", "backup")
+        self.nightly(more=f"s3-endpoint = {self.s3.url}\n")
+        self.fails(2, "a key for HMAC", "backup")

@@ -107,7 +107,7 @@ class Help(unittest.TestCase):
         self.assertEqual("redoubt " + out["version"] + "\n", run("--version").stdout)
         self.assertEqual(out["features"]["rdb_versions"]["valkey"]["min"], 80)
         self.assertIn("zstd", out["features"]["compression"])
-        self.assertEqual(out["features"]["repositories"], ["folder", "sftp", "s3", "azure",
+        self.assertEqual(out["features"]["repositories"], ["folder", "sftp", "s3", "gs", "azure",
                                                            "webdav"])
         self.assertIs(out["features"]["heartbeats"], True)
         self.assertIs(out["features"]["static"], False)

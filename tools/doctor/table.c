@@ -184,7 +184,8 @@ const struct doctor_check doctor_checks[] = {
      "redoubt list TARGET shows what can be restored; redoubt backup TARGET makes another"},
     {"backup-elsewhere", DOCTOR_GROUP_BACKUP, S | F, DOCTOR_NOTE, doctor_judge_backup_elsewhere,
      "Who loses the host loses its backups as well.",
-     "another line repository = s3://BUCKET, azure://ACCOUNT/CONTAINER, sftp://HOST/PATH or "
+     "another line repository = s3://BUCKET, gs://BUCKET, azure://ACCOUNT/CONTAINER, "
+     "sftp://HOST/PATH or "
      "webdavs://HOST/PATH"},
     {"backup-sealed", DOCTOR_GROUP_BACKUP, S | F, DOCTOR_NOTE, doctor_judge_backup_sealed,
      "Everyone who can read the store can read the data.",

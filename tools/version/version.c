@@ -29,7 +29,7 @@ static void print_text(void)
            "  heartbeats:   %s\n"
            "  linked:       %s\n"
            "  libraries:   ",
-           REDOUBT_REMOTE ? ", SFTP, S3, Azure, WebDAV" : "", REDOUBT_REMOTE ? "yes" : "no",
+           REDOUBT_REMOTE ? ", SFTP, S3, Google, Azure, WebDAV" : "", REDOUBT_REMOTE ? "yes" : "no",
            REDOUBT_STATIC ? "statically" : "dynamically");
     for (size_t i = 0; i < N_LIBRARIES; i++)
         printf("%s %s %s", i > 0 ? "," : "", libraries[i].name, libraries[i].version);
@@ -83,7 +83,7 @@ static void put_json(struct json_write *out)
 {
     static const char *const compression[] = {"gzip", "lz4", "zstd", NULL};
     static const char *const repositories[] = {
-        "folder", REDOUBT_REMOTE ? "sftp" : NULL, "s3", "azure", "webdav", NULL};
+        "folder", REDOUBT_REMOTE ? "sftp" : NULL, "s3", "gs", "azure", "webdav", NULL};
     json_put_str(out, "version", REDOUBT_VERSION_STRING);
     json_key(out, "features");
     json_obj(out);
