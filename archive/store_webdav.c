@@ -286,8 +286,9 @@ static void webdav_tidy(struct archive_store *store, const char *folder)
         !archive_webdav_look(s, path, 1, &list, &missing, NULL, NULL))
         return;
     for (size_t i = 0; i < list.n; i++) {
-        int len = snprintf(inner, sizeof inner, "%s/%s", path, archive_webdav_name(&list, i));
-        if (list.entries[i].is_folder && len > 0 && (size_t)len < sizeof inner)
+        const char *name = archive_webdav_name(&list, i);
+        int len = snprintf(inner, sizeof inner, "%s/%s", path, name);
+        if (list.entries[i].is_folder && archive_name_ok(name) && (size_t)len < sizeof inner)
             remove_empty(s, inner);
     }
     archive_webdav_list_done(&list);

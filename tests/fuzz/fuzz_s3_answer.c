@@ -1,4 +1,4 @@
-/* fuzz_s3_answer.c - the readers of the answers of S3 and Azure take any bytes.
+/* fuzz_s3_answer.c - the readers of the answers of S3, Azure and WebDAV take any bytes.
  *
  * The input is read as a page of a list, with and without a prefix, and as an error. Names that
  * come out are names of objects, and a list that continues says where.
@@ -6,6 +6,7 @@
 #include "archive/azure_list.h"
 #include "archive/s3_answer.h"
 #include "archive/store.h"
+#include "archive/webdav_answer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +73,22 @@ static void read_azure_page(struct rd_slice xml, const char *prefix)
               "a failure of Azure without an error");
 }
 
+/* Names are those of one folder, and a list that is refused is empty. */
+static void read_folder(struct rd_slice xml, const char *path)
+{
+    struct rd_err err = {0};
+    struct archive_webdav_list list = {.n = 0};
+    if (!archive_webdav_parse(xml, path, &list, &err))
+        check(((err.code == RD_ERR_PROTOCOL && err.text[0] != '\0') || err.code == RD_ERR_MEMORY) &&
+                  list.n == 0,
+              "a failure of WebDAV without an error");
+    for (size_t i = 0; i < list.n; i++) {
+        const char *name = archive_webdav_name(&list, i);
+        check(name[0] != '\0' && strchr(name, '/') == NULL, "a name that is not in the folder");
+    }
+    archive_webdav_list_done(&list);
+}
+
 static void read_uploads(struct rd_slice xml, const char *prefix)
 {
     struct archive_s3_next_upload next;
@@ -89,6 +106,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_page(xml, "");
     read_azure_page(xml, "some/where/");
     read_azure_page(xml, "");
+    read_folder(xml, "/some/where");
+    read_folder(xml, "");
     read_uploads(xml, "some/where/");
     if (size < sizeof text) {
         memcpy(text, data, size);
