@@ -99,6 +99,21 @@ static bool get_range(struct archive_store *store, const char *name, uint64_t of
     return ok;
 }
 
+/* The end of an object before the size that the store reported says nothing about its bytes. */
+static bool next_range(struct archive_store *store, const char *name, uint64_t offset, size_t len,
+                       struct rd_buf *ret, struct rd_err *err)
+{
+    struct rd_err failed = {0};
+    if (get_range(store, name, offset, len, ret, &failed))
+        return true;
+    if (failed.code != RD_ERR_TRUNCATED)
+        rd_err_adopt(err, &failed);
+    else
+        rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the store has less than it reported");
+    rd_err_reset(&failed);
+    return false;
+}
+
 static bool azure_get(struct archive_store *store, const char *name, struct rd_src **ret,
                       struct rd_err *err)
 {
@@ -106,7 +121,7 @@ static bool azure_get(struct archive_store *store, const char *name, struct rd_s
     if (!azure_stat(store, name, &object, err))
         return false;
     if (object.there)
-        return archive_ranges_open(ret, store, name, object.size, get_range, err);
+        return archive_ranges_open(ret, store, name, object.size, next_range, err);
     return archive_store_set_missing(err, name);
 }
 

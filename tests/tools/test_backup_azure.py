@@ -233,5 +233,9 @@ class InAzure(BackupCase):
         self.azure.faults = lambda method, path, n: 404 if "manifest" in path else None
         done = self.tool("verify")
         self.assertNotIn(done.returncode, (0, 1), done.stderr)
+        short = Fault(416, error_text("InvalidRange"), service("InvalidRange"))
+        self.azure.faults = lambda method, path, n: (
+            short if method == "GET" and "manifest" in path else None)
+        self.fails(6, "less than it reported", "verify")
         self.azure.faults = None
         self.good("verify")
