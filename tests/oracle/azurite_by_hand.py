@@ -5,8 +5,8 @@ usage: npm install azurite           (in a folder outside of the project)
        REDOUBT=build/release/tools/redoubt python3 tests/oracle/azurite_by_hand.py \\
            FOLDER/node_modules/.bin/azurite-blob
 
-It is not a part of ./run test, which needs no network. Azurite cannot be made to fail, and checks
-neither clocks nor the names of blocks: the tests of those need our own server.
+It is not a part of ./run test, which needs no network. Azurite cannot be made to fail: the tests of
+that need our own server. It calls a wrong key an AuthorizationFailure.
 """
 
 import base64
