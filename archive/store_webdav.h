@@ -11,8 +11,9 @@
  *
  * An object is uploaded as NAME.RANDOM.new, beside its place. If the server then reports all of its
  * bytes, it is moved to its name, unless that exists. So it appears completely or not at all. Some
- * servers (Apache) look whether the name exists, and rename then: of two processes that put the
- * same name in the same moment, the second may replace the object of the first. The locks of
+ * servers look whether the name exists, and rename then: of two processes that put the same name in
+ * the same moment, the second may replace the object of the first. Seen with Apache 2.4, and not
+ * with lighttpd 1.4 and rclone. The locks of
  * archive/lock.h do not depend on it, since no two processes put the same one. That an object is
  * durable when the server says that it is stored cannot be checked.
  *
@@ -33,8 +34,8 @@
  * Basic; over webdav:// anyone on the way can read the data, and with Basic the password too.
  * Digest takes two requests for each one.
  *
- * Memory: an upload of ARCHIVE_WEBDAV_MEMORY, one range, and a list of at most 64 MiB for each
- * folder; about 600 bytes for each name. Strings are copied. Errors never contain the password.
+ * Memory: an upload of ARCHIVE_WEBDAV_MEMORY, one range, and the list of one folder, of at most
+ * 64 MiB as the server sends it. Strings are copied. Errors never contain the password.
  */
 #ifndef ARCHIVE_STORE_WEBDAV_H
 #define ARCHIVE_STORE_WEBDAV_H
