@@ -80,7 +80,10 @@ static bool set_headers(const struct archive_s3 *s, struct archive_s3_request *r
 bool archive_s3_fail(const struct archive_s3 *s, const struct archive_s3_request *r,
                      struct rd_err *err)
 {
-    archive_s3_refused(rd_buf_slice(r->out), r->method, r->status, err);
+    struct rd_slice answer = rd_buf_slice(r->out);
+    if (r->before > 0)
+        answer = rd_slice(answer.ptr + r->before, answer.len - r->before);
+    archive_s3_refused(answer, r->method, r->status, err);
     rd_err_origin(err, s->store.origin);
     return false;
 }
@@ -160,11 +163,11 @@ bool archive_s3_perform(struct archive_s3 *s, struct archive_s3_request *r, stru
 {
     struct archive_remote_retry retry = {0};
     bool renewed = false;
-    size_t before = r->out->len;
+    r->before = r->out->len;
     for (;;) {
         struct rd_err failed = {0};
         CURLcode code = CURLE_OK;
-        r->out->len = before;
+        r->out->len = r->before;
         if (!once(s, r, &code, &failed)) {
             rd_err_adopt(err, &failed);
             return false;

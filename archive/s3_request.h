@@ -57,7 +57,8 @@ struct archive_s3_request {
     bool checked;       /* the SHA-256 of the body is sent as the checksum of the object */
     char checksum[ARCHIVE_S3_CHECKSUM]; /* this one */
     struct rd_buf *out;
-    size_t max; /* of out */
+    size_t max;    /* of out */
+    size_t before; /* bytes in out that are not of the answer */
     long status;
     bool lost;                    /* there was a try whose effect is not known */
     struct archive_web_head head; /* of the answer */

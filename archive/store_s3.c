@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { STAT_TRIES = 3 };
+enum { STAT_TRIES = 3, ERROR_MAX = 4096 /* bytes of an answer that refuses a range */ };
 
 /* ---- get ---- */
 
@@ -88,9 +88,12 @@ static bool get_range(struct archive_store *store, const char *name, uint64_t of
                       struct rd_buf *ret, struct rd_err *err)
 {
     char url[ARCHIVE_URL_MAX], range[80];
-    struct archive_s3_request r = {
-        .method = "GET", .url = url, .header = range, .out = ret, .max = len};
     size_t before = ret->len;
+    struct archive_s3_request r = {.method = "GET",
+                                   .url = url,
+                                   .header = range,
+                                   .out = ret,
+                                   .max = before + (len > ERROR_MAX ? len : ERROR_MAX)};
     snprintf(range, sizeof range, "Range: bytes=%" PRIu64 "-%" PRIu64, offset, offset + len - 1);
     if (!archive_s3_object_url(archive_s3_of(store), name, NULL, url, sizeof url, err) ||
         !archive_s3_simple(archive_s3_of(store), &r, err))

@@ -354,6 +354,21 @@ static bool list_body(const char *body, struct rd_err *err)
 #define WHOLE       "<IsTruncated>false</IsTruncated>"
 #define ENTRY(key)  "<Contents><Key>" key "</Key><Size>9</Size></Contents>"
 
+Test(s3, a_range_is_appended_and_its_refusal_is_explained)
+{
+    struct rd_buf both = {0};
+    struct rd_err err = {0};
+    add_small();
+    cr_assert(archive_store_range(store, "t/a", 0, 3, &both, &err), "%s", err.text);
+    cr_assert(archive_store_range(store, "t/a", 3, 1, &both, &err), "%s", err.text);
+    cr_expect_eq(both.len, 4);
+    cr_expect_arr_eq(both.ptr, small, 4);
+    cr_assert_not(archive_store_range(store, "t/b", 0, 1, &both, &err));
+    cr_expect(strstr(err.text, "NoSuchKey") != NULL, "%s", err.text);
+    cr_expect_eq(both.len, 4);
+    rd_buf_done(&both);
+}
+
 Test(s3, lists_that_are_whole_are_understood)
 {
     static const struct {
