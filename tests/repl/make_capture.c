@@ -1,12 +1,13 @@
 /* make_capture - a capture from files, for tests of what reads captures.
  *
- *     make_capture DIR ID OFFSET SNAPSHOT US STEP RESP [SEGMENT [RUN]]
+ *     make_capture DIR ID OFFSET SNAPSHOT US STEP RESP [SEGMENT [RUN [recorded]]]
  *
  * The history is named by a digit ID and begins at OFFSET with the file SNAPSHOT; "-": the capture
  * that is there continues, under this name, or it begins without one. The commands of the file RESP
  * arrive one after the other, the first at US, each STEP microseconds after the one before.
  * SEGMENT: bytes of a segment. RUN: a digit for the id of the program, which the captures of
- * servers have, and those of logs have not. As in older versions, interruptions are not recorded.
+ * servers have, and those of logs have not. recorded: interruptions are recorded, and there were
+ * none; without it, they are not, as in older versions.
  */
 #include "repl/capture_writer.h"
 
@@ -83,17 +84,19 @@ int main(int argc, char **argv)
     struct repl_replid id = {0};
     struct rd_fs fs;
     if (argc < 8) {
-        fprintf(stderr,
-                "usage: make_capture DIR ID OFFSET SNAPSHOT US STEP RESP [SEGMENT [RUN]]\n");
+        fprintf(stderr, "usage: make_capture DIR ID OFFSET SNAPSHOT US STEP RESP [SEGMENT [RUN "
+                        "[recorded]]]\n");
         return 2;
     }
     opts.segment_size = argc > 8 ? strtoull(argv[8], NULL, 10) : 0;
     if (argc > 9)
         memset(opts.run.hex, argv[9][0], REPL_REPLID_LEN);
+    opts.recorded = argc > 10;
     memset(id.hex, argv[2][0], REPL_REPLID_LEN);
     check(rd_fs_open_folder(&fs, argv[1], true, &err));
     check(repl_capture_writer_open(&w, &fs, &opts, &err));
     begin(w, &id, strtoull(argv[3], NULL, 10), argv[4], strtoll(argv[5], NULL, 10));
+    check(repl_capture_writer_in_time(w, strtoll(argv[5], NULL, 10), &err));
     put_stream(w, argv[7], strtoll(argv[5], NULL, 10), strtoll(argv[6], NULL, 10));
     check(repl_capture_writer_close(w, &err));
     rd_fs_close_posix(&fs);
