@@ -1,6 +1,6 @@
 #include "archive/azure_list.h"
 
-#include "archive/s3_xml.h"
+#include "archive/xml.h"
 
 #include <stdio.h>
 
@@ -45,7 +45,7 @@ bool archive_azure_page(struct rd_slice xml, const char *prefix, size_t skip, ar
                         void *arg, char ret_marker[ARCHIVE_POSITION_MAX], struct rd_err *err)
 {
     struct list list = {.has_marker = false};
-    bool ok = archive_s3_xml(xml, "EnumerationResults", on_end, &list, err) ||
+    bool ok = archive_xml(xml, "EnumerationResults", on_end, &list, err) ||
               archive_page_fail(&list.page, err);
     ok = ok && (list.has_marker || archive_page_bad("it does not say whether it is complete", err));
     if (ok && archive_page_check(&list.page, prefix, false, err)) {

@@ -55,10 +55,10 @@ static bool put_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err 
 {
     struct put *put = impl;
     while (len > 0) {
-        size_t size = archive_s3_part_size(put->s->part_size, put->n_blocks / BLOCKS_PER_PART);
+        size_t size = archive_remote_part_size(put->s->part_size, put->n_blocks / BLOCKS_PER_PART);
         if (put->part.len >= size && !send_block(put, err))
             return false;
-        size = archive_s3_part_size(put->s->part_size, put->n_blocks / BLOCKS_PER_PART);
+        size = archive_remote_part_size(put->s->part_size, put->n_blocks / BLOCKS_PER_PART);
         if (!archive_remote_fill(&put->part, size, &ptr, &len, err))
             return false;
     }

@@ -1,6 +1,6 @@
 #include "archive/azure_request.h"
 
-#include "archive/s3_xml.h"
+#include "archive/xml.h"
 
 #include <stdio.h>
 #include <stdlib.h>

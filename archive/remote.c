@@ -112,3 +112,10 @@ bool archive_remote_copy(char **ret, const char *text, struct rd_err *err)
     *ret = strcpy(copy, text);
     return true;
 }
+
+enum { PARTS_EQUAL = 1000, PARTS_STEP = 64 };
+
+size_t archive_remote_part_size(size_t base, size_t n)
+{
+    return n < PARTS_EQUAL ? base : base * (1 + (n - PARTS_EQUAL) / PARTS_STEP + 1);
+}

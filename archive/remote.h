@@ -62,4 +62,8 @@ bool archive_remote_fill(struct rd_buf *buf, size_t max, const uint8_t **ptr, si
 /* A copy for rd_free(); NULL stays NULL. */
 bool archive_remote_copy(char **ret, const char *text, struct rd_err *err);
 
+/* The size of part number n (from 0) of an upload whose parts begin with this size. It grows, so
+ * that 10,000 parts, the maximum, are enough for 4.9 TiB with parts of 8 MiB at first. */
+size_t archive_remote_part_size(size_t base, size_t n);
+
 #endif

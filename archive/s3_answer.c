@@ -1,33 +1,12 @@
 #include "archive/s3_answer.h"
 
 #include "archive/page.h"
-#include "archive/s3_xml.h"
+#include "archive/xml.h"
 #include "base/buf.h"
 
 #include <stdio.h>
 
 /* ---- characters ---- */
-
-static bool is_letter(uint8_t c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-bool archive_s3_escape(char *ret, size_t size, struct rd_slice text, bool path)
-{
-    size_t len = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        uint8_t c = text.ptr[i];
-        if (len + 4 > size)
-            return false;
-        if (is_letter(c) || memchr("-_.~", c, 4) != NULL || (path && c == '/'))
-            ret[len++] = (char)c;
-        else
-            len += (size_t)snprintf(ret + len, size - len, "%%%02X", c);
-    }
-    ret[len] = '\0';
-    return true;
-}
 
 /* The bytes of the character at *text, which is UTF-8; 0: it is not. */
 static size_t utf8_len(const uint8_t *text)
@@ -107,7 +86,7 @@ static bool end_in_page(void *ctx, unsigned depth, const char *name, struct rd_s
 
 static bool read_page(struct rd_slice xml, struct list *list, struct rd_err *err)
 {
-    if (!archive_s3_xml(xml, "ListBucketResult", end_in_page, list, err))
+    if (!archive_xml(xml, "ListBucketResult", end_in_page, list, err))
         return archive_page_fail(&list->page, err);
     if (!list->has_more)
         return archive_page_bad("it does not say whether it is complete", err);
@@ -171,8 +150,8 @@ bool archive_s3_uploads(struct rd_slice xml, const char *prefix, size_t skip,
                         struct archive_s3_next_upload *ret, struct rd_err *err)
 {
     struct uploads u = {.prefix = prefix, .skip = skip, .each = each, .arg = arg};
-    if (!archive_s3_xml(xml, "ListMultipartUploadsResult", end_in_uploads, &u, err) ||
-        !u.has_more || (u.next.more && u.next.key[0] == '\0'))
+    if (!archive_xml(xml, "ListMultipartUploadsResult", end_in_uploads, &u, err) || !u.has_more ||
+        (u.next.more && u.next.key[0] == '\0'))
         return archive_page_bad(NULL, err);
     *ret = u.next;
     return true;
@@ -199,7 +178,7 @@ bool archive_s3_field(struct rd_slice xml, const char *root, const char *name, c
 {
     struct field field = {name, ret, size};
     ret[0] = '\0';
-    return archive_s3_xml(xml, root, end_in_fields, &field, err);
+    return archive_xml(xml, root, end_in_fields, &field, err);
 }
 
 struct error_field {
@@ -219,7 +198,7 @@ bool archive_s3_error_field(struct rd_slice xml, const char *name, char *ret, si
 {
     struct error_field e = {.field = {name, ret, size}};
     ret[0] = '\0';
-    archive_s3_xml(xml, "Error", end_in_error, &e, NULL);
+    archive_xml(xml, "Error", end_in_error, &e, NULL);
     return e.found;
 }
 
@@ -246,10 +225,3 @@ bool archive_s3_refused(struct rd_slice xml, const char *method, long status, st
 }
 
 /* ---- parts ---- */
-
-enum { PARTS_EQUAL = 1000, PARTS_STEP = 64 };
-
-size_t archive_s3_part_size(size_t base, size_t n)
-{
-    return n < PARTS_EQUAL ? base : base * (1 + (n - PARTS_EQUAL) / PARTS_STEP + 1);
-}

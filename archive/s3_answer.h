@@ -18,10 +18,6 @@ enum {
     ARCHIVE_S3_ESCAPED_MAX = 3 * ARCHIVE_S3_ID_MAX
 };
 
-/* A URL contains only unreserved characters: the others become %XX. A slash stays with `path`.
- * False: it is longer than size. */
-bool archive_s3_escape(char *ret, size_t size, struct rd_slice text, bool path);
-
 /* Whether all parts of a prefix can be in a key and a URL: RD_ERR_USAGE if not. */
 bool archive_s3_check_prefix(const char *prefix, struct rd_err *err);
 
@@ -63,9 +59,5 @@ bool archive_s3_is_error(struct rd_slice xml, const char *code);
 
 /* Sets err to the error of a refused request, with code and message if the answer has them. */
 bool archive_s3_refused(struct rd_slice xml, const char *method, long status, struct rd_err *err);
-
-/* The size of part number n (from 0) of an upload whose parts begin with this size. It grows, so
- * that 10,000 parts, the maximum, are enough for 4.9 TiB with parts of 8 MiB at first. */
-size_t archive_s3_part_size(size_t base, size_t n);
 
 #endif

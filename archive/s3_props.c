@@ -1,7 +1,7 @@
 #include "archive/s3_props.h"
 
-#include "archive/s3_answer.h"
 #include "archive/s3_sign.h"
+#include "archive/web.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -70,8 +70,8 @@ static bool add_tag(struct archive_s3_props *props, const char *text, size_t len
                           "+ - = . _ : / @");
     char key[3 * TAG_KEY + 1], value[3 * TAG_VALUE + 1];
     bool ok =
-        archive_s3_escape(key, sizeof key, rd_slice(text, key_len), false) &&
-        archive_s3_escape(value, sizeof value, rd_slice(text + key_len + 1, value_len), false);
+        archive_web_escape(key, sizeof key, rd_slice(text, key_len), false) &&
+        archive_web_escape(value, sizeof value, rd_slice(text + key_len + 1, value_len), false);
     int n = ok ? snprintf(props->tags + used, sizeof props->tags - used, "%s%s=%s",
                           used > 0 ? "&" : "x-amz-tagging: ", key, value)
                : 0;

@@ -40,7 +40,7 @@ static bool begin_upload(struct put *put, struct rd_err *err)
                                id, sizeof id, err);
     if (ok)
         ok = (id[0] != '\0' &&
-              archive_s3_escape(put->upload, sizeof put->upload, rd_slice_str(id), false)) ||
+              archive_web_escape(put->upload, sizeof put->upload, rd_slice_str(id), false)) ||
              rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the store returned no upload id");
     rd_buf_done(&answer);
     return ok;
@@ -77,10 +77,10 @@ static bool put_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err 
 {
     struct put *put = impl;
     while (len > 0) {
-        size_t size = archive_s3_part_size(put->s->part_size, put->n_parts);
+        size_t size = archive_remote_part_size(put->s->part_size, put->n_parts);
         if (put->part.len == size && !send_part(put, err))
             return false;
-        size = archive_s3_part_size(put->s->part_size, put->n_parts);
+        size = archive_remote_part_size(put->s->part_size, put->n_parts);
         if (!archive_remote_fill(&put->part, size, &ptr, &len, err))
             return false;
     }
@@ -254,7 +254,7 @@ static void on_upload(void *arg, const char *name, const char *id)
 {
     char escaped[ARCHIVE_S3_ESCAPED_MAX];
     struct abandoned *a = arg;
-    if (archive_s3_escape(escaped, sizeof escaped, rd_slice_str(id), false))
+    if (archive_web_escape(escaped, sizeof escaped, rd_slice_str(id), false))
         abort_upload(a->s, name, escaped);
 }
 
@@ -263,9 +263,9 @@ static bool uploads_url(const struct abandoned *a, const char *folder, char ret[
     char prefix[2 * ARCHIVE_NAME_MAX], escaped[6 * ARCHIVE_NAME_MAX], key[ARCHIVE_S3_ESCAPED_MAX],
         id[ARCHIVE_S3_ESCAPED_MAX];
     snprintf(prefix, sizeof prefix, "%s%s/", a->s->prefix, folder);
-    bool ok = archive_s3_escape(escaped, sizeof escaped, rd_slice_str(prefix), false) &&
-              archive_s3_escape(key, sizeof key, rd_slice_str(a->next.key), false) &&
-              archive_s3_escape(id, sizeof id, rd_slice_str(a->next.id), false);
+    bool ok = archive_web_escape(escaped, sizeof escaped, rd_slice_str(prefix), false) &&
+              archive_web_escape(key, sizeof key, rd_slice_str(a->next.key), false) &&
+              archive_web_escape(id, sizeof id, rd_slice_str(a->next.id), false);
     int len =
         ok ? snprintf(ret, ARCHIVE_S3_URL_MAX, "%s?%s%s%sprefix=%s%s%s&uploads=", a->s->bucket,
                       a->next.more ? "key-marker=" : "", key, a->next.more ? "&" : "", escaped,

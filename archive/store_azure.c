@@ -138,8 +138,8 @@ struct listing {
 static bool list_url(const struct listing *l, char ret[ARCHIVE_AZURE_URL_MAX], struct rd_err *err)
 {
     char marker[ARCHIVE_S3_ESCAPED_MAX], prefix[6 * ARCHIVE_NAME_MAX];
-    bool ok = archive_s3_escape(marker, sizeof marker, rd_slice_str(l->marker), false) &&
-              archive_s3_escape(prefix, sizeof prefix, rd_slice_str(l->prefix), false);
+    bool ok = archive_web_escape(marker, sizeof marker, rd_slice_str(l->marker), false) &&
+              archive_web_escape(prefix, sizeof prefix, rd_slice_str(l->prefix), false);
     int len =
         ok ? snprintf(ret, ARCHIVE_AZURE_URL_MAX,
                       "%s?comp=list%s%s&maxresults=%d&prefix=%s&restype=container", l->s->base,
@@ -226,7 +226,7 @@ static bool set_prefix(struct archive_azure *s, const char *prefix, struct rd_er
 {
     return archive_s3_check_prefix(prefix, err) &&
            fits(snprintf(s->prefix, sizeof s->prefix, "%s/", prefix), sizeof s->prefix, err) &&
-           (archive_s3_escape(s->escaped, sizeof s->escaped, rd_slice_str(s->prefix), true) ||
+           (archive_web_escape(s->escaped, sizeof s->escaped, rd_slice_str(s->prefix), true) ||
             fits(0, 0, err));
 }
 

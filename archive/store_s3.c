@@ -130,8 +130,8 @@ static bool list_url(const struct listing *l, const char *folder, char ret[ARCHI
 {
     char prefix[2 * ARCHIVE_NAME_MAX], token[ARCHIVE_S3_ESCAPED_MAX], escaped[6 * ARCHIVE_NAME_MAX];
     snprintf(prefix, sizeof prefix, "%s%s/", l->s->prefix, folder);
-    bool ok = archive_s3_escape(escaped, sizeof escaped, rd_slice_str(prefix), false) &&
-              archive_s3_escape(token, sizeof token, rd_slice_str(l->next.token), false);
+    bool ok = archive_web_escape(escaped, sizeof escaped, rd_slice_str(prefix), false) &&
+              archive_web_escape(token, sizeof token, rd_slice_str(l->next.token), false);
     int len =
         ok ? snprintf(ret, ARCHIVE_S3_URL_MAX, "%s?%s%s%sencoding-type=url&list-type=2&prefix=%s",
                       l->s->bucket, l->next.more ? "continuation-token=" : "", token,
@@ -200,7 +200,7 @@ static bool set_prefix(struct archive_s3 *s, const char *prefix, struct rd_err *
     return archive_s3_check_prefix(prefix, err) &&
            archive_s3_fits(snprintf(s->prefix, sizeof s->prefix, "%s/", prefix), sizeof s->prefix,
                            err) &&
-           (archive_s3_escape(s->escaped, sizeof s->escaped, rd_slice_str(s->prefix), true) ||
+           (archive_web_escape(s->escaped, sizeof s->escaped, rd_slice_str(s->prefix), true) ||
             archive_s3_fits(0, 0, err));
 }
 

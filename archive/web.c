@@ -120,3 +120,24 @@ bool archive_web_add_header(struct curl_slist **list, const char *header)
         *list = more;
     return more != NULL || header[0] == '\0';
 }
+
+static bool is_letter(uint8_t c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+bool archive_web_escape(char *ret, size_t size, struct rd_slice text, bool path)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t c = text.ptr[i];
+        if (len + 4 > size)
+            return false;
+        if (is_letter(c) || memchr("-_.~", c, 4) != NULL || (path && c == '/'))
+            ret[len++] = (char)c;
+        else
+            len += (size_t)snprintf(ret + len, size - len, "%%%02X", c);
+    }
+    ret[len] = '\0';
+    return true;
+}

@@ -47,4 +47,8 @@ bool archive_web_is_blank(struct rd_slice body);
 /* "": nothing is added. False: out of memory. */
 bool archive_web_add_header(struct curl_slist **list, const char *header);
 
+/* A URL contains only unreserved characters: the others become %XX. A slash stays with `path`.
+ * False: it is longer than size. */
+bool archive_web_escape(char *ret, size_t size, struct rd_slice text, bool path);
+
 #endif

@@ -1,6 +1,6 @@
 #include "archive/webdav_answer.h"
 
-#include "archive/s3_xml.h"
+#include "archive/xml.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -242,7 +242,7 @@ bool archive_webdav_parse(struct rd_slice xml, const char *path, struct archive_
     struct reader r = {.list = ret, .path = path};
     archive_webdav_list_done(ret);
     r.found = r.props = (struct props){.entry.modified_s = -1};
-    bool ok = archive_s3_xml_of(xml, "DAV:", "multistatus", on_end, &r, err);
+    bool ok = archive_xml_of(xml, "DAV:", "multistatus", on_end, &r, err);
     if (ok && !r.has_self)
         ok = wrong(&r, "it lacks the folder itself");
     if (r.no_memory)

@@ -31,27 +31,11 @@ bool archive_webdav_above(const char *path, char ret[ARCHIVE_WEBDAV_PATH_MAX],
     return true;
 }
 
-/* Only unreserved characters and slashes stay. False: it does not fit. */
-static bool escape(char *ret, size_t size, const char *path)
-{
-    size_t len = 0;
-    for (; *path != '\0'; path++) {
-        uint8_t c = (uint8_t)*path;
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     memchr("-_.~/", c, 5) != NULL;
-        if (len + 4 > size)
-            return false;
-        len += (size_t)snprintf(ret + len, size - len, plain ? "%c" : "%%%02X", c);
-    }
-    ret[len] = '\0';
-    return true;
-}
-
 bool archive_webdav_url(const struct archive_webdav *s, const char *path, bool is_folder,
                         char ret[ARCHIVE_URL_MAX], struct rd_err *err)
 {
     char escaped[ARCHIVE_URL_MAX];
-    int len = escape(escaped, sizeof escaped, path)
+    int len = archive_web_escape(escaped, sizeof escaped, rd_slice_str(path), true)
                   ? snprintf(ret, ARCHIVE_URL_MAX, "%s%s%s", s->host, escaped, is_folder ? "/" : "")
                   : 0;
     return (len > 0 && len < ARCHIVE_URL_MAX) ||

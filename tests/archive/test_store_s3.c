@@ -2,6 +2,7 @@
  * store says of an object is true, or it is an error. */
 #include "archive/store_s3.h"
 
+#include "archive/remote.h"
 #include "archive/s3_answer.h"
 #include "base/buf.h"
 #include "tests/archive/fake_s3.h"
@@ -470,11 +471,11 @@ Test(s3, parts_grow_so_that_the_largest_object_fits)
     double bytes = 0;
     size_t last = 0;
     for (size_t n = 0; n < 10000; n++) {
-        size_t size = archive_s3_part_size(ARCHIVE_S3_PART, n);
+        size_t size = archive_remote_part_size(ARCHIVE_S3_PART, n);
         cr_assert(size >= last && size <= (size_t)5 << 30, "part %zu", n);
         last = size;
         bytes += (double)size;
     }
     cr_expect_gt(bytes / (1ull << 40), 4.9);
-    cr_expect_eq(archive_s3_part_size(ARCHIVE_S3_PART, 999), (size_t)ARCHIVE_S3_PART);
+    cr_expect_eq(archive_remote_part_size(ARCHIVE_S3_PART, 999), (size_t)ARCHIVE_S3_PART);
 }

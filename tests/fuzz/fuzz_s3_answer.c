@@ -6,6 +6,7 @@
 #include "archive/azure_list.h"
 #include "archive/s3_answer.h"
 #include "archive/store.h"
+#include "archive/web.h"
 #include "archive/webdav_answer.h"
 
 #include <stdio.h>
@@ -45,7 +46,7 @@ static void on_upload(void *arg, const char *name, const char *id)
     char escaped[ARCHIVE_S3_ESCAPED_MAX];
     (void)arg;
     check_name(name);
-    check(archive_s3_escape(escaped, sizeof escaped, rd_slice_str(id), false), "a long id");
+    check(archive_web_escape(escaped, sizeof escaped, rd_slice_str(id), false), "a long id");
     check(strpbrk(escaped, "&?#/ ") == NULL, "an id that changes a URL");
 }
 

@@ -11,7 +11,7 @@ DOORS = {
     re.compile(r"<zstd\w*\.h>"): {"base/zstd.c"},
     re.compile(r"<openssl/"): {"base/digest_openssl.c", "base/seal.c", "client/peer_tls.c",
                                "server/loop/tls.c"},
-    re.compile(r"<expat\.h>"): {"archive/s3_xml.c"},
+    re.compile(r"<expat\.h>"): {"archive/xml.c"},
     re.compile(r"<sqlite3\.h>"): {"jobs/sqlite_impl.h"},
     re.compile(r"<microhttpd\.h>"): {"tools/browse/http.c", "tools/metrics/http.c"},
     re.compile(r"<lua5\.1/(lua|lauxlib|lualib)\.h"): {"engine/script/vm_impl.h"},

@@ -1,4 +1,4 @@
-#include "archive/s3_xml.h"
+#include "archive/xml.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -93,8 +93,8 @@ static bool parse(struct reader *r, struct rd_slice xml, struct rd_err *err)
                       r->wrong != NULL ? r->wrong : XML_ErrorString(XML_GetErrorCode(r->parser)));
 }
 
-bool archive_s3_xml_of(struct rd_slice xml, const char *space, const char *root,
-                       archive_s3_end_fn *on_end, void *ctx, struct rd_err *err)
+bool archive_xml_of(struct rd_slice xml, const char *space, const char *root,
+                    archive_s3_end_fn *on_end, void *ctx, struct rd_err *err)
 {
     static const XML_Memory_Handling_Suite memory = {rd_alloc, rd_realloc, rd_free};
     struct reader r = {.space = space, .root = root, .on_end = on_end, .ctx = ctx};
@@ -107,8 +107,8 @@ bool archive_s3_xml_of(struct rd_slice xml, const char *space, const char *root,
     return ok;
 }
 
-bool archive_s3_xml(struct rd_slice xml, const char *root, archive_s3_end_fn *on_end, void *ctx,
-                    struct rd_err *err)
+bool archive_xml(struct rd_slice xml, const char *root, archive_s3_end_fn *on_end, void *ctx,
+                 struct rd_err *err)
 {
-    return archive_s3_xml_of(xml, NULL, root, on_end, ctx, err);
+    return archive_xml_of(xml, NULL, root, on_end, ctx, err);
 }

@@ -1,14 +1,14 @@
-/* s3_xml.h - reads the XML documents of S3 with expat; private to archive/.
+/* xml.h - reads XML documents of stores with expat; private to archive/.
  *
  *     static bool on_end(void *ctx, unsigned depth, const char *name, struct rd_slice text) {...}
- *     if (!archive_s3_xml(xml, "ListBucketResult", on_end, &ctx, &err))
+ *     if (!archive_xml(xml, "ListBucketResult", on_end, &ctx, &err))
  *         ... it is cut, another document, or not XML at all ...
  *
  * A document comes from a server that may be hostile: a document type, too many levels and long
  * texts are errors, and no entity is expanded except the five of XML.
  */
-#ifndef ARCHIVE_S3_XML_H
-#define ARCHIVE_S3_XML_H
+#ifndef ARCHIVE_XML_H
+#define ARCHIVE_XML_H
 
 #include "base/err.h"
 #include "base/slice.h"
@@ -20,11 +20,11 @@ enum { ARCHIVE_S3_DEPTH_MAX = 16, ARCHIVE_S3_TEXT_MAX = 8192 };
 typedef bool archive_s3_end_fn(void *ctx, unsigned depth, const char *name, struct rd_slice text);
 
 /* Reads a whole document with this root element. RD_ERR_PROTOCOL: it is not one, or it was cut. */
-bool archive_s3_xml(struct rd_slice xml, const char *root, archive_s3_end_fn *on_end, void *ctx,
-                    struct rd_err *err);
+bool archive_xml(struct rd_slice xml, const char *root, archive_s3_end_fn *on_end, void *ctx,
+                 struct rd_err *err);
 
 /* The same; only elements of this namespace have a name, the others "". */
-bool archive_s3_xml_of(struct rd_slice xml, const char *space, const char *root,
-                       archive_s3_end_fn *on_end, void *ctx, struct rd_err *err);
+bool archive_xml_of(struct rd_slice xml, const char *space, const char *root,
+                    archive_s3_end_fn *on_end, void *ctx, struct rd_err *err);
 
 #endif
