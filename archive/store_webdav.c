@@ -1,5 +1,6 @@
 #include "archive/store_webdav.h"
 
+#include "archive/page.h"
 #include "archive/ranges.h"
 #include "archive/webdav_put.h"
 #include "archive/webdav_request.h"
@@ -180,6 +181,12 @@ static bool is_old(const char *name, const struct archive_webdav_entry *entry, i
            date_s - entry->modified_s >= OLD_S;
 }
 
+/* Names of segments may be longer than those that users give: archive_name_ok() has a limit. */
+static bool is_ours(const char *last)
+{
+    return last[0] != '.' && strchr(last, '/') == NULL && archive_page_name_ok(last);
+}
+
 static bool walk_folder(const struct walk *walk, const char *folder, unsigned depth)
 {
     char path[ARCHIVE_WEBDAV_PATH_MAX], name[ARCHIVE_NAME_MAX];
@@ -192,7 +199,7 @@ static bool walk_folder(const struct walk *walk, const char *folder, unsigned de
         const struct archive_webdav_entry *e = &list.entries[i];
         const char *last = archive_webdav_name(&list, i);
         int len = snprintf(name, sizeof name, "%s/%s", folder, last);
-        if (!archive_name_ok(last) || len < 0 || (size_t)len >= sizeof name)
+        if (!is_ours(last) || len < 0 || (size_t)len >= sizeof name)
             continue; /* not of a repository */
         const struct archive_listed object = {
             .name = name, .size = e->size, .version = e->version[0] != '\0' ? e->version : NULL};
@@ -288,7 +295,7 @@ static void webdav_tidy(struct archive_store *store, const char *folder)
     for (size_t i = 0; i < list.n; i++) {
         const char *name = archive_webdav_name(&list, i);
         int len = snprintf(inner, sizeof inner, "%s/%s", path, name);
-        if (list.entries[i].is_folder && archive_name_ok(name) && (size_t)len < sizeof inner)
+        if (list.entries[i].is_folder && is_ours(name) && (size_t)len < sizeof inner)
             remove_empty(s, inner);
     }
     archive_webdav_list_done(&list);

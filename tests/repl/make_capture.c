@@ -1,13 +1,14 @@
 /* make_capture - a capture from files, for tests of what reads captures.
  *
- *     make_capture DIR ID OFFSET SNAPSHOT US STEP RESP [SEGMENT [RUN [recorded]]]
+ *     make_capture DIR ID OFFSET SNAPSHOT US STEP RESP [SEGMENT [RUN [recorded|late]]]
  *
  * The history is named by a digit ID and begins at OFFSET with the file SNAPSHOT; "-": the capture
  * that is there continues, under this name, or it begins without one. The commands of the file RESP
  * arrive one after the other, the first at US, each STEP microseconds after the one before.
  * SEGMENT: bytes of a segment. RUN: a digit for the id of the program, which the captures of
  * servers have, and those of logs have not. recorded: interruptions are recorded, and there were
- * none; without it, they are not, as in older versions.
+ * none; late: one lasts from the beginning to the end; without it, they are not, as in older
+ * versions.
  */
 #include "repl/capture_writer.h"
 
@@ -85,7 +86,7 @@ int main(int argc, char **argv)
     struct rd_fs fs;
     if (argc < 8) {
         fprintf(stderr, "usage: make_capture DIR ID OFFSET SNAPSHOT US STEP RESP [SEGMENT [RUN "
-                        "[recorded]]]\n");
+                        "[recorded|late]]]\n");
         return 2;
     }
     opts.segment_size = argc > 8 ? strtoull(argv[8], NULL, 10) : 0;
@@ -96,7 +97,8 @@ int main(int argc, char **argv)
     check(rd_fs_open_folder(&fs, argv[1], true, &err));
     check(repl_capture_writer_open(&w, &fs, &opts, &err));
     begin(w, &id, strtoull(argv[3], NULL, 10), argv[4], strtoll(argv[5], NULL, 10));
-    check(repl_capture_writer_in_time(w, strtoll(argv[5], NULL, 10), &err));
+    check((argc > 10 && strcmp(argv[10], "late") == 0) ||
+          repl_capture_writer_in_time(w, strtoll(argv[5], NULL, 10), &err));
     put_stream(w, argv[7], strtoll(argv[5], NULL, 10), strtoll(argv[6], NULL, 10));
     check(repl_capture_writer_close(w, &err));
     rd_fs_close_posix(&fs);

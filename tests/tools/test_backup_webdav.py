@@ -11,6 +11,8 @@ import unittest
 
 import certificates
 from backup_case import REDOUBT, SNAPSHOT, BackupCase
+from capture_case import eventually
+from captures import command
 from s3_server import Fault
 from webdav_server import WebDAVServer
 
@@ -63,6 +65,32 @@ class OnWebDAV(BackupCase):
         self.assertEqual(len(self.sets()), 1)
         with open(SNAPSHOT, "rb") as file:
             self.comes_back(file.read())
+
+    def test_long_names_of_segments_are_listed(self):
+        run, begin = "20231114T221320Z-0000002a", 10 ** 14
+        stream = b"".join(command("SET", "k", word) for word in range(9))
+        os.mkdir(self.path("spool"))
+        subprocess.run([os.environ["REDOUBT_MAKE_CAPTURE"], self.path("spool", run), "a",
+                        str(begin), SNAPSHOT, "1700000000000000", "1000000",
+                        self.write("stream.resp", stream), "60", "1", "late"], check=True)
+        spooled = [n for n in os.listdir(self.path("spool", run)) if n.endswith(".seg")]
+        process = subprocess.Popen([REDOUBT, "archive", "nightly", "--config", self.config,
+                                    "--source", "redis://127.0.0.1:1", "--spool",
+                                    self.path("spool"), "--merge", "no"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0)
+        process.stderr.readline()  # it catches signals now
+        eventually("the spool is empty but for its last segment", lambda: len([
+            n for n in os.listdir(self.path("spool", run)) if n.endswith(".seg")]) == 1)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=120), 0, process.stderr.read())
+        process.stderr.close()
+        names = [os.path.basename(n) for n in self.dav.files if ".seg" in n]
+        self.assertGreater(min(map(len, names)), 100)
+        self.assertEqual(len(names), len(spooled))
+        listed = self.json("list", "nightly")[0]["streams"]
+        self.assertEqual([s["segments"] for s in listed], [len(names)])
+        self.good("restore", "nightly", "--to", self.path("out.rdb"), "--target-offset",
+                  str(begin + len(stream)))
 
     def test_objects_of_every_size_come_back(self):
         for size in (0, 1, 10000, (8 << 20) - 200, (8 << 20) + 1, 20 << 20):
