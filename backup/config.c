@@ -102,19 +102,40 @@ bool backup_config_set(struct backup_config *config, enum backup_key key, const 
     return conf_set(&config->flags, key, value, err);
 }
 
+/* Whether keys of S3 are given, so that those of the instance are not used. */
+static bool names_s3_keys(const struct backup_conf *conf)
+{
+    return conf->values[BACKUP_KEY_S3_KEY_FILE] != NULL ||
+           conf->values[BACKUP_KEY_S3_KEY_COMMAND] != NULL;
+}
+
 /* What `conf` does not say is as in `other`. */
 static bool conf_inherit(struct backup_conf *conf, const struct backup_conf *other,
                          struct rd_err *err)
 {
-    bool repositories = conf->values[BACKUP_KEY_REPOSITORY] == NULL;
+    bool repositories = conf->values[BACKUP_KEY_REPOSITORY] == NULL, named = names_s3_keys(conf);
     for (size_t i = 0; i < BACKUP_KEY_COUNT; i++)
         if (conf->values[i] == NULL && conf->values[other_way((enum backup_key)i)] == NULL &&
-            other->values[i] != NULL && !keep_text(&conf->values[i], other->values[i], err))
+            other->values[i] != NULL && !(named && i == BACKUP_KEY_S3_INSTANCE_KEYS) &&
+            !keep_text(&conf->values[i], other->values[i], err))
             return false;
     for (; repositories && conf->n_more < other->n_more; conf->n_more++)
         if (!keep_text(&conf->more[conf->n_more], other->more[conf->n_more], err))
             return false;
     return true;
+}
+
+/* What opens a store. It is not sent to another one. */
+static bool is_secret(enum backup_key key)
+{
+    static const enum backup_key secrets[] = {
+        BACKUP_KEY_S3_KEY_FILE,     BACKUP_KEY_S3_KEY_COMMAND, BACKUP_KEY_S3_INSTANCE_KEYS,
+        BACKUP_KEY_AZURE_KEY_FILE,  BACKUP_KEY_AZURE_SAS_FILE, BACKUP_KEY_WEBDAV_USER,
+        BACKUP_KEY_WEBDAV_PASS_FILE};
+    for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++)
+        if (secrets[i] == key)
+            return true;
+    return false;
 }
 
 void backup_target_at(const struct backup_target *target, const char *where,
@@ -126,9 +147,18 @@ void backup_target_at(const struct backup_target *target, const char *where,
         if (place == NULL || backup_repository(target, i) != where)
             continue;
         for (size_t k = 0; k < BACKUP_KEY_COUNT; k++)
-            if (place->values[k] != NULL || place->values[other_way((enum backup_key)k)] != NULL)
+            if (place->values[k] != NULL || place->values[other_way((enum backup_key)k)] != NULL ||
+                is_secret((enum backup_key)k))
                 ret->conf.values[k] = place->values[k];
     }
+}
+
+bool backup_may_be_shown(const char *where)
+{
+    const char *rest = strstr(where, "://");
+    size_t len = rest != NULL ? strcspn(rest + 3, "@") : 0;
+    return rest == NULL || (strchr(rest, '?') == NULL &&
+                            (rest[3 + len] == '\0' || memchr(rest + 3, ':', len) == NULL));
 }
 
 const struct backup_key_row *backup_key_row(enum backup_key key)
@@ -347,8 +377,19 @@ static bool continues(struct rd_slice line, bool *after_key)
     return indented;
 }
 
+/* inih cuts the names of sections, so that two of them could become one. */
+static bool cuts_section(struct rd_slice line)
+{
+    enum { SECTION_MAX = 49 };
+    const uint8_t *end = line.len > 0 ? memchr(line.ptr, ']', line.len) : NULL;
+    return end != NULL && line.ptr[0] == '[' && end - line.ptr - 1 > SECTION_MAX;
+}
+
 static bool check_line(struct rd_slice line, unsigned number, bool *after_key, struct rd_err *err)
 {
+    if (cuts_section(line))
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "line %u: the name of a section is longer than 49 bytes", number);
     if (continues(line, after_key))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "line %u begins with a blank: it would be a part of the line before it",
@@ -499,7 +540,9 @@ static bool resolve(const struct backup_config *config, const struct backup_targ
     bool ok = keep_text(at, where, err);
     for (size_t i = 0; ok && i < BACKUP_KEY_COUNT; i++) {
         const char *option = config->flags.values[i];
-        bool given = option != NULL || config->flags.values[other_way((enum backup_key)i)] != NULL;
+        bool given = option != NULL ||
+                     config->flags.values[other_way((enum backup_key)i)] != NULL ||
+                     (i == BACKUP_KEY_S3_INSTANCE_KEYS && names_s3_keys(&config->flags));
         const char *value = given ? option : place->conf.values[i];
         if (value != NULL && (keys[i].mask & BACKUP_FOR_REPOSITORY) && i != BACKUP_KEY_REPOSITORY)
             ok = keep_text(&conf->values[i], value, err);
@@ -515,6 +558,11 @@ static bool resolve_all(const struct backup_config *config, struct backup_target
         const struct backup_target *place = *at != NULL ? find_place(config, *at) : NULL;
         if (place != NULL && !resolve(config, place, at, &target->places[i], err))
             return false;
+        if (place == NULL && *at != NULL && config->n_places > 0 && strchr(*at, '/') == NULL)
+            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                              "there is no section [repository %s]; a folder of this name is ./%s",
+                              rd_show_plain(rd_slice_str(*at)).s,
+                              rd_show_plain(rd_slice_str(*at)).s);
         at = &target->conf.more[i];
     }
     return true;
@@ -544,7 +592,7 @@ static bool differ(const struct backup_target *target, struct rd_err *err)
         for (size_t j = i + 1; (b = backup_repository(target, j)) != NULL; j++)
             if (rd_slice_eq(trimmed(a), trimmed(b)) && same_service(target, a, b)) {
                 rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the repository %s is given twice",
-                           rd_show_plain(trimmed(a)).s);
+                           backup_may_be_shown(a) ? rd_show_plain(trimmed(a)).s : "URL");
                 rd_err_origin(err, target->name);
                 return false;
             }

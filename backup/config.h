@@ -208,8 +208,13 @@ bool backup_get_time(const struct backup_target *target, enum backup_key key, ui
 /* Where the i-th repository of a target is, a path or URL; NULL: there are fewer. */
 const char *backup_repository(const struct backup_target *target, size_t i);
 
+/* False: a URL with text before the host that looks like a password, or with parameters, which is
+ * not printed. */
+bool backup_may_be_shown(const char *where);
+
 /* The target with the settings of one of its repositories, which backup_repository() has returned.
- * *ret shares all strings with `target`, and is not to be released. */
+ * Keys and passwords of stores are those of the section, never those of the target: they would go
+ * to another store. *ret shares all strings with `target`, and is not to be released. */
 void backup_target_at(const struct backup_target *target, const char *where,
                       struct backup_target *ret);
 

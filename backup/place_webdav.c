@@ -39,8 +39,8 @@ static bool find_spool(const struct backup_target *target, char ret[BACKUP_PATH_
                        struct rd_err *err)
 {
     const char *tmp = backup_env("TMPDIR");
-    if (backup_get(target, BACKUP_KEY_SPOOL) != NULL)
-        return backup_spool(target, ret, err);
+    if (backup_get(target, BACKUP_KEY_SPOOL) != NULL && backup_spool(target, ret, NULL))
+        return true;
     int len = snprintf(ret, BACKUP_PATH_MAX, "%s", tmp != NULL && tmp[0] == '/' ? tmp : "/var/tmp");
     return len < BACKUP_PATH_MAX ||
            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "TMPDIR is too long");

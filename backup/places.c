@@ -30,16 +30,6 @@ static bool open_host(struct archive_store **ret, const struct backup_target *ta
     return archive_store_open_sftp(ret, &opts, err);
 }
 
-/* A URL with text before the host that looks like a password, or with parameters, is not repeated.
- */
-static bool may_be_shown(const char *where)
-{
-    const char *rest = strstr(where, "://");
-    size_t len = rest != NULL ? strcspn(rest + 3, "@") : 0;
-    return rest == NULL || (strchr(rest, '?') == NULL &&
-                            (rest[3 + len] == '\0' || memchr(rest + 3, ':', len) == NULL));
-}
-
 /* Connections that read ahead share the rate. */
 static bool get_rate(const struct backup_target *target, bool is_ahead, uint64_t *ret,
                      struct rd_err *err)
@@ -79,7 +69,7 @@ static bool open_store(struct archive_store **ret, const struct backup_target *o
                         "a repository must be a folder, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, "
                         "azure://ACCOUNT/CONTAINER/PREFIX, "
                         "sftp://USER@HOST/PATH or webdavs://USER@HOST/PATH");
-    if (!ok && may_be_shown(where))
+    if (!ok && backup_may_be_shown(where))
         rd_err_origin(err, where);
     return ok;
 }

@@ -125,6 +125,27 @@ Test(backup_config, a_repository_may_have_settings_of_its_own)
     cr_expect_str_eq(at(day, 2, BACKUP_KEY_S3_ENDPOINT), "http://here");
 }
 
+Test(backup_config, keys_of_a_store_are_not_sent_to_another_one)
+{
+    write_file("[day]\nrepository = s3://a\nrepository = far\ns3-instance-keys = yes\n"
+               "azure-sas-file = /sas\nwebdav-pass-file = /pass\nssh-key-file = /ssh\n"
+               "[repository far]\nrepository = s3://b\ns3-endpoint = http://there\n");
+    cr_assert(load(NULL, 0), "%s", err.text);
+    const struct backup_target *day = &config.targets[0];
+    cr_expect_str_eq(at(day, 0, BACKUP_KEY_S3_INSTANCE_KEYS), "yes");
+    cr_expect_null(at(day, 1, BACKUP_KEY_S3_INSTANCE_KEYS));
+    cr_expect_null(at(day, 1, BACKUP_KEY_AZURE_SAS_FILE));
+    cr_expect_null(at(day, 1, BACKUP_KEY_WEBDAV_PASS_FILE));
+    cr_expect_str_eq(at(day, 1, BACKUP_KEY_SSH_KEY_FILE), "/ssh");
+    done();
+    begin();
+    write_file("[day]\nrepository = s3://a\ns3-instance-keys = yes\n");
+    cr_assert(backup_config_set(&config, BACKUP_KEY_S3_KEY_FILE, "/keys", &err));
+    cr_assert(load(NULL, 0), "%s", err.text);
+    cr_expect_null(at(&config.targets[0], 0, BACKUP_KEY_S3_INSTANCE_KEYS));
+    cr_expect_str_eq(at(&config.targets[0], 0, BACKUP_KEY_S3_KEY_FILE), "/keys");
+}
+
 Test(backup_config, a_section_of_a_repository_says_where_it_is)
 {
     static const struct {
@@ -137,6 +158,12 @@ Test(backup_config, a_section_of_a_repository_says_where_it_is)
         {"[day]\nrepository = /a\n[repository a/b]\nrepository = /b\n", "the name of a repository"},
         {"[day]\nrepository = far\nrepository = /a/\n[repository far]\nrepository = /a\n",
          "is given twice"},
+        {"[day]\nrepository = fra\n[repository far]\nrepository = /a\n", "no section"},
+        {"[repository a234567890123456789012345678901234567890]\nrepository = /a\n"
+         "[day]\nrepository = /b\n",
+         "longer than 49"},
+        {"[day]\nrepository = webdav://u:secret@h/a\nrepository = webdav://u:secret@h/a\n",
+         "the repository URL is given twice"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         write_file(wrong[i].text);

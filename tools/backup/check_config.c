@@ -261,7 +261,8 @@ static void check_target(struct run *run, const struct backup_target *target)
     check_heartbeat(run, target);
     check_metrics(run, target);
     if (!backup_open(target, BACKUP_WRITE, &open, &err)) {
-        say(run, target, "repository", backup_get(target, BACKUP_KEY_REPOSITORY), &err);
+        const char *where = backup_get(target, BACKUP_KEY_REPOSITORY);
+        say(run, target, "repository", backup_may_be_shown(where) ? where : "", &err);
         return;
     }
     look_at_key(run, target);
