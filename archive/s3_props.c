@@ -118,26 +118,32 @@ static bool is_in(const char *name, const char *folder)
     return rest != NULL && strncmp(rest + 1, folder, len) == 0 && rest[1 + len] == '/';
 }
 
+static bool ends_with(const char *name, const char *end)
+{
+    size_t len = strlen(name), end_len = strlen(end);
+    return len > end_len && strcmp(name + len - end_len, end) == 0;
+}
+
+/* Packs of chunks, and where chunks were moved. */
 static bool is_pack(const char *name)
 {
-    static const char end[] = ".pack";
-    size_t len = strlen(name);
-    return is_in(name, "chunks") && len >= sizeof end &&
-           strcmp(name + len - (sizeof end - 1), end) == 0;
+    return is_in(name, "chunks") && (ends_with(name, ".pack") || ends_with(name, ".moved"));
+}
+
+/* An object with a name for a while is copied to its own. */
+static bool is_new(const char *name)
+{
+    return ends_with(name, ARCHIVE_S3_NEW);
 }
 
 static bool rests(const char *name)
 {
-    return is_in(name, "sets") || is_pack(name);
+    return !is_new(name) && (is_in(name, "sets") || is_pack(name));
 }
 
-/* An object with a name for a while is copied to its own. */
 static bool is_kept(const char *name)
 {
-    size_t len = strlen(name);
-    if (len > 4 && strcmp(name + len - 4, ARCHIVE_S3_NEW) == 0)
-        return false;
-    return rests(name) || is_in(name, "stream") || is_in(name, "keys");
+    return !is_new(name) && (rests(name) || is_in(name, "stream") || is_in(name, "keys"));
 }
 
 bool archive_s3_props_lock(const struct archive_s3_props *props, const char *name)

@@ -11,8 +11,9 @@
  * Only what a repository keeps has tags and a lock: objects of sets, of the stream, of its index of
  * keys, and chunks. The storage class is that of sets and chunks: small segments of a stream are
  * soon replaced by larger ones, which costs more in the classes for rare access. Locks of runs,
- * marks and catalogues have none of this. Google Cloud Storage has no tags. Limits are those of the
- * API reference of Amazon S3 (PutObject, "Categorizing your storage using tags").
+ * marks and catalogues have none of this, nor has an object with a name for a while. Google Cloud
+ * Storage has no tags. Limits are those of the API reference of Amazon S3 (PutObject, "Categorizing
+ * your storage using tags").
  */
 #ifndef ARCHIVE_S3_PROPS_H
 #define ARCHIVE_S3_PROPS_H

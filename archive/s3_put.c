@@ -4,6 +4,7 @@
 #include "archive/s3_request.h"
 #include "base/mem.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 enum { PARTS_MAX = 10000, UPLOAD_PAGES = 1000 };
@@ -16,7 +17,7 @@ struct part {
 struct put {
     struct archive_s3 *s;
     char name[ARCHIVE_NAME_MAX];
-    char at[ARCHIVE_NAME_MAX + sizeof ARCHIVE_S3_NEW]; /* the name of an upload in parts */
+    char at[ARCHIVE_NAME_MAX + 9 + sizeof ARCHIVE_S3_NEW]; /* the name of an upload in parts */
     char upload[ARCHIVE_S3_ESCAPED_MAX]; /* the id of the upload, escaped; "": not begun */
     bool checked;                        /* parts are sent with checksums */
     struct rd_buf part;
@@ -228,6 +229,19 @@ static bool put_close(void *impl, bool commit, struct rd_err *err)
     return ok;
 }
 
+/* Where objects are copied to their names, no two writers upload to one. */
+static bool set_upload_name(struct put *put, struct rd_err *err)
+{
+    uint32_t chance;
+    snprintf(put->at, sizeof put->at, "%s", put->name);
+    if (!put->s->dialect->google)
+        return true;
+    if (!put->s->random(&chance, sizeof chance, err))
+        return false;
+    snprintf(put->at, sizeof put->at, "%s.%08" PRIx32 ARCHIVE_S3_NEW, put->name, chance);
+    return true;
+}
+
 bool archive_s3_put(struct archive_store *store, const char *name, struct rd_sink **ret,
                     struct rd_err *err)
 {
@@ -239,7 +253,10 @@ bool archive_s3_put(struct archive_store *store, const char *name, struct rd_sin
     put->s = archive_s3_of(store);
     put->checked = !put->s->dialect->google && archive_s3_props_lock(&put->s->props, name);
     snprintf(put->name, sizeof put->name, "%s", name);
-    snprintf(put->at, sizeof put->at, "%s%s", name, put->s->dialect->google ? ARCHIVE_S3_NEW : "");
+    if (!set_upload_name(put, err)) {
+        rd_free(put);
+        return false;
+    }
     return rd_sink_new(ret, &ops, put, &opts, err);
 }
 
@@ -274,6 +291,41 @@ static bool uploads_url(const struct abandoned *a, const char *folder, char ret[
     return len > 0 && len < ARCHIVE_S3_URL_MAX;
 }
 
+/* ---- copies that were abandoned ---- */
+
+struct remains {
+    struct rd_buf names; /* each of ARCHIVE_NAME_MAX bytes */
+    size_t n;
+};
+
+static void on_remains(void *arg, const struct archive_listed *object)
+{
+    enum { REMAINS_MAX = 1000 };
+    struct remains *r = arg;
+    char name[ARCHIVE_NAME_MAX] = "";
+    size_t len = strlen(object->name), end = sizeof ARCHIVE_S3_NEW - 1;
+    if (len < end || len >= sizeof name || r->n == REMAINS_MAX ||
+        strcmp(object->name + len - end, ARCHIVE_S3_NEW) != 0)
+        return;
+    memcpy(name, object->name, len);
+    r->n += rd_buf_add(&r->names, name, sizeof name);
+}
+
+/* Objects under another name that nobody copied for a day. */
+static void remove_remains(struct archive_store *store, const char *folder)
+{
+    enum { OLD_MS = 24 * 3600 * 1000 };
+    struct remains r = {.n = 0};
+    int64_t age_ms;
+    if (store->ops->list(store, folder, on_remains, &r, NULL))
+        for (size_t i = 0; i < r.n; i++) {
+            const char *name = (const char *)r.names.ptr + i * ARCHIVE_NAME_MAX;
+            if (store->ops->age(store, name, &age_ms, NULL) && age_ms > OLD_MS)
+                store->ops->remove(store, name, NULL);
+        }
+    rd_buf_done(&r.names);
+}
+
 /* A store that cannot list uploads, or does not let this user, removes them by a rule of its own or
  * not at all: they do not belong to the repository. */
 void archive_s3_clean(struct archive_store *store, const char *folder)
@@ -282,6 +334,8 @@ void archive_s3_clean(struct archive_store *store, const char *folder)
     struct abandoned a = {.s = archive_s3_of(store)};
     bool ok = true;
     snprintf(prefix, sizeof prefix, "%s%s/", a.s->prefix, folder);
+    if (a.s->dialect->google)
+        remove_remains(store, folder);
     for (unsigned page = 0; ok && page < UPLOAD_PAGES && (page == 0 || a.next.more); page++) {
         struct rd_buf answer = {0};
         struct archive_s3_request r = {

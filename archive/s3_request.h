@@ -41,6 +41,7 @@ struct archive_s3 {
     void (*keys_done)(void *ctx);
     void *keys_ctx;
     int64_t (*now_ms)(void);
+    bool (*random)(void *ret, size_t size, struct rd_err *err);
     size_t part_size;
 };
 

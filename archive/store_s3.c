@@ -276,6 +276,7 @@ bool archive_store_open_s3(struct archive_store **ret, const struct archive_s3_o
     s->store.ops = &ops;
     s->dialect = opts->google ? &archive_s3_google : &archive_s3_amazon;
     s->now_ms = opts->now_ms;
+    s->random = opts->random;
     s->keys = opts->keys;
     s->keys_done = opts->keys_done;
     s->keys_ctx = opts->keys_ctx;

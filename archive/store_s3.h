@@ -35,20 +35,21 @@ struct archive_s3_opts {
     const struct archive_s3_keys *(*keys)(void *ctx, bool rejected, struct rd_err *err);
     void (*keys_done)(void *ctx); /* called once, also if the store cannot be opened */
     void *keys_ctx;
-    const char *ca_file;          /* trusted authorities; NULL: the system's list */
-    const char *sse;              /* x-amz-server-side-encryption: "AES256"; may be NULL */
-    const char *storage_class;    /* of sets and chunks: "STANDARD_IA"; may be NULL */
-    const char *tags;             /* of what is kept: "team=data,env=prod"; may be NULL */
-    const char *lock_mode;        /* of what is kept: "GOVERNANCE" or "COMPLIANCE"; may be NULL */
-    uint64_t lock_ms;             /* how long such an object is locked */
-    bool google;                  /* a bucket of Google Cloud Storage, with its own headers */
-    bool host_style;              /* BUCKET.HOST instead of HOST/BUCKET */
-    size_t part_size;             /* 0: ARCHIVE_S3_PART */
-    int64_t (*now_ms)(void);      /* Unix time: signatures are of a moment */
-    unsigned tries;               /* of a request; 0: 6 */
-    void (*wait_ms)(uint64_t ms); /* between them */
-    uint64_t rate;                /* bytes a second in each direction; 0: no limit */
-    const atomic_bool *cancel;    /* true: requests end; NULL: none */
+    const char *ca_file;       /* trusted authorities; NULL: the system's list */
+    const char *sse;           /* x-amz-server-side-encryption: "AES256"; may be NULL */
+    const char *storage_class; /* of sets and chunks: "STANDARD_IA"; may be NULL */
+    const char *tags;          /* of what is kept: "team=data,env=prod"; may be NULL */
+    const char *lock_mode;     /* of what is kept: "GOVERNANCE" or "COMPLIANCE"; may be NULL */
+    uint64_t lock_ms;          /* how long such an object is locked */
+    bool google;               /* a bucket of Google Cloud Storage, with its own headers */
+    bool host_style;           /* BUCKET.HOST instead of HOST/BUCKET */
+    size_t part_size;          /* 0: ARCHIVE_S3_PART */
+    int64_t (*now_ms)(void);   /* Unix time: signatures are of a moment */
+    bool (*random)(void *ret, size_t size, struct rd_err *err); /* with google: for names */
+    unsigned tries;                                             /* of a request; 0: 6 */
+    void (*wait_ms)(uint64_t ms);                               /* between them */
+    uint64_t rate;             /* bytes a second in each direction; 0: no limit */
+    const atomic_bool *cancel; /* true: requests end; NULL: none */
 };
 
 bool archive_store_open_s3(struct archive_store **ret, const struct archive_s3_opts *opts,

@@ -143,6 +143,7 @@ bool backup_open_s3(struct archive_store **ret, const struct backup_target *targ
                                    .storage_class = backup_get(target, BACKUP_KEY_S3_STORAGE_CLASS),
                                    .tags = backup_get(target, BACKUP_KEY_S3_TAGS),
                                    .now_ms = backup_now_ms,
+                                   .random = backup_random,
                                    .tries = cancel != NULL,
                                    .wait_ms = backup_wait_ms,
                                    .rate = rate,

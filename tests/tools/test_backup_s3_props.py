@@ -2,6 +2,7 @@
 at another service, and in Google Cloud Storage."""
 
 import datetime
+import time
 
 from s3_case import S3Case
 from s3_server import S3Server
@@ -103,6 +104,22 @@ class InGoogle(S3Case):
             self.assertEqual(self.s3.props[key]["x-goog-storage-class"], "COLDLINE")
             self.assertEqual(self.s3.props[key]["x-goog-object-lock-mode"], "GOVERNANCE")
         self.good("prune", "--keep", "count 1", "--confirm")
+
+    def test_what_was_not_copied_is_removed_after_a_day(self):
+        data = self.big()
+        self.s3.faults = lambda method, path, n: (
+            "cut" if method == "PUT" and path.endswith("dump.rdb.sealed") else
+            503 if method == "DELETE" and path.endswith(".new") else None)
+        self.assertNotEqual(self.tool("backup").returncode, 0)
+        self.s3.faults = None
+        left = [key for key in self.s3.objects if key.endswith(".new")]
+        self.assertEqual(len(left), 1)
+        self.assertEqual(self.s3.props[left[0]], {})
+        self.s3.times.update({key: time.time() - 90000 for key in left})
+        self.good("backup")
+        self.assertEqual([key for key in self.s3.objects if key.endswith(".new")], [])
+        self.good("restore", "--to", self.path("out.rdb"))
+        self.assertEqual(self.read("out.rdb"), data)
 
     def test_an_object_is_not_replaced(self):
         self.big()
