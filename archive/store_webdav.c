@@ -172,13 +172,18 @@ struct walk {
     struct rd_err *err;
 };
 
-/* NAME.RANDOM.new, by the clock of the server. */
+/* Not changed for a day, by the clock of the server. */
+static bool rests(const struct archive_webdav_entry *entry, int64_t date_s)
+{
+    return entry->modified_s >= 0 && date_s >= 0 && date_s - entry->modified_s >= OLD_S;
+}
+
+/* NAME.RANDOM.new */
 static bool is_old(const char *name, const struct archive_webdav_entry *entry, int64_t date_s)
 {
     size_t len = strlen(name);
     return len > 13 && strcmp(name + len - 4, ".new") == 0 && name[len - 13] == '.' &&
-           strspn(name + len - 12, "0123456789abcdef") == 8 && entry->modified_s >= 0 &&
-           date_s - entry->modified_s >= OLD_S;
+           strspn(name + len - 12, "0123456789abcdef") == 8 && rests(entry, date_s);
 }
 
 /* Names of segments may be longer than those that users give: archive_name_ok() has a limit. */
@@ -289,13 +294,15 @@ static void webdav_tidy(struct archive_store *store, const char *folder)
     struct archive_webdav *s = archive_webdav_of(store);
     struct archive_webdav_list list = {.n = 0};
     bool missing;
+    int64_t date_s = -1;
     if (!archive_webdav_path(s, folder, path, NULL) ||
-        !archive_webdav_look(s, path, 1, &list, &missing, NULL, NULL))
+        !archive_webdav_look(s, path, 1, &list, &missing, &date_s, NULL))
         return;
     for (size_t i = 0; i < list.n; i++) {
         const char *name = archive_webdav_name(&list, i);
         int len = snprintf(inner, sizeof inner, "%s/%s", path, name);
-        if (list.entries[i].is_folder && is_ours(name) && (size_t)len < sizeof inner)
+        if (list.entries[i].is_folder && rests(&list.entries[i], date_s) && is_ours(name) &&
+            (size_t)len < sizeof inner)
             remove_empty(s, inner);
     }
     archive_webdav_list_done(&list);

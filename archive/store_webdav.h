@@ -28,7 +28,8 @@
  * listed. Redirections are not followed.
  *
  * DELETE of a folder also deletes what is in it. An empty folder is therefore renamed first, to a
- * name that nobody knows, and deleted if it is still empty.
+ * name that nobody knows, and deleted if it is still empty; and only if nothing in it has changed
+ * for a day, so that no other process is about to put its first object into it.
  *
  * The login is sent only after the server has asked for it, by Digest if it offers that, else by
  * Basic; over webdav:// anyone on the way can read the data, and with Basic the password too.

@@ -171,7 +171,9 @@ class WebDAVServer:
         date = formatdate(self.times.get(path, 0), usegmt=True)
         if path in self.folders:
             href += "/"
-            props = "<x:resourcetype><x:collection/></x:resourcetype>"
+            date = formatdate(self.times.get(path), usegmt=True)
+            props = ("<x:resourcetype><x:collection/></x:resourcetype>"
+                     f"<x:getlastmodified>{date}</x:getlastmodified>")
         else:
             etag = hashlib.md5(self.files[path]).hexdigest()
             props = (f"<x:resourcetype/><x:getcontentlength>{len(self.files[path])}"

@@ -270,6 +270,12 @@ class OnWebDAV(BackupCase):
         self.assertNotIn(old, self.dav.files)
         self.assertIn(new, self.dav.files)
         self.good("prune", "--keep", "count 1", "--confirm")
+        self.dav.times.update({name: time.time() - 80000 for name in self.dav.folders})
+        self.good("prune", "--keep", "count 1", "--confirm")
+        folders = len(self.dav.folders)
+        self.dav.times.update({name: time.time() - 90000 for name in self.dav.folders})
+        self.good("prune", "--keep", "count 1", "--confirm")
+        self.assertLess(len(self.dav.folders), folders)
         kept = {name for name in self.dav.folders if name.startswith(folder)}
         self.assertEqual(kept, {folder + s["id"] for s in self.sets()})
 
@@ -336,6 +342,9 @@ auth.require = ("/" => ("method" => "digest", "realm" => "dav", "require" => "va
         with open(SNAPSHOT, "rb") as file:
             self.assertEqual(self.read("out.rdb"), file.read())
         folder = self.path("there", "of redis", "ü", "nightly")
+        for name in os.listdir(os.path.join(folder, "sets")):  # a day later
+            os.utime(os.path.join(folder, "sets", name), (time.time() - 90000,) * 2)
+        self.good("prune", "--keep", "count 2", "--confirm")
         self.assertEqual(set(os.listdir(os.path.join(folder, "sets"))),
                          {s["id"] for s in self.sets()})
         self.assertEqual(os.listdir(os.path.join(folder, "locks", "sets")), [])
