@@ -42,6 +42,8 @@ static bool take_text(struct archive_web_head *head, const char *bytes, size_t l
     return false;
 }
 
+static const struct archive_web_head no_head = {.date_s = -1, .modified_s = -1};
+
 static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
 {
     struct archive_web_head *head = ctx;
@@ -51,9 +53,11 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
     while (len > 0 && (bytes[len - 1] == '\r' || bytes[len - 1] == '\n' || bytes[len - 1] == ' '))
         len--;
     const char *end = bytes + len;
-    if (take_text(head, bytes, len))
+    if (len > 5 && strncmp(bytes, "HTTP/", 5) == 0)
+        *head = no_head; /* that of a proxy, or of an answer before the last one, does not count */
+    else if (take_text(head, bytes, len))
         return n;
-    if ((value = header_value(bytes, len, "content-length:")) != NULL)
+    else if ((value = header_value(bytes, len, "content-length:")) != NULL)
         head->has_length = rd_num_get_u64(rd_slice(value, (size_t)(end - value)), &head->length);
     else if ((value = header_value(bytes, len, "date:")) != NULL)
         head->date_s = header_date(value, (size_t)(end - value));
@@ -69,7 +73,7 @@ void archive_web_set_up(struct archive_remote *remote, const struct archive_web_
 {
     CURL *c = remote->curl;
     bool head = strcmp(sent->method, "HEAD") == 0, get = strcmp(sent->method, "GET") == 0;
-    *ret_head = (struct archive_web_head){.date_s = -1, .modified_s = -1};
+    *ret_head = no_head;
     curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L); /* it is signed */
     curl_easy_setopt(c, CURLOPT_HTTPHEADER, sent->headers);
     curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);

@@ -568,20 +568,26 @@ static bool resolve_all(const struct backup_config *config, struct backup_target
     return true;
 }
 
-/* One URL may name buckets of two services. */
+static bool same_value(const struct backup_target *a, const struct backup_target *b,
+                       enum backup_key key, const char *usual)
+{
+    const char *x = backup_get(a, key), *y = backup_get(b, key);
+    return strcmp(x != NULL ? x : usual, y != NULL ? y : usual) == 0;
+}
+
+/* One URL may name buckets of two services. The region is that of Amazon's. */
 static bool same_service(const struct backup_target *target, const char *a, const char *b)
 {
-    static const enum backup_key services[] = {BACKUP_KEY_S3_ENDPOINT, BACKUP_KEY_S3_REGION,
-                                               BACKUP_KEY_AZURE_ENDPOINT};
     struct backup_target first, second;
     backup_target_at(target, a, &first);
     backup_target_at(target, b, &second);
-    for (size_t i = 0; i < sizeof services / sizeof *services; i++) {
-        const char *x = backup_get(&first, services[i]), *y = backup_get(&second, services[i]);
-        if (x != y && (x == NULL || y == NULL || strcmp(x, y) != 0))
-            return false;
-    }
-    return true;
+    if (strncmp(a, "azure://", 8) == 0)
+        return same_value(&first, &second, BACKUP_KEY_AZURE_ENDPOINT, "");
+    if (strncmp(a, "s3://", 5) != 0 && strncmp(a, "gs://", 5) != 0)
+        return true;
+    return same_value(&first, &second, BACKUP_KEY_S3_ENDPOINT, "") &&
+           (backup_get(&first, BACKUP_KEY_S3_ENDPOINT) != NULL || a[0] == 'g' ||
+            same_value(&first, &second, BACKUP_KEY_S3_REGION, "us-east-1"));
 }
 
 /* A run would wait for its own lock. */

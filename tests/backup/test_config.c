@@ -158,6 +158,9 @@ Test(backup_config, a_section_of_a_repository_says_where_it_is)
         {"[day]\nrepository = /a\n[repository a/b]\nrepository = /b\n", "the name of a repository"},
         {"[day]\nrepository = far\nrepository = /a/\n[repository far]\nrepository = /a\n",
          "is given twice"},
+        {"[day]\nrepository = far\nrepository = s3://b\n[repository far]\nrepository = s3://b\n"
+         "s3-region = us-east-1\n",
+         "is given twice"},
         {"[day]\nrepository = fra\n[repository far]\nrepository = /a\n", "no section"},
         {"[repository a234567890123456789012345678901234567890]\nrepository = /a\n"
          "[day]\nrepository = /b\n",
