@@ -427,11 +427,19 @@ static void print_option(const struct cli_opt *opt)
         printf("%-*s%s\n", HELP_COLUMN, left, opt->help);
 }
 
-static size_t count_brief(const struct cli_opt *opts)
+enum { BRIEF_VALUE = 12 };
+
+/* The characters that they take with their values. */
+static size_t brief_length(const struct cli_opt *opts)
 {
     size_t n = 0;
-    for (; opts != NULL && !is_last(opts); opts++)
-        n += opts->brief;
+    for (; opts != NULL && !is_last(opts); opts++) {
+        char spelled[100];
+        if (!opts->brief)
+            continue;
+        spell_with_value(opts, BRIEF_VALUE, spelled, sizeof spelled);
+        n += strlen(spelled) + 1;
+    }
     return n;
 }
 
@@ -439,8 +447,8 @@ static size_t count_brief(const struct cli_opt *opts)
  * many. What does not fit into a line leaves its room to shorter ones. */
 static void print_brief(const struct cli_opt *opts)
 {
-    enum { BRIEF_VALUE = 12, BRIEF_MANY = 24, OPTS_MAX = 128 };
-    bool is_long = count_brief(opts) > BRIEF_MANY;
+    enum { BRIEF_LONG = 480, OPTS_MAX = 128 };
+    bool is_long = brief_length(opts) > BRIEF_LONG;
     static const char lead[] = "  also:";
     bool printed[OPTS_MAX] = {false};
     const char *begin = lead;
